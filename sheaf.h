@@ -88,8 +88,8 @@ enum sheaf_error_code {
     SHEAF_ERROR_CODES_END = -16
 };
 /* A reason tells a program why a call failed, so that the program can act on it. (The wording of
- * messages may change.) The comment beside each reason names the error codes with which it
- * occurs. */
+ * messages may change.) The comment beside each reason names the error codes that may come with
+ * it. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
     /* code EXISTS: the destination already holds a data set, or is a view */
@@ -108,8 +108,8 @@ enum sheaf_reason {
     /* code UNSUPPORTED: the data set has no table of keys, or no index */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
-    /* in packing, in this order: a filter matched no file; a few samples lack a field; files were
-     * bad */
+    /* codes of packing, in this order: a filter matched no file; only a few samples lack a field;
+     * some files were bad */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
     /* code ACCESS: S3 refuses to write, possibly because a request header is missing */
     SHEAF_REASON_BUCKET_POLICY,
@@ -327,12 +327,13 @@ struct sheaf_dataset_info {
     /* number of files that packing left out; for a conversion, number of samples */
     uint64_t skipped;
     /* Number of samples whose key an earlier sample also has, and the first such key or NULL. In a
-     * foreign tar, the two samples are in the same shard; the files of one sample may not lie side
-     * by side there. In an indexed data set, the two samples may be in different shards. */
+     * foreign tar, both samples are in the same shard; they may be one sample whose files do not
+     * lie side by side. In an indexed data set, the two samples may be in different shards. */
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples with a repeated key that were joined to the earlier sample with this key */
     uint64_t joined_keys;
-    /* number of values in lists of features that could not become fields */
+    /* number of values in lists of features that could not become fields when the data set was
+     * packed */
     uint64_t left_out_values;
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
@@ -535,10 +536,10 @@ SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
 /* Opens a reader. It borrows the data set until sheaf_reader_free. memory_bytes must hold the
  * largest sample, the index of its shard, and 64 bytes per sample of the shuffle buffers (in
  * addition 64 KiB with a codec, and 1 MiB for remote shards). Otherwise the call returns
- * SHEAF_ERR_LIMIT with a size that is enough. Samples for which the memory has no room are read
- * when they are drawn from the shuffle buffer. With a codec, a block is then decompressed once for
- * as many of its samples as fit. In addition to memory_bytes, a process takes at most 32 MiB for
- * connections, stacks and codecs. */
+ * SHEAF_ERR_LIMIT with a size that is enough. If the memory has no room for all samples of the
+ * shuffle buffer, the other samples are read only when they are drawn. With a codec, the reader
+ * then decompresses a whole block, and keeps as many of its samples as the memory has room for. In
+ * addition to memory_bytes, a process takes at most 32 MiB for connections, stacks and codecs. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
@@ -573,8 +574,8 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * where fields of equal index and size are adjacent.
  *
  * If options.memory is set, samples that are not copied lie in this memory. Another process or a
- * device that sees the memory then needs no copy either. The memory belongs to the reader until the
- * reader and these samples are freed. */
+ * device that has access to the memory can then use the samples without a copy. The memory belongs
+ * to the reader until the reader and these samples are freed. */
 SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
     size_t *count, struct sheaf_kept **kept);
 SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* may be called on any thread */
@@ -594,8 +595,8 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
  * position follows a whole round (one sample of each lane), it fits any world_size x workers that
  * divides the number of lanes. Any other position fits only the same rank and worker. Returns
  * SHEAF_ERR_CHANGED if the position belongs to another data set, and SHEAF_ERR_ARGUMENT if the text
- * is damaged or the position is outside of the epoch (for a stream, sheaf_reader_next returns the
- * latter). */
+ * is damaged or the position is outside of the epoch. (For a stream, sheaf_reader_next notices a
+ * position outside of the epoch.) */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
 /* Writes the fingerprint that positions have after `samples` samples of all ranks in
  * options->epoch. For a view it covers only the stages up to this point, so that positions stay
@@ -615,7 +616,8 @@ struct sheaf_reader_stats {
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */
-    /* number of bytes in the whole blocks that came from the cache instead of the store */
+    /* number of bytes that came from the cache instead of the store, counted in whole blocks of the
+     * cache */
     uint64_t cached_bytes;
     uint64_t epoch;                 /* the current one */
     /* number of objects that were not cached because they have no strong ETag */
@@ -719,9 +721,9 @@ SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
  * sheaf_world_from_environment. If each host has its own objects (ShardedByS3Key), the world
  * consists of the processes of this host only. Then the variables are LOCAL_RANK and
  * LOCAL_WORLD_SIZE; or OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE; or, in a step of
- * srun, SLURM_LOCALID and SLURM_NTASKS_PER_NODE. Without these, it is rank 0 of 1. Returns
- * SHEAF_ERR_ARGUMENT unless the world consists of this host only, or has the same number of
- * processes on each host. */
+ * srun, SLURM_LOCALID and SLURM_NTASKS_PER_NODE. If none of these is set, the rank is 0 and the
+ * world size is 1. Returns SHEAF_ERR_ARGUMENT unless the world consists of this host only, or has
+ * the same number of processes on each host. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 /* Sets some fields of initialised `options` from the job's hyperparameters sheaf_seed, sheaf_epoch,
@@ -778,8 +780,9 @@ enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 struct sheaf_mixing {
     uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    /* mean number of a sample's neighbours in the manifest that came within the 100 steps
-     * before the sample */
+    /* Measures how close samples stay to their neighbours. A sample's neighbours are the samples
+     * directly before and after it in the manifest. The value is the mean number of neighbours (0
+     * to 2) that came within the 100 steps before the sample. */
     double neighbours, ideal_neighbours;
     /* 1 if the index has labels; if it is 0, the following fields about labels are 0 as well */
     int has_labels;
@@ -787,9 +790,9 @@ struct sheaf_mixing {
     uint64_t longest_label_run;
     double batch_labels, ideal_batch_labels;    /* mean number of labels in SHEAF_MIXING_BATCH
                                                    samples */
-    /* Data for a plot, for samples at equal distances in the epoch. point_count is the number of
-     * these samples. For each of them, `came` is its position in the epoch and `lay` its position
-     * in the data set, both in [0, 1). */
+    /* Data for a plot: the positions of point_count samples, which are equally far apart in the
+     * epoch. `came` has each sample's position in the epoch, and `lay` its position in the data
+     * set. Both are fractions from 0 up to 1. */
     size_t point_count;
     double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS];
 };
@@ -818,8 +821,8 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
-/* A class of a plan, and the number of its samples. Samples whose label is in a file .cls are not
- * counted. */
+/* A class of a plan, its number, and the number of its samples. Samples whose label is in a file
+ * .cls are not counted. */
 struct sheaf_class_count { const char *name; int64_t number; uint64_t samples; };
 typedef void sheaf_class_count_fn(void *context, const struct sheaf_class_count *count);
 /* which dot of the base name ends the key, so that the suffix begins after it */
@@ -937,8 +940,8 @@ SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_
  * header. Returns NULL if `index` is too large. `values` and `header` may be NULL. */
 SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
-    /* number of files in the source, or in the part of a plan; for sheaf_packer, number of appended
-     * fields. Unless the call fails, files == files_packed + skipped. */
+    /* number of files in the source, or in the part of the plan that was packed; for sheaf_packer,
+     * number of appended fields. If the call succeeds, files == files_packed + skipped. */
     uint64_t files;
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples, payload_bytes;    /* packed, or planned with dry_run; content of their
@@ -978,8 +981,8 @@ struct sheaf_pack_result {
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs several sources together. Each source is a directory or a list; or each is a list or a
- * prefix, and all prefixes are in the same bucket. Keys are relative to the common directory of all
+/* Packs several sources together. The sources are either directories and lists, or prefixes and
+ * lists. All prefixes must be in the same bucket. Keys are relative to the common directory of all
  * sources. Classes are relative to their source; a file directly in a source has the source's name
  * as its class. */
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
@@ -1107,12 +1110,13 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
  * those of sheaf_pack_sources, or one data set, which sheaf_convert_part then converts. Also
  * prepares the directory `dest`, as options->resume and overwrite specify; with dry_run, `dest` is
  * unchanged. Local paths are stored as absolute paths and must mean the same on every machine.
- * Sorting uses temporary files in TMPDIR; if it is not set, beside the plan, or else in /var/tmp.
- * The result has the planned numbers.
+ * Sorting uses temporary files. They are in TMPDIR if it is set, otherwise beside the plan if
+ * possible, otherwise in /var/tmp. The result has the planned numbers.
  *
  * Returns SHEAF_ERR_LIMIT if packing a sample needs more than memory_bytes, or if a shard of this
- * size cannot be sent to S3 with this memory. Returns SHEAF_ERR_EXISTS also if `plan` belongs to
- * another destination or is not a plan. */
+ * size cannot be sent to S3 with this memory. Returns SHEAF_ERR_EXISTS if `dest` has a data set or
+ * a run that must not be replaced, or if a file at `plan` belongs to another destination or is not
+ * a plan. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The arena: chunks of 256 KiB. A larger request gets a chunk of its own. */
+ * Implements the arena of arena.h. It allocates chunks of 256 KiB and cuts them into pieces. A
+ * request larger than a chunk gets a chunk of its own. */
 #include "base/arena.h"
 
 #include <stdlib.h>

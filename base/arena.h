@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An arena: memory that is allocated in small pieces and freed all at once. It holds the millions
- * of names of a plan. */
+ * An arena: memory that is allocated in small pieces and freed all at once. The packer uses an
+ * arena for the names of its input files, of which there may be millions. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 

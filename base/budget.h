@@ -70,8 +70,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Converts bytes that were taken from the reserved part into ordinary bytes, if the ordinary part
- * has room for them. Returns whether it had room. */
+/* Counts `bytes` that budget_take_reserved took from the reserved part as taken by budget_take
+ * instead. Does so only if the part that is not reserved has room for them. Returns whether it had
+ * room. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

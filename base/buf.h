@@ -29,7 +29,8 @@ struct buf {
 
 void buf_free(struct buf *b);
 
-/* Grows the buffer for buf_reserve when the present capacity is not enough. */
+/* Enlarges the buffer until `extra` more bytes fit. buf_reserve calls this function if the present
+ * capacity is too small. */
 int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err);
 
 /* Makes room for `extra` more bytes. This may move the buffer's content to another address. */

@@ -14,7 +14,8 @@
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* The CRC table is linear: the entry of a byte v is the XOR of the entries of v's bits. */
+/* The CRC table is linear: the entry for a byte v is the XOR of the entries for the single bits of
+ * v. */
 #define BIT(v, b, power) ((v) >> (b) & 1 ? (power) : 0)
 #define ENTRY(v, a, b, c, d, e, f, g, h)                                                        \
     (BIT(v, 0, a) ^ BIT(v, 1, b) ^ BIT(v, 2, c) ^ BIT(v, 3, d) ^ BIT(v, 4, e) ^ BIT(v, 5, f) ^  \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Flags (ints) that another thread or a signal handler sets to ask for an end. A flag publishes no
- * other data, so it needs no memory order. */
+ * Flags of type int. Another thread or a signal handler sets a flag to ask a running function to
+ * end early. No other data is passed along with a flag, so a flag needs no memory order. */
 #ifndef BASE_FLAG_H
 #define BASE_FLAG_H
 

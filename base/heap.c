@@ -77,8 +77,8 @@ struct heap_place {
     unsigned row, slot;
 };
 
-/* Returns which list a free block of this size belongs to. Each list has blocks that are at least
- * as large as the list's size. */
+/* Returns the list for free blocks of this size. Each list has a lower limit, and its blocks have
+ * at least that size. */
 static struct heap_place place_of(size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -423,8 +423,8 @@ static void *pop_small(struct heap *h, size_t size)
     return top->pieces[--top->count];
 }
 
-/* Frees all small pieces that wait in their lists, and merges them with free neighbours. Returns
- * false if no small piece was waiting. */
+/* Frees the blocks of all small pieces that are in the lists of freed pieces, and merges them with
+ * free neighbours. Returns false if these lists were empty. */
 static bool join_small(struct heap *h)
 {
     bool found = false;

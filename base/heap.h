@@ -37,8 +37,9 @@ struct heap_range;
 #define HEAP_SLOTS 16u          /* size steps in a row */
 #define HEAP_SMALL 64u          /* small sizes: the multiples of 16 bytes */
 
-/* Memory that the heap's caller owns. If `needed` is not NULL, the heap calls it before the first
- * `bytes` bytes of the memory are used. `needed` returns nonzero if these bytes cannot be used. */
+/* Memory that the heap's caller owns. If `needed` is not NULL, the heap calls it whenever the heap
+ * grows, before it uses the new memory. `bytes` is the size of the heap after it has grown.
+ * `needed` returns nonzero if that much memory cannot be used. */
 struct heap_memory {
     void *base;                 /* page-aligned */
     int (*needed)(void *context, size_t bytes);
@@ -65,7 +66,8 @@ struct heap {
     /* lists of freed small pieces, one list for each size; the piece freed last comes first */
     struct heap_small *small[HEAP_SMALL];
     bool has_small;             /* whether `small` may have pieces */
-    /* number of bytes in lent pieces whose return the heap has not yet noticed */
+    /* number of bytes in pieces that are lent (heap_lend) and whose return the heap has not yet
+     * noticed */
     uint64_t lent_bytes;
     _Atomic(struct heap_block *) returned;      /* lent pieces that other threads have returned */
     atomic_size_t users;        /* the owner and all holders of lent pieces */

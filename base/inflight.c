@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The window of outstanding work (see inflight.h). An item stands for one job or request. Only the
- * planning thread uses the list of items. A lock protects the state that worker threads report. A
- * thread that waits for a particular item is not woken when other items are done. */
+ * thread that starts and collects the work uses the list of items. A lock protects the state that
+ * worker threads report. A thread that waits for a particular item is not woken when other items
+ * are done. */
 #include "base/inflight.h"
 
 #include <stddef.h>
@@ -105,8 +106,9 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Finds the next item that the window's order allows to collect. Returns the address of the pointer
- * to this item in the list, or NULL if no such item is done. */
+/* Finds the item to collect next. This is the oldest item, or, if the window's order is
+ * INFLIGHT_ANY, the oldest of the items that are done. Returns the address of the pointer to this
+ * item in the list, or NULL if the item is not done or there is none. */
 static struct inflight_item **find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;

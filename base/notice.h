@@ -11,7 +11,8 @@
  * after this time. */
 #define NOTICE_WAIT_NS ((uint64_t)5000000000u)
 
-/* Reports a notice about `where` to the program's function (sheaf_on_notice), if there is one. */
+/* Reports a notice about `where` (such as a URL) to the function that the program has set with
+ * sheaf_on_notice, if there is one. */
 void notice_say(const char *where, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

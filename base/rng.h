@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). It
- * is seeded through XXH3, so that the sequences for neighbouring seeds, epochs and lanes are
- * unrelated. reader/ORDER.md specifies the generator. Its results must never change. */
+ * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). A
+ * hash of the caller's numbers seeds the generator, so neighbouring seeds, epochs and lanes get
+ * unrelated sequences. (A lane is one of the sequences of samples that a reader reads side by
+ * side.) reader/ORDER.md specifies the generator. Its results must never change. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
@@ -13,8 +14,8 @@ enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3, RNG_PIECES = 4, R
 
 struct rng { uint64_t s[4]; };
 
-/* Seeds the generator. Word i of its state is the XXH3-64, with seed i, of the other four arguments
- * as little-endian 64-bit words. */
+/* Seeds the generator. The other four arguments are stored as little-endian 64-bit words. Word i of
+ * the generator's state is the XXH3-64 hash of these words, with the hash seed i. */
 void rng_seed(struct rng *rng, enum rng_purpose purpose, uint64_t seed, uint64_t epoch,
               uint64_t lane);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The seed of a sample. Everything random about the sample is drawn from it: crops, flips, a
- * program's transforms. The seed depends only on numbers. reader/ORDER.md specifies it, and tests
- * compare it with vectors from an independent implementation. */
+ * program's transforms. The seed depends only on numbers, such as the sample's position in its data
+ * set, and not on any name. reader/ORDER.md specifies it, and tests compare it with vectors from an
+ * independent implementation. */
 #ifndef BASE_SAMPLE_SEED_H
 #define BASE_SAMPLE_SEED_H
 

@@ -81,8 +81,8 @@ size_t sheaf_show(const char *text, char *out, size_t size)
         const bool escaped = sequence == 0 || is_unsafe(utf8_code_point(p, sequence));
         const size_t shown = escaped ? 4 * taken : taken;
 
-        /* The output is cut between two whole characters, and nothing more is written after the
-         * cut. */
+        /* If the output is cut, it ends with a whole character, and nothing more is written after
+         * the cut. */
         if (used == total && size > shown && used < size - shown) {
             if (!escaped)
                 memcpy(out + used, p, taken);

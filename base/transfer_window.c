@@ -41,8 +41,8 @@ static void set(struct window *w, unsigned now)
     w->is_settled = false;
 }
 
-/* Adjusts the window after a round in which the consumer had to wait. `rate` is the throughput of
- * that round. */
+/* Adjusts the number of reads at once after a round of measurement in which the consumer had to
+ * wait. `rate` is the throughput of that round. */
 static void judge(struct window *w, double rate)
 {
     if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
@@ -60,7 +60,7 @@ static void judge(struct window *w, double rate)
 }
 
 /* Decides whether the current round of measurement ends. If it does, adjusts the number of reads at
- * once and returns true. Called whenever that number of further reads is complete. */
+ * once (`now`) and returns true. Called each time that `now` more reads are complete. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -78,12 +78,12 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* Raises the number of reads at once before the first round ends, if the link is slow. It counts as
- * slow if the consumer has waited for the first reads longer than a fast link needs for a whole
- * window of reads of usual size. The number rises by the factor by which the link is slower than a
- * fast link. The first reads are small, so that the first sample arrives soon. Their time is mostly
- * latency, and says little about the link until the waiting time is that long. Returns whether the
- * number was raised. */
+/* Raises the number of reads at once before the first round ends, if the link is slow. A link
+ * counts as slow if the consumer has waited for the first reads longer than a fast link needs for
+ * `now` reads of usual size. The number rises by the factor by which the link is slower than a fast
+ * link. The first reads are small, so that the first sample arrives soon. Their time is mostly
+ * latency, and says little about the link unless the wait is that long. Returns whether the number
+ * was raised. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

@@ -133,9 +133,9 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* `awaited` keeps its value, because another thread may already wait for this job. Such a
-     * thread begins to wait before the job is submitted, while the job's data is still being
-     * fetched. */
+    /* A job's struct may be used again, but `awaited` keeps its value. Another thread may already
+     * wait for this job: it may begin to wait before the job is submitted, while the job's data is
+     * still being fetched. */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;

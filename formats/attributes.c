@@ -138,7 +138,7 @@ static bool parse_labels(struct attribute_content c, double *labels, size_t most
 }
 
 /* Adds the labels in an attribute's value to the sample. Returns SHEAF_END if the value is not a
- * number. The value is then the name of a class. */
+ * number; in that case the value names a class. */
 static int add_labels(struct decode_scratch *scratch, struct attribute_content c,
                       struct sheaf_error *err)
 {
@@ -188,8 +188,9 @@ static struct said said_by(const struct attributes *a)
     return said;
 }
 
-/* Adds one attribute to the sample, as a field or as labels. But an attribute that may name the
- * label's class is only noted in `said`; add_word decides later what it becomes. */
+/* Adds one attribute to the sample, as a field or as labels. An attribute that may be the name of
+ * the label's class is only recorded in `said`. Later add_word decides whether it becomes a
+ * field. */
 static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)
@@ -237,8 +238,8 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     int code;
 
     sample_begin(scratch);
-    /* Reserve the room for joined records and names at once, because the buffer must not move after
-     * pointers into it have been taken. */
+    /* Reserves the room for joined records and names at once. The buffer must not move later,
+     * because the sample will point into it. */
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of codecs, which compress any container: gzip, LZ4 frames, zstd frames.
+ * The table of codecs: gzip, LZ4 frames, zstd frames. A codec compresses the bytes of a shard of
+ * any container (tar, TFRecord, RecordIO).
  *
  * A shard compressed by gzip or LZ4 is a single member or frame, because many readers stop after
  * the first one. A zstd shard consists of many frames. Each shard is cut into BLOCKS of a few MiB
@@ -54,8 +55,8 @@ struct codec_ops {
      * Thread-safe. */
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
-    /* Adds a block and its compressed bytes to the total. The pointer is NULL if the codec needs
-     * only the number of raw bytes. */
+    /* Adds a block and its compressed bytes to the total. `add` is NULL if the codec needs only the
+     * number of raw bytes. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */

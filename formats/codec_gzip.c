@@ -92,8 +92,8 @@ static int run_inflate(struct zlib_run *run)
 }
 
 /* Runs deflate over all input and flushes its output. Returns true if all input was compressed and
- * the output has room left. Z_BUF_ERROR with room left means that the flush had nothing more to
- * write. */
+ * the output has room left. zlib's result Z_BUF_ERROR also counts as success if room is left: the
+ * flush then had nothing more to write. */
 static bool run_deflate(struct zlib_run *run)
 {
     int status;

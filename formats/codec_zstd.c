@@ -128,7 +128,8 @@ static int add_frame(struct codec_total *total, const uint8_t *stored, size_t si
         return zstd_error(*frame, err);
     store32(entry, (uint32_t)*frame);
     store32(entry + 4, (uint32_t)ZSTD_getFrameContentSize(stored, size));
-    /* the table is limited because it is stored in a frame whose size has 32 bits */
+    /* the limit keeps the table small enough for the frame that stores it, whose size has 32
+     * bits */
     total->table.limit = (size_t)1 << 30;
     return buf_append(&total->table, entry, sizeof(entry), err);
 }

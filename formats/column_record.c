@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and parses the records of a column, and the facts that each layer (group of shards) of the
- * column states; see column_record.h. */
+ * Makes and parses the records of a column (a field that is added to an existing data set and
+ * stored in shards of its own). Also makes and parses the facts that each group of the column's
+ * shards states; see column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The records of a column, and the facts about the base (the data set that the column belongs to)
- * in the column's manifest and in each record. doc/columns.md has the format. */
+ * The records of a column, and the facts about the base in the column's manifest and in each
+ * record. A column adds fields to the samples of an existing data set, which is called the column's
+ * base. doc/columns.md has the format. */
 #ifndef FORMATS_COLUMN_RECORD_H
 #define FORMATS_COLUMN_RECORD_H
 
@@ -47,9 +48,9 @@ struct column_value {
 bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
                          struct column_value values[COLUMN_VALUES_MOST], size_t *count);
 
-/* Reads the facts about the base (the data set to which the column belongs) from the manifest of a
- * layer (one group of the column's shards). Returns SHEAF_ERR_CORRUPT if the manifest has no such
- * facts. */
+/* Reads the facts about the base (the data set to which the column belongs) from the manifest
+ * `manifest`, which describes a part of the column's shards. Returns SHEAF_ERR_CORRUPT if the
+ * manifest has no such facts. */
 int column_facts_read(const struct manifest *manifest, struct column_facts *facts,
                       struct sheaf_error *err);
 /* Returns a copy of a manifest's options to which the facts about the base (the data set to which

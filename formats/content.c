@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table of the bytes with which files of known kinds begin. Texts are compared after white space,
- * in upper or lower case. */
+ * The tables of the bytes with which files of known kinds begin. The beginnings of text files are
+ * found in upper and lower case, and even after white space. */
 #include "formats/content.h"
 
 #include <stdbool.h>

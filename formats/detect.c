@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects containers and codecs; see detect.h. A compression that Sheaf cannot read is recognised
- * by its magic number, but only if the bytes match no container. The file name is considered last.
- * If it were considered earlier, such files would be reported as damaged shards. */
+ * Detects containers and codecs; see detect.h. If the bytes match no container, the magic number
+ * may still be that of a compression that Sheaf cannot read. The file name is considered last. If
+ * it were considered earlier, a file with such a compression would be reported as a damaged
+ * shard. */
 #include "formats/detect.h"
 
 #include <stdio.h>

@@ -21,7 +21,8 @@
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
-/* height and width up to which a size takes at most two bytes as a varint */
+/* side length that is assumed for an image whose content is not known yet, in order to guess the
+ * size of its features; most sides take two bytes as a varint, like this one */
 #define USUAL_SIDE    256
 
 #define COPY_SPARE    64                        /* bytes around the key of a copied record */

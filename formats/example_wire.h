@@ -46,7 +46,7 @@ static inline bool wire_varint(struct wire *w, uint64_t *value)
     return false;
 }
 
-/* Takes a tag of one byte. An Example has only such tags. */
+/* Reads a protobuf tag that has one byte. All tags in an Example have one byte. */
 static inline bool wire_tag(struct wire *w, uint8_t *tag)
 {
     if (w->p == w->end)

@@ -132,8 +132,8 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan)
 {
-    /* Reserve room for a key and a path. The reader's scans live as long as the reader, so they
-     * never need to grow. */
+    /* The buffers have room for the longest key and path. The reader keeps a scan as long as it
+     * lives, so these buffers are not allocated again. */
     *scan = (struct format_scan){
         .key = BUF_INIT(KEY_LIMIT),
         .passed_name = BUF_INIT(KEY_LIMIT + 1),

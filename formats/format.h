@@ -63,9 +63,9 @@ struct format_scan {
      * empty if there was none */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* tar: whether the next frame's key is left out of the list of keys that finds repeated keys.
-     * This is set after damage, because the frame may be the rest of a damaged sample, and because
-     * it is examined twice. */
+    /* tar: whether the key of the next frame is not compared with earlier keys. This is set after
+     * damage: the frame may be the rest of a damaged sample, and it is examined twice, so its key
+     * would seem to be repeated. */
     bool skips_key;
 };
 

@@ -494,7 +494,8 @@ static int parse_names(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns whether the raw offset, at which a block begins, does not lie inside a sample. */
+/* Returns whether the offset `raw_offset`, at which a codec's block begins, lies between two
+ * samples and not inside one. */
 static bool is_between_samples(const struct index_section *s, uint64_t raw_offset)
 {
     uint64_t low = 0, high = s->samples;

@@ -25,8 +25,8 @@ struct index_writer {
     struct buf gaps;
     /* pairs of varints: stored bytes and raw bytes of each block of the codec */
     struct buf blocks;
-    /* pairs of varints: distance from the end of the last piece (zigzag), size of the piece in
-     * bytes */
+    /* pairs of varints: distance from the end of the last piece (a range of a tar whose samples
+     * were joined) in zigzag form, size of the piece in bytes */
     struct buf pieces;
     uint64_t samples, raw_bytes, largest, names_bytes;
     uint64_t gap_count, gap_sample, gap_bytes;

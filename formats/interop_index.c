@@ -28,8 +28,8 @@ static const struct interop_reader {
     { "energon", INTEROP_ENERGON },
 };
 
-/* Marks around the paths in DALI's index of a tar. They stay until it is known whether the paths
- * can be written. */
+/* Marks around each path in DALI's index of a tar. They stay until the end of the shard, when it is
+ * known whether the index may contain paths. */
 #define PATH_BEGINS '\x01'
 #define PATH_ENDS   '\x02'
 

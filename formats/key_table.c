@@ -255,7 +255,8 @@ static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
     uint8_t entry[12];
 
     store32(entry, tag);
-    /* In a table for few samples, an entry has only the lower half of the sample's number. */
+    /* In a table for few samples, entry_bytes is smaller, and so only the lower half of the number
+     * is stored. */
     store64(entry + 4, number);
     w->added++;
     return buf_append(&w->entries, entry, w->table->entry_bytes, err);

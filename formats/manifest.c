@@ -138,8 +138,8 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
-/* Adds counts that manifests of older releases do not have, and members that only some indexed data
- * sets have. */
+/* Adds members that not every manifest has: counts that older releases did not write, and members
+ * for certain kinds of indexed data sets. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;

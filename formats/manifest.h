@@ -36,8 +36,9 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
 /* Returns whether a text is the stand-in that a running packer leaves in place of the manifest. If
  * so, copies the number of the run. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
-/* Returns whether a text is the claim (see publish/journal_claim.c) of a run that appends or
- * indexes. During such a run, the existing data set or shards may still be used. */
+/* Returns whether a text is the claim (the file that says which run works in a directory) of a run
+ * that appends or makes an index. During such a run, the existing data set or shards may still be
+ * used. */
 bool manifest_claim_keeps(const char *text, size_t size);
 #define MANIFEST_CLAIM_LIMIT ((size_t)64 << 10)     /* bytes of a claim */
 /* Sets the error SHEAF_ERR_NOT_FOUND for a directory in which a run has not finished. All callers

@@ -123,8 +123,8 @@ static int check_head(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks that each append begins where the previous state of the data set ends, and that it adds
- * shards. */
+/* Checks the recorded appends. Each append must begin where the previous state of the data set
+ * ends, and must add shards. */
 static int check_growths(const struct manifest *m, struct sheaf_error *err)
 {
     for (size_t i = 0; i < m->growth_count; i++) {

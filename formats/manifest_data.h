@@ -44,9 +44,9 @@ struct manifest_edit {
     char fingerprint[33];
     char plan[33];              /* hash that identifies the edit */
     uint64_t grown, samples;
-    /* grown + 1 numbers, one for each part of the data set (the first packing, then each append):
-     * the number of samples from which the number of buckets in the part's table of keys was
-     * computed (see key_table.h) */
+    /* array of grown + 1 numbers, one for each part of the data set (the first packing, then each
+     * append). Each is a number of samples. From this number, the number of buckets in the part's
+     * table of keys was computed (see key_table.h) */
     uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */
     char **shards;

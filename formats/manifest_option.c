@@ -112,8 +112,9 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
 }
 
 /* Reads the count `name`: the number of images that were changed because of `option`. Sets *value
- * to IMAGES_UNKNOWN if the data was packed with `option` and the count is missing (older releases
- * did not store it) or null (a data set with only some samples of another one has null). */
+ * to IMAGES_UNKNOWN if the data was packed with `option`, but the count is missing or null. Older
+ * releases did not store the count. It is null in a data set that has only some samples of another
+ * one. */
 static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
                          struct sheaf_error *err)
 {

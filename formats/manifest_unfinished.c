@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The texts that show that a run has not finished: the stand-in at the place of the manifest, and
- * the claim. */
+ * Recognises the two texts that show that a run has not finished. One is the stand-in, which a run
+ * leaves in place of the manifest. The other is the claim, a file that says which run works in the
+ * directory. */
 #include <stdio.h>
 #include <string.h>
 

@@ -103,9 +103,9 @@ static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, siz
     buf_put(out, data, size);
 }
 
-/* Frames a payload that contains the magic number. The payload lies in `out` after room for a
- * header at `start`. Each split removes the 4 bytes of the magic number and adds a header of 8
- * bytes. */
+/* Makes the frames of a payload that contains the magic number. In `out`, room for a header begins
+ * at `start`, and the payload follows this room. Each split removes the 4 bytes of the magic number
+ * and adds a header of 8 bytes. */
 static int split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
 {
     struct buf copy = BUF_INIT(SIZE_MAX / 4);
@@ -133,7 +133,8 @@ out:
     return code;
 }
 
-/* Makes a frame of the payload that lies in `out` after room for a header at `start`. */
+/* Makes a frame of a payload. In `out`, room for the frame's header begins at `start`, and the
+ * payload follows this room. */
 static int frame_payload(struct buf *out, size_t start, bool *multipart, struct sheaf_error *err)
 {
     const size_t size = out->size - start - HEADER_BYTES;

@@ -8,9 +8,9 @@
 
 #define RECORDIO_HEADER_BYTES 8
 
-/* Makes a RecordIO record of the bytes in `out` that follow RECORDIO_HEADER_BYTES of free room at
- * `start`. Writes the header into the room, removes the magic number from the bytes as the format
- * requires, and pads to a multiple of 4. */
+/* Makes a RecordIO record of bytes in `out`. RECORDIO_HEADER_BYTES of free room begin at `start`,
+ * and the bytes follow this room. Writes the header into the room, removes the magic number from
+ * the bytes as the format requires, and pads to a multiple of 4. */
 int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err);
 
 /* Finds the content of the record at the beginning of `data`. If the record has several parts, they

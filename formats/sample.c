@@ -358,8 +358,8 @@ const char *sniff_suffix(const uint8_t *data, size_t size)
             (known[i].at == 0 || memcmp(data, "RIFF", 4) == 0))
             return known[i].suffix;
     }
-    /* The two letters "BM" alone would only be a guess. A bitmap also states its own size, which
-     * must match. */
+    /* The two letters "BM" alone are not enough to recognise a bitmap. A bitmap also states its own
+     * size, which must match. */
     if (size >= 14 && memcmp(data, "BM", 2) == 0 && load32(data + 2) == size)
         return "bmp";
     return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the stems of a data set's shards different. A stem that several shards have is extended to
- * the whole base name, and then by one directory at a time. */
+ * Makes sure that no two shards of a data set have the same stem (the beginning of made-up keys;
+ * see stems.h). A stem that several shards have is extended to the shard's whole base name, and
+ * then by one directory at a time. */
 #include "formats/stems.h"
 
 #include <stdlib.h>

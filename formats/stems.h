@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stems: the beginnings of the keys that are made up for records without a key. Two foreign shards
- * of one data set must not have the same made-up keys, because convert and unpack would mix up
- * their samples. */
+ * Stems: the beginnings of the keys that are made up for records without a key. At first a stem is
+ * made of the shard's name. The shards of a data set must have different stems, because convert and
+ * unpack would otherwise mix up samples with the same made-up key. */
 #ifndef FORMATS_STEMS_H
 #define FORMATS_STEMS_H
 

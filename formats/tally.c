@@ -281,8 +281,8 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* A field that all samples of `t` have, and none of the samples in `behind`, is first missing
-     * in the first sample of `behind`. */
+    /* If all samples of `t` have a field, and no sample in `behind` has it, the first sample of
+     * `behind` is the first one without the field. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 

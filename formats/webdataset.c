@@ -182,8 +182,8 @@ static int write_labels(struct buf *out, const struct sheaf_sample *sample, cons
     return code;
 }
 
-/* Writes the members of a sample in order. `due` is the suffix of the member that is made of the
- * labels, or NULL if no such member is needed. */
+/* Writes the members of a sample in order. `due` is the suffix of an additional member with the
+ * sample's labels, or NULL if no such member is needed. */
 static int write_members(struct buf *out, const struct sheaf_sample *sample,
                          const struct sheaf_field *const *fields, const char *due,
                          struct sheaf_error *err)
@@ -296,8 +296,8 @@ static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t siz
     *part = (struct part){ .kind = PART_SKIP, .size = at };
 }
 
-/* Decides what follows if the stream ends before a whole header. Any number of zero bytes may
- * follow the end of an archive; anything else is a truncated member. */
+/* Decides what the remaining bytes are if the stream ends before a whole header. Any number of zero
+ * bytes may follow the end of an archive; anything else is a truncated member. */
 static int part_at_end(const struct format_scan *scan, const uint8_t *data, size_t size,
                        size_t need, struct part *part, struct sheaf_error *err)
 {
@@ -326,8 +326,8 @@ static int pass_over(struct format_scan *scan, const struct member_path *path,
     return code;
 }
 
-/* Takes a member of a sample. The member continues the open frame if it has the same key, and
- * begins a new frame otherwise. */
+/* Handles a member that belongs to a sample. The member continues the open frame (the sample being
+ * read) if it has the same key. Otherwise it begins a new frame. */
 static int take_member(struct format_scan *scan, const struct member_path *path,
                        struct part *part, struct sheaf_error *err)
 {

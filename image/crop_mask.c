@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* One side of a crop of a mask. It tells from which pixel of the mask each pixel of the crop takes
- * its value. */
+/* One side of a crop of a mask. Tells which pixel of the mask gives its value to which pixel of the
+ * crop. */
 struct nearest {
     /* number of pixels of the crop's box along this side, and the position in the mask at which the
      * box begins */

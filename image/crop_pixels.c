@@ -312,10 +312,10 @@ static void give_any(void *context, uint64_t bytes)
     (void)bytes;
 }
 
-/* Opens the plan for the options, and sets (*groups)[g] to the address of the crops of group g. In
- * `out`, the groups follow each other. A group has the crops of one element of options.views.
- * `channels` is the number of bytes of a pixel. The caller must free *groups and close the plan,
- * even after an error. */
+/* Opens the plan for the options. A group consists of the crops that one element of options.views
+ * asks for, and the groups follow each other in `out`. Sets (*groups)[g] to the address of group g
+ * in `out`. `channels` is the number of bytes of a pixel. The caller must free *groups and close
+ * the plan, even after an error. */
 static int open_alone(const struct sheaf_pixels_options *options, uint8_t *out, size_t channels,
                       struct crop_plan *plan, uint8_t ***groups, struct sheaf_error *err)
 {

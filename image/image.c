@@ -155,9 +155,9 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
         swap(width, height);
 }
 
-/* A picture is shrunk so that a side of `size` pixels gets `side` pixels. Returns the number of
- * pixels that the other side, which has `other` pixels, then gets. The result is rounded down as in
- * torchvision and im2rec. */
+/* Returns the number of pixels that one side of a shrunk picture gets. This side has `other` pixels
+ * now. The other side of the picture shrinks from `size` to `side` pixels. The result is rounded
+ * down as in torchvision and im2rec. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);

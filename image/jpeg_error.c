@@ -17,9 +17,9 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* libjpeg has warned about stray bytes before a marker. Returns whether they are harmless. They are
- * harmless between the segments of the header, and directly before the marker that ends the image.
- * Before any other marker they show that the decoder has lost its position. */
+/* Returns whether the stray bytes before a marker, about which libjpeg has warned, are harmless.
+ * They are harmless between the segments of the header, and directly before the marker that ends
+ * the image. Before any other marker they show that the decoder has lost its position. */
 static bool lies_outside(j_common_ptr codec)
 {
     const int marker = codec->err->msg_parm.i[1];

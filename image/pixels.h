@@ -33,8 +33,8 @@ struct decoding {
     /* for PNG only: decodes to one channel of palette indices or grey values; colours and values
      * of 16 bits are refused */
     bool keeps_values;
-    /* number of bytes that the caller needs in addition; they are taken from the room together
-     * with the bytes for the picture */
+    /* number of bytes that the caller needs in addition to the picture; both are taken at once from
+     * the memory that threads share (struct image_room) */
     uint64_t beside;
     /* whether the caller will copy the picture into another one, so that both are in memory at
      * the same time */

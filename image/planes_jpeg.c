@@ -56,8 +56,8 @@ static bool is_usual(const struct jpeg_decompress_struct *codec)
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-/* Returns whether making the picture upright reverses the direction that is horizontal in the
- * stored picture. */
+/* Returns whether turning the picture upright reverses the order of the pixels within each stored
+ * row. */
 static bool across_is_mirrored(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
@@ -70,8 +70,8 @@ static bool down_is_mirrored(unsigned orientation)
 
 /* Describes one side of a plane for the resampler. Each value of a colour plane belongs to two
  * pixels. If the side of the result has an odd number of pixels, the last value belongs to one
- * pixel only. If the side will be mirrored later, the first value takes that role, because it will
- * then be the last one. */
+ * pixel only. If the side will be mirrored later, the first value belongs to one pixel only,
+ * because it will be the last one then. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {

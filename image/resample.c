@@ -41,7 +41,7 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
     return resampler_bytes_on(&axes, 1) + resample_axis_bytes(across) + resample_axis_bytes(down);
 }
 
-/* Returns the number of rows that are filtered at once. */
+/* Returns the number of rows that are filtered in one call. */
 static uint32_t at_once(unsigned planes)
 {
     return planes == 1 ? RESAMPLE_ROWS : RESAMPLE_PIXEL_ROWS;
@@ -52,8 +52,8 @@ static uint32_t staged_rows(unsigned planes)
     return planes == 1 ? STAGED_MOST : RESAMPLE_PIXEL_ROWS;
 }
 
-/* Returns the number of bytes to allocate for a row that waits to be resampled. It is more than the
- * row has, because a tile or a sum of pixels may extend beyond the end of the row. */
+/* Returns the number of bytes to allocate for a row that waits to be resampled. The buffer is
+ * longer than the row, because a tile or a sum of pixels may extend beyond the end of the row. */
 static size_t wide(const struct resample_axes *axes, unsigned planes)
 {
     return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS) * (planes == 1 ? 1 : 4);

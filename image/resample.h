@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resizes a plane of a picture, or three planes at once if the picture has rows of pixels. It takes
- * rows as they arrive, so only some rows of the large picture are in memory. */
+ * Resizes one plane of a picture, or three planes at once. In the second case, the rows of the
+ * picture consist of pixels of four bytes (red, green, blue, and one that is ignored). The
+ * resampler takes rows as they arrive, so only some rows of the large picture are in memory. */
 #ifndef IMAGE_RESAMPLE_H
 #define IMAGE_RESAMPLE_H
 
@@ -60,8 +61,8 @@ struct resample_axes {
     uint32_t columns, rows;     /* of the picture */
     bool down_first;
 };
-/* Where the planes of a result are: `planes` of them, `plane` bytes apart, with rows that are
- * `stride` bytes apart, a multiple of sixteen. */
+/* The memory for a result. It has `planes` planes, which begin `plane` bytes apart. The rows of a
+ * plane begin `stride` bytes apart, and `stride` is a multiple of sixteen. */
 struct resample_place {
     uint8_t *to;
     size_t stride, plane;
@@ -78,8 +79,8 @@ uint64_t resampler_bytes_on(const struct resample_axes *axes, unsigned planes);
 void resampler_close(struct resampler *r);      /* Closes a resampler, which may be all zeros. */
 
 /* Returns the address to which the caller must write the next rows, `staged_stride` bytes apart.
- * The number of rows must be a power of two, at most 32, and the same in each call. It must be 1 if
- * the rows have pixels. */
+ * The number of rows must be a power of two, at most 32, and the same in each call. The number must
+ * be 1 if the rows consist of pixels of four bytes. */
 uint8_t *resampler_place(struct resampler *r);
 /* Processes `count` rows that the caller has written to resampler_place. Rows beyond the plane's
  * last row are ignored. After the last row, the result is complete. */

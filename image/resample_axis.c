@@ -101,8 +101,8 @@ static void weigh_lanczos(double *weight, uint32_t first, uint32_t count, double
     }
 }
 
-/* Computes the weights of the input pixels from `first` to `first + count` for an output pixel with
- * the middle at `center`. The sum of the weights is 1. */
+/* Computes the weights of `count` input pixels, from pixel `first` on, for an output pixel whose
+ * middle is at `center`. The sum of the weights is 1. */
 static void weigh(double *weight, uint32_t first, uint32_t count, double center,
                   const struct resample_side *side)
 {

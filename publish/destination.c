@@ -246,8 +246,8 @@ static int note_dataset(struct inspection *x, const char *directory)
 
 #define NAMED_MOST 5            /* files that an error names */
 
-/* Counts a file that is missing or has the wrong size in *lost, and adds its name to the text of
- * the message. */
+/* Adds 1 to *lost for a file that is missing or has the wrong size. Adds the file's name to the
+ * text of the message. */
 static int note_lost(struct buf *text, size_t *lost, const char *name,
                      const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {
@@ -414,9 +414,9 @@ static int know_shard(struct inspection *x, const char *split, const char *name,
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* Records which shard a journal entry (the facts about a finished shard) belongs to, and records
- * leftovers of a run, except temporary files. The name of an entry begins with the names of its
- * split and shard. */
+/* Handles one file of the journal. If the file's name begins with the names of a split and a shard,
+ * the file is the shard's entry (the facts about a finished shard), and the shard is recorded as
+ * known. Any file counts as a leftover of a run, unless it is a temporary file. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;

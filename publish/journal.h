@@ -132,16 +132,17 @@ int journal_remove_in(const struct journal *journal, const char *directory, cons
                       struct sheaf_error *err);
 /* Removes a file of the journal. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Writes a file of the destination or of the journal. It replaces the file that was seen. `note`
- * may be NULL. */
+/* Writes a file of the destination or of the journal. The file must still be the one that the
+ * caller saw (`seen`). `note` may be NULL. */
 int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
                      const char *note, const struct store_seen *seen, struct store_seen *now,
                      struct sheaf_error *err);
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Publishes a file that was written, under its final name. It replaces the file that was seen.
- * Frees the writer even after an error. */
+/* Gives a file that was written its final name. A file that already has this name is replaced, but
+ * only if it is still the one that the caller saw (`seen`). Frees the writer even after an
+ * error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);

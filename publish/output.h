@@ -29,8 +29,8 @@ struct output {
     /* whether a run that resumes joins the existing run, instead of taking over the destination */
     bool joins;
     bool is_visible;            /* a manifest may exist */
-    /* for a commit: the output_entry_sum of each shard's journal entry when the commit checked the
-     * shard; otherwise NULL */
+    /* for a commit: the result of output_entry_sum for each shard's journal entry, computed when
+     * the commit checked the shard; otherwise NULL */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -43,16 +43,17 @@ struct output {
     /* the number in the names of new index files: number of edits of the data set, and one more
      * if this run edits it */
     size_t generation;
-    /* whether the data set `grows` is edited: its shards with `names` are written again, and
-     * nothing is appended */
+    /* whether the run edits the data set `grows`: it writes the shards in `names` again, and
+     * appends nothing */
     bool is_edit;
     const char *const *names;   /* of the shards of an edit */
-    /* whether shards of the data set `grows` are made again; a shard that differs from the one
-     * in the manifest is then not published */
+    /* whether the run makes shards of the data set `grows` again; it then does not publish a shard
+     * that differs from the one in the manifest */
     bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* whether a data set with the same plan hash but another note counts as a different one */
+    /* whether a data set counts as a different one if its plan hash is the same but the note of its
+     * manifest (a word that the store keeps with the object) differs */
     bool compares_origin;
 };
 

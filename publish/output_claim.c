@@ -40,7 +40,7 @@ enum action {
     STRAY,
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
-    /* only finish the run that has already published the data set */
+    /* the data set is already published: only remove the rest of the run's files */
     END,
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
@@ -96,7 +96,7 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. The first row decides whose condition is true and which has an action for
+/* The table of actions. The first row counts whose condition is true and which has an action for
  * the request. If the findings in `needs` were not inspected yet, they are inspected before the
  * condition is evaluated. The columns are the requests:
  *

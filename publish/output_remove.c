@@ -154,8 +154,8 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
     return code;
 }
 
-/* Removes the index files and tables of keys of some parts (states of the data set between
- * appends). */
+/* Removes the index files and tables of keys of the parts `first` to `last` of a data set. (The
+ * first packing made part 0, and each append made another part.) */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {
@@ -420,8 +420,8 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-/* Returns whether the data set already contains the shard that was appended. If so, the run was
- * killed after it had published. */
+/* Returns whether the data set already contains an appended shard. If so, the run that appended it
+ * was killed after it had published the new manifest. */
 static bool is_published(const struct output *o, const char *shard)
 {
     for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)

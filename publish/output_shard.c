@@ -193,8 +193,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
         return SHEAF_END;
     if (code == SHEAF_OK && p->seen[ENTRY].is_there)
         code = find_winner(p, &won, err);
-    /* Examine the shard of another packer once more before it is replaced. The store's answer may
-     * have been damaged, and that packer has already reported success. */
+    /* Before this run replaces the shard of another run, it examines that shard once more. The
+     * store's first answer may have been damaged, and the other run has already reported
+     * success. */
     if (code == SHEAF_OK && !won && p->seen[ENTRY].is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)

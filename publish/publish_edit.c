@@ -284,7 +284,7 @@ static int name_replaced(const struct editing *e, struct manifest_edit *edit,
     return SHEAF_OK;
 }
 
-/* Adds the edit to the manifest. Until then, the manifest describes the data set before the
+/* Adds a record of this edit to the manifest, which until then describes the data set before the
  * edit. */
 static int add_edit(struct editing *e, struct sheaf_error *err)
 {

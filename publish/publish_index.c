@@ -106,8 +106,8 @@ static void count_images(struct images *images, const struct journal_entry *entr
 }
 
 /* Writes the counts of changed images, if the options asked for changes and `options_json` does not
- * have the counts already. A count of 0 is written as well, because a missing count means that it
- * is unknown. */
+ * have the counts already. A count of 0 is written as well, because a missing count would mean that
+ * the number is unknown. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {

@@ -13,8 +13,8 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    /* number of samples that the table had when it was first made; edits may have removed some of
-     * them since (see key_table_make). If it is less than `samples`, `samples` is used instead. */
+    /* number of samples for which the table was first made; edits may have removed some of them
+     * since (see key_table_make). If it is less than `samples`, `samples` is used instead */
     uint64_t keyed;
     /* whether a journal entry was written by a release that did not store the hashes of keys. */
     bool is_incomplete;
@@ -33,8 +33,8 @@ int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entr
  * until *writer is committed. */
 int publish_keys_write(const struct publish_keys *keys, const char *url, const char *fingerprint,
                        struct store_writer **writer, struct sheaf_error *err);
-/* Publishes the table as the file `name` in DEST. If keys are missing, removes an existing file
- * instead. */
+/* Publishes the table as the file `name` in DEST. If the hashes of some keys are unknown, no table
+ * is published, and an existing file `name` is removed. */
 int publish_keys_put(const struct publish_keys *keys, const struct output *output,
                      const char *name, const char *fingerprint, struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);

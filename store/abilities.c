@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Determines the abilities of a store. Usually they follow from the functions that the store
- * implements. A store may also have a function that tests its abilities. */
+ * Finds out what a store can do, for example whether it can check and replace an object in one
+ * step. Usually this follows from the functions that the store implements. A store may also have a
+ * function that tests it. */
 #include "store/abilities.h"
 
 #include "store/store.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The abilities of a store that matter if several processes write to one directory. They are
- * determined once, when a run opens its destination. They decide by which protocol the run
- * publishes. */
+ * determined once, when a run opens its destination. They decide how the run makes sure that no
+ * other process changes the directory at the same time. */
 #ifndef STORE_ABILITIES_H
 #define STORE_ABILITIES_H
 
@@ -11,7 +11,7 @@
 #include "sheaf.h"
 
 struct store_abilities {
-    /* whether the store can compare and write in one step (see store/over.h) */
+    /* whether the store can check, in one step with a write, that the object has not changed */
     bool compares;
     /* whether the store can tell that an object was replaced by another one of the same size */
     bool identifies;

@@ -167,14 +167,15 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The part of a read that lies within one block. */
+/* The part of a read that lies within one block of the object. */
 struct block_part {
     uint64_t block;
     size_t skip, size;          /* within the block */
     uint8_t *data;              /* the caller's */
 };
 
-/* Reads a block that this thread has claimed. The caller needs only a part of the block. */
+/* Reads a block of which the caller needs only a part. This thread must have claimed the block
+ * (marked it as BUSY). */
 static int read_edge(struct cached_object *o, struct task *task, const struct block_part *p,
                      struct sheaf_error *err)
 {
@@ -200,8 +201,8 @@ static int read_edge(struct cached_object *o, struct task *task, const struct bl
     return code;
 }
 
-/* Reads `count` blocks, from number `first` on, which this thread has claimed. All of them are
- * missing in the cache, and the caller needs all their bytes. */
+/* Reads `count` blocks, from number `first` on, which this thread has claimed (marked as BUSY).
+ * None of them is in the cache, and the caller needs all their bytes. */
 static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
                     uint8_t *data, struct sheaf_error *err)
 {
@@ -218,8 +219,9 @@ static int read_run(struct cached_object *o, struct task *task, uint64_t first, 
     return code;
 }
 
-/* Reads a block that this thread has claimed and the caller needs completely. If the following
- * blocks are also needed completely and missing in the cache, reads them with the same request. */
+/* Reads a block that this thread has claimed (marked as BUSY) and that the caller needs completely.
+ * If the following blocks are also needed completely and missing in the cache, reads them with the
+ * same request. */
 static int read_missing(struct cached_object *o, struct task *task, uint64_t first, uint64_t end,
                         uint8_t *data, uint64_t *done, struct sheaf_error *err)
 {
@@ -249,7 +251,8 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
     return code;
 }
 
-/* Reads one or several blocks. Sets *done to their number. */
+/* Reads the block of `p`, and sometimes also the blocks after it with the same request. Sets *done
+ * to the number of blocks that were read. */
 static int read_part(struct cached_object *o, struct task *task, const struct block_part *p,
                      uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
 {
@@ -320,8 +323,8 @@ static void run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    /* once `done` was called, the object may be closed; cached_close waits until this job has
-     * ended */
+    /* Another thread may close the object as soon as `done` was called. cached_close then waits
+     * until this job has ended. */
     read->done(read);
 }
 

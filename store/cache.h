@@ -35,9 +35,9 @@ int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes
 void cache_close(struct cache *cache);
 
 /* Replaces a remote *object by an object that reads through the cache. Closing the new object also
- * closes the original one. If the object has no version, *object is unchanged and the object is
- * counted, because a later object of the same size could be mistaken for it. On failure *object is
- * unchanged. */
+ * closes the original one. An object without a version is not cached, because a later object of the
+ * same size could be mistaken for it. Then *object is unchanged, and cache_counts counts the object
+ * as not cached. On failure *object is unchanged. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
 /* Opens an object of `bytes` bytes through the cache, without a request to its server. `version` is

@@ -10,7 +10,8 @@
 
 #include "base/bytes.h"
 
-/* number of bytes that makes a read worth a round trip, even without read-ahead */
+/* size of a read that is large enough to make the cost of a round trip small, even without
+ * read-ahead */
 #define READ_BYTES ((size_t)8 << 20)
 
 static const struct {
@@ -59,7 +60,7 @@ size_t file_system_read_bytes(const char *url)
     if (file_system_of_path(path) == FILE_SYSTEM_LOCAL || stat(path, &st) != 0)
         return 0;
     /* A file system reports its stripe size or request size as its block size. All common block
-     * sizes divide 8 MiB. */
+     * sizes divide 8 MiB, so reads of READ_BYTES consist of whole blocks. */
     return MAX(READ_BYTES, (size_t)st.st_blksize);
 }
 

@@ -21,8 +21,9 @@ enum file_system file_system_of_type(unsigned long type);
 enum file_system file_system_of_path(const char *path);
 enum file_system file_system_of_fd(int fd);
 
-/* Returns the number of bytes that a read of a file should have, to be worth its round trip and to
- * fit blocks and stripes. Returns 0 for a file on a local disk, where any size is suitable. */
+/* Returns the best size for reads of a file: large enough that the cost of a round trip is small,
+ * and a multiple of the file system's blocks. Returns 0 for a file on a local disk, where any size
+ * is suitable. */
 size_t file_system_read_bytes(const char *url);
 
 /* "local", "FUSE", "Lustre", "NFS". */

@@ -72,8 +72,7 @@ static int read_token(char **token, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Reads the token. Removes everything from the end of its line on, because the token is sent in a
- * header. */
+/* Reads the token. Keeps only the first word of its text, because the token is sent in a header. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
     const char *named = environment("HF_TOKEN");
@@ -159,7 +158,7 @@ static const struct remote_service service = { context_open, context_close };
 
 /* ---- Asking the hub -------------------------------------------------------------------------- */
 
-/* Adds advice to an error. The hub answers "access denied" without a token, even if the name does
+/* Adds advice to an error. Without a token, the hub answers "access denied" even if the name does
  * not exist. */
 void hf_explain(bool has_token, struct sheaf_error *err)
 {

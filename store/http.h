@@ -8,9 +8,9 @@
  * into the caller's memory. An exchange is a single attempt. Signing, retries and the meaning of
  * responses belong to the layer above (store/request.h).
  *
- * A stalled exchange is ended (store/stall.h). If a server sends slightly faster than that
- * limit, or sends headers without end, the deadline or the limit of the headers' size ends the
- * exchange. */
+ * A stalled exchange is ended (store/stall.h). If a server sends just fast enough not to count as
+ * stalled, the exchange ends at its deadline. If a server sends headers without end, the exchange
+ * ends at the limit for their size. */
 #ifndef STORE_HTTP_H
 #define STORE_HTTP_H
 

@@ -20,7 +20,8 @@
 #define MS 1000000ull
 #define CONNECTIONS_KEPT 128L
 #define EVENTS_MOST 64          /* events reported by one call; the others follow */
-/* events that come after this time are not handled in the same round, but are reported again */
+/* time after which a round of handling events ends; the next round reports the remaining events
+ * again */
 #define TURN_NS (MS / 5)
 
 struct http_events {
@@ -114,8 +115,9 @@ static int until_due_ms(const struct http_events *e, int most_ms)
 
 static bool handle(struct http_events *e, const struct epoll_event *event)
 {
-    /* The next read or write will find the error. (The error must not be reported here. The event
-     * may belong to a socket that was closed meanwhile, whose number is already in use again.) */
+    /* An error counts as readable and writable, so that libcurl finds it at its next read or write.
+     * (The error must not be reported here. The event may belong to a socket that was closed
+     * meanwhile, whose number is already in use again.) */
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
                      (event->events & out ? CURL_CSELECT_OUT : 0);
@@ -159,7 +161,8 @@ void http_events_wake(struct http_events *e)
 {
     const uint64_t one = 1;
 
-    /* The write fails only if the counter is full, and then the thread is woken in any case. */
+    /* The write fails only if the eventfd's counter is full, and then the thread is woken in any
+     * case. */
     while (write(e->wake, &one, sizeof(one)) < 0 && errno == EINTR)
         continue;
 }

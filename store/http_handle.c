@@ -17,8 +17,9 @@
 #include "store/proxy.h"
 
 #define MS 1000000ull
-/* Sizes of libcurl's buffers for one exchange, one for each direction, which determine the bytes
- * for each system call. Small bodies fit into the small size, and there may be many of them. */
+/* Sizes of libcurl's two buffers for an exchange, one for each direction. A system call moves at
+ * most one buffer of bytes. An exchange with a small body gets the smaller size, because many such
+ * exchanges may run at once. */
 #define BUFFER_BYTES (128L << 10)
 #define LARGE_BUFFER_BYTES (512L << 10)
 #define LARGE_BYTES ((size_t)4 << 20)       /* of a body */
@@ -179,8 +180,8 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
-    /* With this option, libcurl does not wait for a name server that does not respond when a
-     * transfer ends. Such a wait would block all exchanges of the thread. */
+    /* With this option, libcurl does not wait for a name server that does not respond. Without the
+     * option, it would wait at the end of a transfer and so block all exchanges of the thread. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");

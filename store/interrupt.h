@@ -25,8 +25,8 @@ const volatile int *interrupt_watch(const volatile int *flag);
 const volatile int *interrupt_watched(void);
 bool interrupt_is_raised(void);
 
-/* Waits for the event and destroys it. If the thread's flag is set first, `cancel` is called once
- * with the context. It must make the event happen soon. */
+/* Waits for the event and destroys it. If the thread's flag is set before the event happens, calls
+ * `cancel` once with the context. `cancel` must make the event happen soon. */
 void interrupt_wait(struct event *event, void (*cancel)(void *context), void *context);
 
 #endif

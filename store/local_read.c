@@ -268,8 +268,8 @@ static int recover(struct file_object *o, int failed, uint64_t offset, size_t si
     return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
 }
 
-/* Returns the file from which to read. If the file is parked (closed to save descriptors), opens it
- * again as the copy *use with a descriptor of its own. */
+/* Sets *use to the file from which to read. If the file is parked (closed to save descriptors),
+ * opens it again, and gives *use a descriptor of its own. */
 static int take_up(const struct file_object *o, struct file_object *use, struct sheaf_error *err)
 {
     struct stat now;
@@ -348,8 +348,8 @@ static bool is_cached(int fd, uint64_t offset, uint64_t size)
     return true;
 }
 
-/* Reads the range only to bring it into the kernel's cache. The kernel then reads ahead and caches
- * the file in large pieces. It would not do so if it only got the advice POSIX_FADV_WILLNEED. */
+/* Reads the range only to bring it into the kernel's cache. For a read, the kernel reads ahead and
+ * caches the file in large pieces. The advice POSIX_FADV_WILLNEED would not have this effect. */
 static void warm_open(int fd, uint64_t offset, uint64_t size)
 {
     char scrap[WARM_BYTES];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stages (see stage.h) as directories. When a stage is renamed, paths through its old name do not
- * exist any more. */
+ * Implements stages (see stage.h) as directories. A run gives its files their names through its
+ * stage. When another run renames the stage, the first run's paths through the old name no longer
+ * exist. */
 #include "store/local_stage.h"
 
 #include <dirent.h>
@@ -71,7 +72,8 @@ static const char *last_of(const char *path)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-/* Renames the stage of any run in the directory. Sets *took to whether there was one. */
+/* Renames the first stage that it finds in the directory `partial`, whichever run it belongs to.
+ * The new path is `stage`. Sets *took to whether a stage was renamed. */
 static int take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);
@@ -147,8 +149,8 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
 
 /* ---- Passing files through ------------------------------------------------------------------- */
 
-/* Returns a path in the stage (a directory through which a run's files get their names) that no
- * other file has. */
+/* Returns a new path in the directory `stage`, under which no other file is. (A run's files pass
+ * through its stage on their way to their names; see stage.h.) */
 static char *place_in(const char *stage, const char *name)
 {
     uint64_t random;

@@ -19,8 +19,8 @@ int local_stage_remove(const char *url, const char *stage, struct sheaf_error *e
 /* Moves a temporary file into the stage, and replaces *path by its new path. If the file is on
  * another file system, it stays where it is, but the stage must exist. */
 int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the stage was renamed, because another run has taken over the
- * destination. */
+/* Returns SHEAF_ERR_CHANGED if the stage no longer has its name. Then another run has renamed the
+ * stage, and so has taken over the destination. */
 int local_stage_check(const char *url, const char *stage, struct sheaf_error *err);
 
 #endif

@@ -44,8 +44,8 @@ static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
         size -= (size_t)put;
         w->written += (uint64_t)put;
     }
-    /* Ask the kernel to begin writing to the disk early, so that the end of the file need not wait
-     * for everything. This is only a hint. */
+    /* Asks the kernel to begin writing to the disk early. Otherwise everything would be written at
+     * the end of the file, and the caller would wait for it. This is only a hint. */
     if (!w->is_direct && w->thread != NULL)
         sync_file_range(w->fd, (off_t)start, (off_t)(w->written - start),
                         SYNC_FILE_RANGE_WRITE);
@@ -95,9 +95,9 @@ void local_write_open(struct local_write *w, int fd, const char *url)
     w->pieces[0].write = w->pieces[1].write = w;
 }
 
-/* Allocates a piece by mmap. Memory, offset and size of a direct write must be multiples of at most
- * a page on usual disks. With malloc, the pieces of each file would lie between other allocations
- * that stay. */
+/* Allocates a piece by mmap. On usual disks, the memory, offset and size of a direct write must be
+ * multiples of a page or less. malloc would place a file's pieces between allocations that live
+ * longer, and the freed pieces would leave holes. */
 static bool map(struct local_piece *p)
 {
     void *data = mmap(NULL, LOCAL_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Conditional writes and removals. They take effect only if the name still refers to the object
- * that was seen. For stores that cannot compare and act in one step, this file compares just before
- * acting. */
+ * that the caller saw there before. For stores that cannot compare and act in one step, this file
+ * compares just before acting. */
 #include "store/over.h"
 
 #include <stdlib.h>
@@ -83,7 +83,7 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
     return see(url, seen, note, err);
 }
 
-/* Returns whether both descriptions are of the same object. A stamp of 0 means that it is unknown:
+/* Returns whether both descriptions are of the same object. A stamp of 0 means an unknown stamp:
  * some servers tell an object's ETag only to the writer of the object. */
 static bool is_same(const struct store_seen *a, const struct store_seen *b)
 {
@@ -153,8 +153,8 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
     return store_put_through(url, data, size, NULL, NULL, seen, now, err);
 }
 
-/* Removes the object that was seen. If the object does not exist any more, there is nothing to
- * do. */
+/* Removes an object if it is still the one that the caller saw. Does nothing if the name refers to
+ * no object any more. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

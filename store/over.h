@@ -17,24 +17,26 @@ int store_see_all(const char *const urls[], size_t count, struct store_seen seen
                   struct sheaf_error *err);
 int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],
                    struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the name no longer refers to the object that was seen. */
+/* Returns SHEAF_ERR_CHANGED if the name no longer refers to the object `seen`, which the caller saw
+ * before. */
 int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 /* store_commit_over writes like store_commit, and store_put_over like store_put, but only if the
- * name still refers to the object that was seen (or to none, if none was seen). Otherwise they
- * write nothing and return SHEAF_ERR_CHANGED. *now is set to the object that is there afterwards:
- * the one written here, or one with the same bytes from a faster writer. Its stamp is 0 if the
- * store does not tell the stamp. */
+ * name still refers to the object `seen` that the caller saw there, or still to no object.
+ * Otherwise they write nothing and return SHEAF_ERR_CHANGED. *now is set to the object that is
+ * there afterwards: the one written here, or one with the same bytes from a faster writer. Its
+ * stamp is 0 if the store does not tell the stamp. */
 int store_commit_over(struct store_writer *writer, const struct store_seen *seen,
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err);
-/* Writes through a stage (see store/stage.h) and with a note (see STORE_NOTE_SIZE), if these are
- * not NULL. If an object is sent in parts, the store keeps no note with it. */
+/* Writes like store_put_over, but through a stage (see store/stage.h) and with a note (see
+ * STORE_NOTE_SIZE). Both may be NULL. If an object is sent in parts, the store keeps no note with
+ * it. */
 int store_put_through(const char *url, const void *data, size_t size, const char *stage,
                       const char *note, const struct store_seen *seen, struct store_seen *now,
                       struct sheaf_error *err);
-/* Removes the object that was seen, if it still exists. Returns SHEAF_ERR_CHANGED if the name now
- * refers to another object. */
+/* Removes the object `seen` that the caller saw under the name, if it still exists. Returns
+ * SHEAF_ERR_CHANGED if the name now refers to another object. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 
 #endif

@@ -30,8 +30,8 @@ void part_memory_close(struct part_memory *memory);         /* NULL is fine */
  * back, and SHEAF_ERR_LIMIT if the buffer is larger than the whole memory. */
 int part_memory_take(struct part_memory *memory, size_t size, uint8_t **data,
                      struct sheaf_error *err);
-/* Waits until another buffer is given back. `seen` is an earlier result of part_memory_given(); if
- * buffers were given back since then, does not wait. */
+/* Waits until another buffer is given back. `seen` is an earlier result of part_memory_given().
+ * Does not wait if a buffer was given back after that result. */
 void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);

@@ -146,8 +146,8 @@ static uint64_t deadline_of(const struct request *r)
                                (uint64_t)(bytes / (double)REQUEST_RATE * 1e9);
 }
 
-/* Gives everything that an attempt sends, such as the date and the signature, its current value.
- * Used as http_exchange.begin. */
+/* Prepares the next attempt: sets its URL and headers, and signs it with the current date and
+ * credentials. Used as http_exchange.begin. */
 static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 {
     struct request *r = (struct request *)http;
@@ -250,8 +250,8 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
-/* Called when a read is late. Sends it again immediately if the server has credit for extra
- * requests. Otherwise the attempt counts as failed. */
+/* Returns whether the attempt was ended because it was late, and the server's credit for extra
+ * requests (store/peers.h) allows another one at once. Otherwise the attempt counts as failed. */
 static bool is_asked_again(struct request *r)
 {
     if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))

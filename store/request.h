@@ -40,8 +40,8 @@ struct request_signing {
      * request_start. */
     int (*begin)(struct request *request, struct sheaf_error *err);
     /* Adds the signature's headers to an attempt; all other headers are already set. Returns
-     * SHEAF_END if credentials are being fetched, so that it must be called again shortly. Called
-     * on the engine's thread. */
+     * SHEAF_END if credentials are still being fetched; the caller must then call `sign` again
+     * shortly. Called on the engine's thread. */
     int (*sign)(struct request *request, struct sheaf_error *err);
     /* Frees what `sign` left in the request. */
     void (*end)(struct request *request);

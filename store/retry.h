@@ -15,7 +15,7 @@
 struct retry_policy {
     /* largest number of consecutive failed attempts without progress; at least 1 */
     unsigned attempts;
-    /* time after the first attempt, after which no attempt is begun any more */
+    /* no new attempt begins when this time has passed since the first attempt */
     uint64_t time_ns;
     uint64_t base_ns;
     uint64_t longest_ns;        /* longest wait, except for Retry-After */

@@ -9,8 +9,9 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Counts the files whose samples the data set already has, instead of printing them. If a source is
- * appended repeatedly, these are most of its files. Prints all other reports. */
+/* Reports a file that is left out. If the data set already has the file's sample, counts the file
+ * and prints the report only with --verbose. When a source is appended repeatedly, most of its
+ * files are of this kind. */
 static void report_left_out(void *context, const char *where, const struct sheaf_error *error)
 {
     uint64_t *known = context;
@@ -76,7 +77,8 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
-        /* prints the error that a real run would end with; the dry run itself has succeeded */
+        /* prints the error with which a run without --dry-run would end; the dry run itself has
+         * succeeded */
         (void)fail(&error);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped - known, result.files);

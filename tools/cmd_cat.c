@@ -352,7 +352,7 @@ static int end_broken(struct cat *cat)
 }
 
 /* Reports that no sample is left. A position at the end of an epoch is valid, but the user may not
- * know that it is one. */
+ * know that the position is there. */
 static void say_nothing_left(const struct cat *cat)
 {
     if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)

@@ -59,8 +59,8 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
     putchar('\n');
 }
 
-/* A function of the type sheaf_report_fn. Prints a problem that would make a real run fail, with
- * advice about the problem. */
+/* A function of the type sheaf_report_fn. Prints a problem with which a run without --dry-run would
+ * fail, and advice about the problem. */
 static void report_problem(void *context, const char *where, const struct sheaf_error *error)
 {
     (void)context;
@@ -88,8 +88,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     int code;
 
     options->progress = progress_show;
-    /* if the run will fail at a bad file, the file is not reported here, because its error is the
-     * command's result */
+    /* if on_error is not SKIP, the run fails at the first bad file; the file is not reported here,
+     * because its error is the command's result */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;
@@ -105,7 +105,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        /* prints the error that a real run would end with; the dry run itself has succeeded */
+        /* prints the error with which a run without --dry-run would end; the dry run itself has
+         * succeeded */
         (void)fail(&error);
     count_result(&result);
     if (!options->dry_run)

@@ -239,8 +239,7 @@ static void print_path(FILE *file, const struct settings *s, const char *path)
     free(whole);
 }
 
-/* Returns whether an earlier condition that the user gave has the same kind as condition number
- * i. */
+/* Returns whether an earlier condition of the user has the same kind as condition number i. */
 static bool is_given_before(const struct settings *s, size_t i)
 {
     const size_t kind = strcspn(s->where.texts[i], "=") + 1;

@@ -47,9 +47,10 @@ static enum grade labels_grade(const struct sheaf_mixing *m)
                                     run > RUN_POOR || batch < LABELS_POOR) : GRADE_GOOD;
 }
 
-/* Grades how close samples stay to their neighbours in the data set. The grade is poor if the data
- * set may be sorted by class. If labels are known to be mixed well, the only disadvantage is that
- * some samples occur close together in every epoch. */
+/* Grades how close samples stay to their neighbours in the data set. If the labels are unknown, the
+ * data set may be sorted by class, so the grade may be poor. If the labels are known, labels_grade
+ * judges how well they are mixed. Then the worst grade here is fair, because the only disadvantage
+ * is that some samples occur close together in every epoch. */
 static enum grade places_grade(const struct sheaf_mixing *m)
 {
     const double more = m->neighbours - m->ideal_neighbours;

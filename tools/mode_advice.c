@@ -189,7 +189,7 @@ static void say(struct mode_advice *a, const char *format, ...)
 }
 
 /* Returns whether requests for small files take a considerable part of the reading time. They do
- * not if a few small files lie beside large ones. */
+ * not if there are only a few small files among large ones. */
 static bool are_small(const struct load *l, struct mode_advice *a)
 {
     const double mean = l->bytes / l->files;

@@ -19,7 +19,7 @@
 int output_open(struct output *out, int fd)
 {
     *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
-    /* Make the pipe as large as one write, which halves the number of switches between the two
+    /* Makes the pipe as large as one write, which halves the number of switches between the two
      * processes. If that is not allowed, or fd is not a pipe, nothing changes. */
     (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
     return out->buffer ? 0 : ENOMEM;

@@ -16,7 +16,8 @@ static int fail_at(const struct replacement *r, const char *path)
     return r->is_quiet ? STATUS_FAILURE : fail_file(path);
 }
 
-/* Creates the temporary file under a name that no other file has. */
+/* Creates the temporary file under a name that no other file has, so that several processes may
+ * replace the same file. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet)
 {
     *r = (struct replacement){ .path = path, .is_quiet = is_quiet };

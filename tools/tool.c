@@ -34,8 +34,8 @@ static void print_line(char line[LINE_ROOM], const char *format, va_list argumen
     vsnprintf(text, sizeof(text), format, arguments);
     (void)sheaf_show(text, line, LINE_ROOM);
     progress_clear();
-    /* Flush standard output first. Otherwise its lines and the lines of standard error could appear
-     * in the wrong order if both are written to the same file. */
+    /* Flushes standard output first. Otherwise its lines and the lines of standard error could
+     * appear in the wrong order if both are written to the same file. */
     fflush(stdout);
     fprintf(stderr, "sheaf: %s\n", line);
 }

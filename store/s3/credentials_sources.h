@@ -23,8 +23,8 @@
 #include "store/s3/credentials.h"
 #include "store/s3/s3_config.h"
 
-/* The facts and connections that a search for credentials uses. It must outlive the cache of
- * credentials that uses it. */
+/* The configuration and the connections that a search for credentials uses. It must outlive the
+ * cache of credentials that uses it. */
 struct credentials_context {
     struct http_engine *engine;
     const struct request_patience *patience;

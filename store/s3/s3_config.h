@@ -56,9 +56,9 @@ void s3_config_free(struct s3_config *config);
 bool s3_config_is_amazon(const struct s3_config *config);
 
 /* Sets *url to the endpoint of another service. Examples for `service` and `host` are ("sts",
- * "sts") and ("sso", "portal.sso"). It is the first one that is set: AWS_ENDPOINT_URL_STS (or
- * another service's), AWS_ENDPOINT_URL, the profile's endpoint, or Amazon's own, which is `host` in
- * the region. */
+ * "sts") and ("sso", "portal.sso"). The result is the first of the following that is set:
+ * AWS_ENDPOINT_URL_STS (or another service's), AWS_ENDPOINT_URL, the profile's endpoint, or
+ * Amazon's own, which is `host` in the region. */
 int s3_config_service_url(const struct s3_config *config, const char *service, const char *host,
                           const char *region, struct url *url, struct sheaf_error *err);
 

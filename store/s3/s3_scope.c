@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The open scopes, of which there are few, and all settings that any scope has had. Settings are
- * kept, because a request may still use the settings of a scope that has ended. */
+ * Keeps the scopes that are open, of which there are few, and all settings that any scope has had.
+ * (A scope is a call of the library that writes with settings of its own.) Settings are kept,
+ * because a request may still use the settings of a scope that has ended. */
 #include "store/s3/s3_scope.h"
 
 #include <pthread.h>
@@ -71,8 +72,8 @@ static void scope_free(struct store_scope *s)
     free(s);
 }
 
-/* Returns settings that are equal to the given ones and already known. If there are none, adds the
- * given ones. */
+/* Returns the stored settings that equal `found`, and frees `found`. If there are none, stores
+ * `found` and returns it. */
 static const struct s3_settings *know_locked(struct s3_scopes *all, struct known_settings *found)
 {
     struct known_settings *k = all->locked.known;

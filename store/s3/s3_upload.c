@@ -104,9 +104,10 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* Called with the checksum in the store's response; NULL if the response has none. A store that
- * returns the checksum has compared it, and this is recorded. Returns whether the ETag must be
- * compared as well, if it is an MD5. */
+/* Decides whether the response's ETag must be compared with the MD5 of the bytes. `crc` is the
+ * checksum in the store's response, or NULL if the response has none. A store that returns the
+ * checksum has verified it, so the ETag is not needed unless the bucket requires MD5s. Also records
+ * whether the store returns checksums. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -144,8 +145,8 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return lacks_md5(r) ? give_md5(put, again, err) : code;
-    /* Any of these errors means that the response was damaged in transit. So the next attempt may
-     * succeed. */
+    /* The response has a status of success. If one of the following checks fails, the response or
+     * the object was damaged in transit, so another attempt may succeed. */
     *again = true;
     if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);

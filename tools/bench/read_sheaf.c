@@ -7,7 +7,7 @@
  *     --column NAME    read this column with the samples
  *     --limit N        end each epoch after N samples
  *     --skip-passes N  leave opening and the first N epochs out of the time
- *     --crops SIDE     make a random crop of each image, in one thread beside */
+ *     --crops SIDE     make a random crop of each image, on a further thread */
 #include <stdlib.h>
 #include <string.h>
 

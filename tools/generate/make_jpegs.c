@@ -7,9 +7,9 @@
  *
  * Class and file sizes are distributed like Caltech's: most classes have 80 to 150 images and a few
  * up to 800; file sizes are log-normal around the mean. A few hundred images are drawn and encoded.
- * Each file is one of them with a comment segment that numbers it. So every file is a valid JPEG,
- * all files differ, and writing takes hardly longer than the disk does. Everything follows from the
- * seed. */
+ * Each file is one of these images, with the file's number in a comment segment. So every file is a
+ * valid JPEG, all files differ, and writing takes hardly longer than the disk does. Everything
+ * follows from the seed. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

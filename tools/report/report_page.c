@@ -316,9 +316,9 @@ static void check_made(const struct report *r)
         fprintf(r->f, "%s</pre>\n", v->problems > c->problem_count ? "..." : "");
 }
 
-/* Prints the first lines of a list of files, such as skipped.tsv, that packing has left in the
- * directory of a local data set. For a split, the list is in the directory above, and `list` begins
- * with "../". */
+/* Prints the first lines of a list such as skipped.tsv, which packing has written to the directory
+ * of a local data set. For a split, the list is in the directory above, and `list` begins with
+ * "../". */
 static void list_beside(const struct report *r, const char *list, const char *what)
 {
     char *path, *line = NULL;
