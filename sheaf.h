@@ -595,8 +595,8 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
  * position follows a whole round (one sample of each lane), it fits any world_size x workers that
  * divides the number of lanes. Any other position fits only the same rank and worker. Returns
  * SHEAF_ERR_CHANGED if the position belongs to another data set, and SHEAF_ERR_ARGUMENT if the text
- * is damaged or the position is outside of the epoch. (For a stream, sheaf_reader_next notices a
- * position outside of the epoch.) */
+ * is damaged or the position is outside of the epoch. (For a stream, sheaf_reader_next returns this
+ * error if the position is outside of the epoch.) */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
 /* Writes the fingerprint that positions have after `samples` samples of all ranks in
  * options->epoch. For a view it covers only the stages up to this point, so that positions stay

@@ -88,8 +88,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     int code;
 
     options->progress = progress_show;
-    /* if on_error is not SKIP, the run fails at the first bad file; the file is not reported here,
-     * because its error is the command's result */
+    /* unless on_error is SKIP, a run that packs fails at the first bad file; the file is not
+     * reported here, because its error is the command's result */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;
