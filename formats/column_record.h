@@ -18,7 +18,7 @@
 struct column_facts {
     char name[COLUMN_NAME_MOST + 1];
     char base[33];              /* fingerprint of the base when the layer was written */
-    /* number of the first sample in the base data set for which this layer has a record */
+    /* number of the first sample of the base for which this part of the column has a record */
     uint64_t first;
     uint64_t missing;           /* records without a value */
 };

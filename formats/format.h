@@ -47,8 +47,8 @@ struct part {
 /* State of a container between the parts of one stream. format_scan_reset() zero-initialises it,
  * and format_scan_free() frees it. */
 struct format_scan {
-    /* RecordIO: whether more parts of the record must follow. tar: whether `key` is the key of
-     * the open frame. */
+    /* RecordIO: whether more parts of the record must follow. tar: whether a sample is being read,
+     * whose key is `key`. */
     bool frame_open;
     /* tar: number of zero blocks since the last member; two of them end an archive */
     unsigned zero_blocks;
@@ -69,11 +69,11 @@ struct format_scan {
     bool skips_key;
 };
 
-/* A frame that was found by the index or by a scan of the shard. */
+/* A frame (stored record) that was found by the index or by a scan of the shard. */
 struct record {
     const uint8_t *data;        /* the frame's bytes as stored, after decompression */
     size_t size;
-    /* RecordIO: the frame's line in the .lst file, without the newline; NULL if there is none */
+    /* RecordIO: the record's line in the .lst file, without the newline; NULL if there is none */
     const char *name_line;
     size_t name_line_size;
     uint64_t number;            /* in the data set */
@@ -100,9 +100,9 @@ struct decode_context {
     bool cls_is_label;
 };
 
-/* A feature of a tf.train.Example as it was read, kept beside the field that was made of it. A
- * conversion into the same container writes the feature again, with its name, its type and all its
- * values. */
+/* A feature of a tf.train.Example as it was read, kept beside the field that was made of it. If the
+ * sample is converted into the same container, the feature is written again, with its name, its
+ * type and all its values. */
 struct kept_feature {
     struct text name;
     const uint8_t *data;        /* the message Feature, `size` bytes */
@@ -124,7 +124,8 @@ struct kept_features {
 };
 
 /* Scratch memory for one decoded sample, which the next sample reuses. The sample points into this
- * memory or into the frame. It is valid until the next decode with the same scratch. */
+ * memory or into the frame (stored record). The sample is valid until the memory is used for the
+ * next decode. */
 struct decode_scratch {         /* zero-initialised */
     struct buf text;            /* keys, names: NUL-terminated strings */
     /* for RecordIO: the joined parts of a record; for TFRecord: lists of numbers as text */
@@ -165,8 +166,8 @@ struct format_ops {
     const char *words[2];       /* suffixes of a file's name that indicate the container */
     /* whether a .lst file beside each shard has the keys (RecordIO) */
     bool has_names;
-    /* whether a frame consists of several independent members (tar). A reader does not notice if
-     * such a member is missing, and merges adjacent samples with equal keys. */
+    /* whether a frame (stored record) consists of several independent members (tar). A reader does
+     * not notice if such a member is missing, and merges adjacent samples with equal keys. */
     bool has_members;
     /* whether a frame (stored record) contains the name of its sample's class, as in TFRecord */
     bool keeps_class;
@@ -178,29 +179,30 @@ struct format_ops {
      * written */
     unsigned interop;
     unsigned interop_always;    /* and which it always has */
-    /* Appends a frame's line to an index file that lists frames. This function pointer is NULL if
-     * has_members is set, because index files then list members instead. */
+    /* Appends a frame's line to another program's index file, which lists frames (stored records).
+     * This function pointer is NULL if has_members is set, because index files then list members
+     * instead. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
-    /* Sets *number to the sample number that our packer stored in a frame. It is the sample's
-     * number in the packing plan, so numbers are missing if samples were skipped. `joined` is
-     * scratch memory. This function pointer is NULL for a container whose frames hold no
-     * numbers. */
+    /* Sets *number to the sample number that our packer stored in a frame (stored record). It is
+     * the sample's number in the packing plan, so numbers are missing if samples were skipped.
+     * `joined` is scratch memory. This function pointer is NULL for a container whose frames hold
+     * no numbers. */
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
                   struct sheaf_error *err);
 
-    /* Appends the frame of `sample` to `out`, and its .lst line to `names` if has_names is set. On
-     * failure both are unchanged. Returns SHEAF_ERR_LIMIT if the sample is too large for the
-     * container. */
+    /* Appends the frame (stored record) of `sample` to `out`, and its .lst line to `names` if
+     * has_names is set. On failure both are unchanged. Returns SHEAF_ERR_LIMIT if the sample is too
+     * large for the container. */
     int (*encode)(const struct sheaf_sample *sample, const struct encode_context *context,
                   struct buf *out, struct buf *names, struct encoded *encoded,
                   struct sheaf_error *err);
 
-    /* Returns the position of a field's content in its frame. A caller can read the content
-     * directly to that position in the buffer, and encode() then does not copy it. The result is
-     * exact if every field has its data. If a field's data is missing (NULL), the function guesses
-     * the parts of the frame that depend on it. Returns SIZE_MAX if encode() would refuse the
-     * sample. */
+    /* Returns the position of a field's content in its frame (stored record). A caller can read the
+     * content directly to that position in the buffer, and encode() then does not copy it. The
+     * result is exact if every field has its data. If a field's data is missing (NULL), the
+     * function guesses the parts of the frame that depend on it. Returns SIZE_MAX if encode() would
+     * refuse the sample. */
     size_t (*content_at)(const struct sheaf_sample *sample, const struct encode_context *context,
                          const struct sheaf_field *field);
 
@@ -218,7 +220,7 @@ struct format_ops {
                 struct part *part, struct sheaf_error *err);
 
     /* Called at the end of a stream. Returns SHEAF_ERR_TRUNCATED if something is missing. The last
-     * frame must then not be trusted either. */
+     * frame (stored record) must then not be trusted either. */
     int (*end)(struct format_scan *scan, struct sheaf_error *err);
 
     /* Finds the next plausible frame after damage at `data`. Returns true if there is one, and sets
@@ -227,14 +229,15 @@ struct format_ops {
      * be the rest of a damaged frame and must not be trusted. */
     bool (*resync)(const uint8_t *data, size_t size, size_t *skip);
 
-    /* Verifies a whole frame and sets *crc to the value for the index. For a TFRecord this is the
-     * CRC-32C of the payload (not masked), otherwise the CRC-32C of the frame's bytes. If there is
-     * a name line, the caller continues the CRC over it (without its newline). Returns
-     * SHEAF_ERR_CORRUPT if a checksum does not match. */
+    /* Verifies a whole frame (stored record) and sets *crc to the value for the index. For a
+     * TFRecord this is the CRC-32C of the payload (not masked), otherwise the CRC-32C of the
+     * frame's bytes. If there is a name line, the caller continues the CRC over it (without its
+     * newline). Returns SHEAF_ERR_CORRUPT if a checksum does not match. */
     int (*check)(const uint8_t *frame, size_t size, uint32_t *crc, struct sheaf_error *err);
 
-    /* Makes a sample of a frame. Returns SHEAF_ERR_CORRUPT if the frame is malformed. It need not
-     * verify what check() verifies, but it must be safe for any bytes. */
+    /* Makes a sample of a frame (stored record). Returns SHEAF_ERR_CORRUPT if the frame is
+     * malformed. The function need not verify the checksums, which check() verifies, but it must be
+     * safe for any bytes. */
     int (*decode)(const struct record *record, const struct decode_context *context,
                   struct decode_scratch *scratch, struct sheaf_sample *sample,
                   struct sheaf_error *err);

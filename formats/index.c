@@ -70,7 +70,7 @@ int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Records the gap before a sample, if there is one. */
+/* Records the gap (bytes that belong to no sample) before a sample, if there is one. */
 static int end_gap(struct index_writer *w, struct sheaf_error *err)
 {
     int code;
@@ -360,8 +360,9 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES])
              (unsigned long long)XXH64_hashFromCanonical(&stored));
 }
 
-/* Cuts a part of `size` bytes from the rest of the section. Returns false if the part is longer
- * than the rest, or too short for `count` entries of at least `least` bytes each. */
+/* Takes a part of `size` bytes from the beginning of `rest`, the part of the section that was not
+ * parsed yet. Returns false if the part is longer than the rest, or too short for `count` entries
+ * of at least `least` bytes each. */
 static bool cut_part(struct index_cursor *rest, uint64_t size, uint64_t count, uint64_t least,
                      struct index_cursor *part)
 {
@@ -651,7 +652,8 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count)
     return bytes;
 }
 
-/* Returns the size of the gap directly before sample i, or 0 if there is no gap. */
+/* Returns the size of the gap (bytes that belong to no sample) directly before sample i, or 0 if
+ * there is no gap. */
 static uint64_t gap_before(const struct index_section *s, uint64_t i)
 {
     uint64_t low = 0, high = s->gap_count;

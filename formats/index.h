@@ -21,7 +21,8 @@ struct index_writer {
     struct buf names;           /* varint: size of each .lst line with its newline */
     /* one varint for each sample: its label + 1, or 0 if the sample has no label */
     struct buf labels;
-    /* pairs of varints: number of samples since the last gap, size of the gap in bytes */
+    /* pairs of varints: number of samples since the last gap (bytes that belong to no sample), size
+     * of the gap in bytes */
     struct buf gaps;
     /* pairs of varints: stored bytes and raw bytes of each block of the codec */
     struct buf blocks;
@@ -56,8 +57,8 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
  * shard whose samples were joined from separate pieces. */
 int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
                     struct sheaf_error *err);
-/* Appends the section to `out` and empties the writer. `lead` is the number of stored bytes before
- * the first block, 0 without a codec. */
+/* Appends the shard's section of the index to `out`, and empties the writer. `lead` is the number
+ * of stored bytes before the first block, 0 without a codec. */
 int index_finish(struct index_writer *w, uint64_t lead, struct buf *out,
                  struct sheaf_error *err);
 void index_writer_free(struct index_writer *w);
@@ -72,9 +73,9 @@ struct index_gap {
     uint64_t sample, bytes;
 };
 
-/* A section in memory. It takes 12 bytes per sample, or 16 if there is a .lst file. Sample i begins
- * at raw offset offsets[i]. If there are no gaps, as in all shards of our packer, it ends at
- * offsets[i + 1]:
+/* The section of one shard in memory. It takes 12 bytes per sample, or 16 if there is a .lst file.
+ * Sample i begins at raw offset offsets[i]. If there are no gaps, as in all shards of our packer,
+ * it ends at offsets[i + 1]:
  *
  *     0    gap?   sample 0   sample 1   gap?   sample 2    end of the shard
  *                 |          |                 |           |
@@ -104,26 +105,27 @@ struct index_section {
 /* Returns whether the bytes begin like an index. */
 bool index_begins(const uint8_t *data, size_t size);
 
-/* Parses a section. `samples` is the number of samples that the manifest states. Every count is
- * checked against the section's size before anything is allocated. Returns SHEAF_ERR_CORRUPT if the
- * section is damaged, and SHEAF_ERR_UNSUPPORTED if it has another version. */
+/* Parses the section of a shard. `samples` is the number of the shard's samples in the manifest.
+ * Every count is checked against the section's size before anything is allocated. Returns
+ * SHEAF_ERR_CORRUPT if the section is damaged, and SHEAF_ERR_UNSUPPORTED if it has another
+ * version. */
 int index_parse(const uint8_t *data, size_t size, uint64_t samples,
                 struct index_section **section, struct sheaf_error *err);
 void index_section_free(struct index_section *section);
 
-/* Writes the checksum at the end of a section as 16 hexadecimal digits. The manifest stores the
- * same text, so that a section of another data set is noticed. The sum of a section of less than 8
- * bytes is "". */
+/* Writes the checksum at the end of a shard's section as 16 hexadecimal digits. The manifest stores
+ * the same text, so that a section of another data set is noticed. The sum of a section of less
+ * than 8 bytes is "". */
 #define INDEX_SUM_BYTES 17      /* with its NUL */
 void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
 
-/* Reads the labels (each as label + 1) of a section that index_parse accepts. Returns SHEAF_END if
- * the section has no labels. */
+/* Reads the labels (each as label + 1) in a shard's section, which index_parse must accept. Returns
+ * SHEAF_END if the section has no labels. */
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);
 
-/* Returns the largest memory that a parsed section with these counts can take. Gaps and pieces,
- * which take 16 bytes each, are not included. */
+/* Returns the largest memory that the parsed section of a shard with these counts can take. Gaps
+ * and pieces, which take 16 bytes each, are not included. */
 uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 
 /* Returns the size in bytes of the frame (stored record) of sample i. */

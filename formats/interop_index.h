@@ -41,8 +41,8 @@ typedef int interop_put_fn(void *context, const char *name, const void *data, si
 int interop_open(struct interop_writer *w, const char *list, enum sheaf_container container,
                  enum sheaf_codec codec, struct sheaf_error *err);
 
-/* Adds the frame at `offset` of the shard's raw bytes. `number` is the number of the frame's sample
- * in the data set. */
+/* Adds the frame (stored record) at `offset` of the shard's raw bytes. `number` is the number of
+ * the frame's sample in the data set. */
 int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset,
                       const uint8_t *frame, size_t size, struct sheaf_error *err);
 

@@ -20,8 +20,8 @@ struct manifest_shard {
     uint64_t samples;
     uint64_t largest;           /* frame size of the largest sample in bytes */
     char xxh3[33];              /* XXH3-128 of the stored bytes in canonical form, hexadecimal */
-    /* offset of the shard's section in the sequence of all sections, which lie in dataset.index
-     * and then in the indexes of appended samples */
+    /* offset of the shard's section of the index, counted over the sections of all shards; they lie
+     * in dataset.index and then in the index files of appended samples */
     uint64_t index_offset;
     uint64_t index_bytes;
     /* checksum of the shard's index section (see index_sum); "" in a manifest of an older

@@ -10,9 +10,9 @@
 
 #include "formats/manifest_data.h"
 
-/* Computes the origin. The hash covers the options that determine the bytes, and a text by which
- * the program identifies its samples. For a conversion, this text is the fingerprint of its
- * source. */
+/* Computes the origin (the hash that identifies a data set packed by a program). The hash covers
+ * the options that determine the bytes, and a text by which the program identifies its samples. For
+ * a conversion, this text is the fingerprint of its source. */
 void origin_hash(const struct sheaf_pack_options *options, const char *samples, char hash[33]);
 
 /* Sets *is to whether the manifest `m` belongs to a conversion of the data set with this

@@ -258,7 +258,8 @@ static bool recordio_resync(const uint8_t *data, size_t size, size_t *skip)
     return false;
 }
 
-/* Checks the header of the part at `at` of a frame, and the padding after the part. */
+/* Checks one part of a record: its header, which is at position `at` of the frame (stored record),
+ * and the padding after its data. */
 static int check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
                       struct sheaf_error *err)
 {

@@ -73,7 +73,8 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
                   const struct decode_context *context, struct text key, struct text class_name,
                   struct sheaf_sample *sample, struct sheaf_error *err);
 
-/* Makes up a key for a record that has none: the shard's stem, a slash, and the record's number. */
+/* Makes up a key for a record that has none. The key consists of the shard's stem (see stems.h), a
+ * slash, and the record's number. */
 struct text sample_made_up_key(const struct record *record, const struct decode_context *context,
                                char key[KEY_LIMIT + 1]);
 

@@ -34,8 +34,8 @@ static bool is_component(const char *text, size_t size)
            name_is_text(text, size);
 }
 
-/* Extends the stem if possible: to the whole base name, or by one more directory. Returns whether
- * the stem became longer. */
+/* Extends a stem (the beginning of made-up keys) if possible: to the shard's whole base name, or by
+ * one more directory. Returns whether the stem became longer. */
 static bool lengthen(struct stem *s)
 {
     const char *slash = strrchr(s->name, '/');
@@ -58,7 +58,8 @@ static bool lengthen(struct stem *s)
     return true;
 }
 
-/* Extends every stem that several shards have. Returns whether any stem became longer. */
+/* Extends every stem (the beginning of made-up keys) that several shards have. Returns whether any
+ * stem became longer. */
 static bool lengthen_equal(struct stem *stems, size_t count)
 {
     bool any = false;

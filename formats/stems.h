@@ -14,7 +14,8 @@ struct stem {
     struct text *text;          /* its stem, as name_stem() gives it */
 };
 
-/* Extends stems until no two are equal, as far as the shards' names allow. Sorts the array. */
+/* Extends the stems of shards until no two are equal, as far as the shards' names allow. Sorts the
+ * array. */
 void stems_tell_apart(struct stem *stems, size_t count);
 
 #endif

@@ -405,7 +405,8 @@ static bool webdataset_resync(const uint8_t *data, size_t size, size_t *skip)
 
 /* ---- Frames ------------------------------------------------------------------------------- */
 
-/* Parses the member at `at` of a frame. Sets *next to the start of the following member. */
+/* Parses the tar member at position `at` of a frame (the members of one sample). Sets *next to the
+ * start of the following member. */
 static int frame_member(const uint8_t *frame, size_t size, size_t at, bool is_checked,
                         struct tar_member *m, size_t *next, struct sheaf_error *err)
 {

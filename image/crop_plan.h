@@ -41,14 +41,14 @@ int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *op
 void crop_plan_close(struct crop_plan *plan);
 
 /* A part of a picture (`box`), the size to which the box is resized, and the window of the resized
- * box that becomes the crop. The window has the size of the view. */
+ * box that becomes the crop. The window has the size of the finished crop. */
 struct crop_cut {
     struct crop box;
     uint32_t full_width, full_height;
     uint32_t left, top;
 };
 
-/* Returns the part of a picture of this size from which a view of the plan is made. */
+/* Returns which part of a picture of this size becomes the crop with the number `view`. */
 struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t view, uint64_t seed,
                               uint32_t width, uint32_t height);
 /* Returns the part of the picture that a crop shows. If the crop is only a window of the resized

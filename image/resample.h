@@ -25,8 +25,8 @@ struct resampler {
     uint8_t *staged;            /* memory for the rows to be read next */
     size_t staged_stride;
     uint32_t staged_count;
-    /* the rows of a plane that wait to be resampled, rearranged as a tile; NULL if rows consist
-     * of pixels */
+    /* the rows of a plane that wait to be resampled, rearranged as a tile (see resample_kernel.h);
+     * NULL if rows consist of pixels */
     uint32_t *tile;
     /* number of columns of the tile, which is at least one more than the plane has */
     uint32_t tile_columns;

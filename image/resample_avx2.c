@@ -138,7 +138,8 @@ AVX2 static void across_avx2(const struct resample_axis *axis, const uint32_t *t
     }
 }
 
-/* Transposes the tile in four steps. In each step, pairs of vectors exchange halves. */
+/* Transposes a tile of sixteen rows in four steps. In each step, pairs of vectors exchange
+ * halves. */
 AVX2 static void untile_avx2(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride)
 {
     for (uint32_t x = 0; x < columns; x += 16, from += 16 * RESAMPLE_ROWS) {

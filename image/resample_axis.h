@@ -22,7 +22,7 @@ struct resample_side {
 };
 
 /* Computes the weights for one side. The first input pixel of each sum is made a multiple of
- * `step`, which is 2 for tiles and otherwise 1. */
+ * `step`, which is 2 if rows are rearranged into tiles (see resample_kernel.h), and otherwise 1. */
 int resample_axis_open(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
                        struct sheaf_error *err);
 /* Returns the memory that an axis needs. */

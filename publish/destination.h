@@ -113,9 +113,9 @@ struct destination {
     char *stray;
 };
 
-/* Inspects the destination and adds the requested findings to *found. The claim is inspected before
- * the data set. A commit removes its claim only after the data set has become visible, so at least
- * one of the two is seen. */
+/* Inspects the destination and adds the requested findings to *found. The claim (the file that says
+ * which run packs here) is inspected before the data set. A commit removes its claim only after the
+ * data set has become visible, so this function sees at least one of the two. */
 int destination_inspect(const struct output *output, unsigned asked, struct destination *found,
                         struct sheaf_error *err);
 void destination_clear(struct destination *found);

@@ -10,12 +10,13 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* Number of journal entries that are read at the same time. Reading an entry from a remote store
- * takes about 20 ms, so this number allows 1,600 entries per second. */
+/* Number of journal entries (the facts about finished shards) that are read at the same time.
+ * Reading an entry from a remote store takes about 20 ms, so this number allows 1,600 entries per
+ * second. */
 #define AT_ONCE 32u
-/* Memory for journal entries that are read ahead. An entry contains the index section of its shard.
- * The number of entries that are read ahead is limited, so that they fit into this memory even if
- * each is as large as the largest entry so far. */
+/* Memory for journal entries (the facts about finished shards) that are read ahead. An entry also
+ * contains the shard's section of the index. The number of entries that are read ahead is limited,
+ * so that they fit into this memory even if each is as large as the largest entry so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {

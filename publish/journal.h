@@ -88,7 +88,8 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
-    /* stage of the run that has the claim (see store/stage.h); NULL if the store has no stages */
+    /* path of the stage (see store/stage.h) of the run that has the claim; NULL if the store has no
+     * stages */
     char *stage;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };

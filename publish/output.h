@@ -103,9 +103,10 @@ bool output_is_intact(const struct output *output, uint32_t split,
 /* Returns a hash of a shard's journal entry. It differs between entries that different runs have
  * written for the same shard. */
 uint64_t output_entry_sum(const struct journal_entry *entry);
-/* Publishes a shard together with its journal entry, which has no stamp yet. If another run has
- * finished the shard before, copies that run's entry to `entry`. Returns SHEAF_ERR_CHANGED if the
- * destination belongs to another run. (output_shard.c) */
+/* Publishes a shard together with its journal entry. The entry does not have the stamp yet, by
+ * which a shard is recognised without reading it. If another run has finished the shard before,
+ * copies that run's entry to `entry`. Returns SHEAF_ERR_CHANGED if the destination belongs to
+ * another run. (output_shard.c) */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
 /* Locks DEST, for a run that has joined another run. Sets *lock to -1 if the store has no locks. */

@@ -328,8 +328,8 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* Checks that no run has changed the data set before this run claimed it. After the claim no other
- * run can change it. */
+/* Checks that no run has changed the data set before this run claimed it. After this run has
+ * claimed the destination, no other run can change the data set. */
 static int check_same(const struct output *o, bool was_claimed, struct sheaf_error *err)
 {
     struct manifest_found f;

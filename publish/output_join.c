@@ -61,8 +61,9 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
-/* The type of a function that finds the size and stamp of a file. Returns SHEAF_ERR_NOT_FOUND if
- * there is no such file; the error then need not have a message. */
+/* The type of a function that finds the size of a file and its stamp (a number that differs if the
+ * file was replaced). Returns SHEAF_ERR_NOT_FOUND if there is no such file; the error then need not
+ * have a message. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 
@@ -75,8 +76,8 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
 }
 
 /* Compares the sizes of a shard and the files beside it with the sizes in the journal entry, and
- * combines the stamps of the files. If the store does not answer, this is an error; a file then
- * does not count as missing. */
+ * combines the stamps of the files (numbers that differ if the files were replaced). If the store
+ * does not answer, this is an error; a file then does not count as missing. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)

@@ -564,8 +564,8 @@ static int find_shard(void *context, const struct store_entry *entry)
 }
 
 /* Returns whether no file is left that a reader could mistake for a shard. A run that has lost the
- * destination may have written a shard late. In that case the claim stays, so that readers refuse
- * the directory. */
+ * destination may have written a shard late. In that case the claim (the file that says which run
+ * packs here) stays, so that readers refuse the directory. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

@@ -43,8 +43,8 @@ void publish_files_close(struct publish_files *files);
 int publish_files_make(struct publish_files *files, struct publish_index *index,
                        struct sheaf_error *err);
 /* Publishes all files. `fingerprint` is the fingerprint of the manifest that will be written next.
- * Checks the claim again, so that the caller may replace the present manifest (files->there)
- * afterwards. */
+ * Afterwards checks that the run still has the claim, so that the caller may replace the present
+ * manifest (files->there). */
 int publish_files_put(struct publish_files *files, const char *fingerprint,
                       struct sheaf_error *err);
 

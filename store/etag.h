@@ -10,7 +10,8 @@
 
 #define MD5_BYTES 16
 
-/* Returns the stamp (the number in store_entry.stamp) for an ETag, or 0 for NULL. */
+/* Returns the stamp (a number that differs if the object was replaced) for an ETag, or 0 for
+ * NULL. */
 uint64_t etag_stamp(const char *etag);
 
 /* Returns whether the server promises that different content always has a different ETag. Weak

@@ -72,7 +72,8 @@ static void queue(struct http_engine *e, struct http_exchange *x)
     x->stage = HTTP_QUEUED;
 }
 
-/* Removes a finished exchange from libcurl and returns it to its owner. */
+/* Removes a finished exchange (a request and its response) from libcurl, and returns it to its
+ * owner. */
 static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURLcode result)
 {
     CURL *easy = x->easy;
@@ -120,8 +121,8 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* Begins an exchange. Returns false if the exchange must wait, or if it has ended because it was
- * cancelled or could not begin. */
+/* Begins an exchange (a request and its response). Returns false if the exchange must wait, or if
+ * it has ended because it was cancelled or could not begin. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;
@@ -199,8 +200,9 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
-/* Returns whether an exchange has been silent for too long. `away_ns` is a time during which this
- * thread did not run. It does not count as silence, because bytes may have arrived meanwhile. */
+/* Returns whether no bytes of an exchange (a request and its response) have arrived for too long.
+ * `away_ns` is a time during which this thread did not run. It does not count as silence, because
+ * bytes may have arrived meanwhile. */
 static bool is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
     uint64_t patience_ns;

@@ -10,7 +10,7 @@
 struct http_object {
     struct remote_object base;
     struct target target;
-    /* the bearer token of the target, which the object owns; or NULL */
+    /* the bearer token that requests for the object send, owned by the object; or NULL */
     char *bearer;
     char *commit;               /* may be `base.base.version`; owned by the object; or NULL */
 };

@@ -16,8 +16,9 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
                      struct sheaf_error *err);
 int local_stage_remove(const char *url, const char *stage, struct sheaf_error *err);
 
-/* Moves a temporary file into the stage, and replaces *path by its new path. If the file is on
- * another file system, it stays where it is, but the stage must exist. */
+/* Moves a temporary file into the directory `stage` (see store/stage.h), and replaces *path by the
+ * new path. If the stage is on another file system, the file stays where it is, but the stage must
+ * exist. */
 int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
 /* Returns SHEAF_ERR_CHANGED if the stage no longer has its name. Then another run has renamed the
  * stage, and so has taken over the destination. */

@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 /* store_see finds the object to which the name refers now. store_see_note also returns the note of
- * this object, or "" if it has none or the note cannot be determined. */
+ * this object (see STORE_NOTE_SIZE), or "" if there is none or it cannot be determined. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
 /* Requests the states of several objects, like store_see. All requests run at the same time. */
 int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],

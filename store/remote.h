@@ -15,7 +15,8 @@ int remote_engine(struct http_engine **engine, struct sheaf_error *err);
 const struct request_patience *remote_patience(void);
 
 /* State that a kind of store keeps for the whole process. It is made when it is first needed. At
- * the end it is closed after the engine's work has ended, and before the engine is freed. */
+ * the end it is closed after the work of the HTTP engine has ended, and before the engine is
+ * freed. */
 struct remote_service {
     int (*open)(void **state, struct http_engine *engine, const struct request_patience *patience,
                 const char *container_origin, struct sheaf_error *err);

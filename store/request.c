@@ -72,8 +72,8 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Sends later attempts to the bucket's region. Another request to the same target may have changed
- * the target meanwhile. A target changes only once. */
+/* Sends later attempts to the bucket's region. Another request to the same server may have changed
+ * the region in the target meanwhile. A target changes only once. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;

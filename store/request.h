@@ -34,14 +34,14 @@ struct request_patience {
 
 struct request;
 
-/* How the requests of a target are signed. `begin` and `end` may be NULL. */
+/* How the requests to a target (a server) are signed. `begin` and `end` may be NULL. */
 struct request_signing {
     /* Does the slow work that is the same for all attempts of a request. Called by
      * request_start. */
     int (*begin)(struct request *request, struct sheaf_error *err);
     /* Adds the signature's headers to an attempt; all other headers are already set. Returns
      * SHEAF_END if credentials are still being fetched; the caller must then call `sign` again
-     * shortly. Called on the engine's thread. */
+     * shortly. Called on the thread of the HTTP engine. */
     int (*sign)(struct request *request, struct sheaf_error *err);
     /* Frees what `sign` left in the request. */
     void (*end)(struct request *request);
@@ -68,7 +68,8 @@ struct target {
      * `move` sets it. */
     const struct target *moved;         /* atomic */
     /* Sets `moved` to a target in another region. `classify` calls it on the engine's thread.
-     * Returns false if there is no such target. The pointer is NULL if this target cannot move. */
+     * Returns false if there is no such target. `move` is NULL if the requests cannot be sent to
+     * another region. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
@@ -93,13 +94,13 @@ struct request {
     /* whether the request is sent again when it is late compared with others (see store/peers.h) */
     bool has_peers;
 
-    /* Called on the engine's thread after each attempt, whether its response is complete or not.
-     * Returns SHEAF_OK if the response is the expected one. Otherwise returns an error, and sets
-     * *again to whether another attempt may succeed. */
+    /* Called on the thread of the HTTP engine after each attempt, whether its response is complete
+     * or not. Returns SHEAF_OK if the response is the expected one. Otherwise returns an error, and
+     * sets *again to whether another attempt may succeed. */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
     /* Checks whether the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if the
-     * text was damaged in transit, so that another attempt may succeed. Called on the engine's
-     * thread. The error message does not contain `what`. If the pointer is NULL, any text is
+     * text was damaged in transit, so that another attempt may succeed. Called on the thread of the
+     * HTTP engine. The error message does not contain `what`. If `check` is NULL, any text is
      * accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once, as http_exchange.done. */

@@ -333,10 +333,12 @@ int store_write(struct store_writer *writer, const void *data, size_t size,
 int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
-/* Begins a request for the size and the stamp of an object, and returns before the request is done
- * (like store_read_start). The stamp equals the stamp of the object in listings. */
+/* Begins a request for the size of an object and its stamp (a number that differs if the object was
+ * replaced). Returns before the request is done, like store_read_start. The stamp equals the stamp
+ * of the object in listings. */
 void store_stat_start(struct store_stat *stat);
-/* Requests the size and the stamp of an object, and waits for them. */
+/* Requests the size of an object and its stamp (a number that differs if the object was replaced),
+ * and waits for them. */
 int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err);
 /* Some stores answer with ETags that look like an MD5 (32 hexadecimal digits) but are not the MD5
  * of the object's content; S3 does so for objects that are encrypted with a customer's key. Sets

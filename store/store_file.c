@@ -287,8 +287,8 @@ static int sync_directory(const char *path, struct sheaf_error *err)
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot sync", path);
 }
 
-/* Writes the content of a new file to the disk, and computes the file's stamp before the file gets
- * its name. */
+/* Writes the content of a new file to the disk, and computes the file's stamp (a number that
+ * differs if the file was replaced) before the file gets its name. */
 static int finish_file(struct file_writer *w, struct store_seen *now, struct sheaf_error *err)
 {
     struct stat st;
@@ -296,7 +296,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 
     if (code != SHEAF_OK)
         return code;
-    /* A file system without extended attributes does not keep the note. */
+    /* A file system without extended attributes does not keep the note (a word that is stored with
+     * an object). */
     if (w->base.note != NULL)
         (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
