@@ -163,8 +163,8 @@ struct sheaf_field {
  *
  * A sample may have no label. A label is a whole number of magnitude up to 2^53, or a number that a
  * 32-bit float represents exactly. On input, a fraction is rounded to the nearest 32-bit float, so
- * 0.1 becomes 0.10000000149011612. A whole number is never rounded; it is refused if it is not a
- * possible label. The same holds for labels in lists and in files called .cls, in every
+ * 0.1 becomes 0.10000000149011612. A whole number is never rounded; if it is not a possible label,
+ * it is refused. The same holds for labels in lists and in files called .cls, in every
  * container. */
 struct sheaf_sample {
     const char *key;
@@ -420,14 +420,14 @@ struct sheaf_read_options {
 SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_t size);
 
 /* Reads `count` samples by their numbers (sheaf_sample.number), in any order and with repetitions:
- * samples[i] has the number numbers[i]. `options` may be NULL. Any number of threads may call it on
- * one data set.
+ * samples[i] has the number numbers[i]. `options` may be NULL. Any number of threads may call the
+ * function on one data set.
  *
  * The reads run concurrently. One read covers samples that are close together (within 64 KiB in a
  * file, within 1 MiB in a remote object, or in one block of a codec). Each sample is checked as by
  * a reader. If one sample is bad, no sample is returned. *samples are valid until sheaf_kept_free,
  * while the data set is open. The data set keeps the 64 shards used last, with their indexes (at
- * most 256 MiB), open for later calls. A forked child process opens its own.
+ * most 256 MiB), open for later calls. A forked child process opens the shards again.
  *
  * Returns SHEAF_ERR_ARGUMENT if `count` is 0 or a number does not exist, _UNSUPPORTED for a stream,
  * and _LIMIT if the memory is too small. */
@@ -436,7 +436,7 @@ SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uin
     struct sheaf_kept **kept, struct sheaf_error *error);
 /* Finds samples by their keys and reads them like sheaf_dataset_read. The samples with the key
  * keys[i] are the elements of *samples from index (*firsts)[i] up to, but not including, index
- * (*firsts)[i + 1], in the order of their numbers. There may be none, or several if the key is
+ * (*firsts)[i + 1], in the order of their numbers. A key may have no samples, or several if it is
  * repeated. Finding a key takes two small reads of the file dataset.keys of its source.
  *
  * Returns SHEAF_ERR_UNSUPPORTED if there is no such file (see sheaf_index_keys), and _CHANGED if
@@ -568,10 +568,10 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * call returned become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they were
  * detached already.
  *
- * Samples of 4 KiB or more are not copied as long as the reader's memory budget has room for them
- * and for their neighbours in the same piece of memory (about a MiB; 8 MiB for remote shards). Such
- * samples still count in the budget. Other samples are copied to memory outside of the budget,
- * where fields of equal index and size are adjacent.
+ * Samples of 4 KiB or more are not copied if the reader's memory budget has room for them. Such a
+ * sample keeps a whole piece of memory (about 1 MiB; 8 MiB for remote shards), which still counts
+ * in the budget. Other samples are copied to memory outside of the budget, where fields of equal
+ * index and size are adjacent.
  *
  * If options.memory is set, samples that are not copied lie in this memory. Another process or a
  * device that has access to the memory can then use the samples without a copy. The memory belongs
@@ -711,10 +711,10 @@ SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_o
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
 SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
     struct sheaf_channel_info *info, size_t sizeof_info);
-/* Opens the channel as a data set, which stays valid after the channel is freed. If the host has
- * only a part of the objects (ShardedByS3Key), positions belong to this host, and epochs have the
- * same length on all hosts (remainder PAD, the default, or DROP; see ORDER.md, section 3). Returns
- * SHEAF_ERR_UNSUPPORTED if equal lengths are impossible. */
+/* Opens the channel as a data set, which stays valid after the channel is freed. The host may have
+ * only a part of the objects (ShardedByS3Key). Then positions belong to this host, and epochs have
+ * the same length on all hosts. For this, the remainder must be PAD, which is the default, or DROP
+ * (ORDER.md, section 3). Returns SHEAF_ERR_UNSUPPORTED if equal lengths are impossible. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Finds the rank and world size for readers of this channel. Usually they are those of
@@ -1479,9 +1479,10 @@ struct sheaf_fetch_result {
  * (_UNSUPPORTED) or collide (_EXISTS), and a lack of disk space (_LIMIT). A file gets its final
  * name once it is complete and checked: a shard of a data set by the hash in the manifest, another
  * object by its ETag if that is an MD5. A file gets the modification time of its object. A later
- * call keeps a file that has this time and size, and replaces a file that differs. Files that
- * belong to no object are not touched. A failed call leaves the finished files, and large files
- * that are partly written. The next call resumes these if the object still has the same ETag. */
+ * call keeps a file that has the time and size of its object, and replaces a file that differs.
+ * Files that belong to no object are not touched. A failed call leaves the finished files, and
+ * large files that are partly written. The next call resumes these if the object still has the same
+ * ETag. */
 SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
     struct sheaf_error *error);
@@ -1641,9 +1642,9 @@ SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
 /* Begins to make the crops of each sample's image. Each sample's seed determines its crops. `field`
  * is the name of the image's field. NULL means the first field that is not a mask and whose name
  * ends in jpg, jpeg, png, webp, gif or bmp. The crops of view v of sample i are written to out[v] +
- * i * sheaf_pixels_bytes(pool, v), and their boxes to crops + i * sheaf_pixels_crops(pool), unless
- * `crops` is NULL. The memory may belong to a framework or be pinned. The memory and the samples
- * (see sheaf_reader_keep) must remain valid until the batch is freed. */
+ * i * sheaf_pixels_bytes(pool, v). If `crops` is not NULL, their boxes are written to crops + i *
+ * sheaf_pixels_crops(pool). The memory may belong to a framework or be pinned. The memory and the
+ * samples (see sheaf_reader_keep) must remain valid until the batch is freed. */
 SHEAF_CALL int sheaf_pixels_begin(struct sheaf_pixels_pool *pool,
     const struct sheaf_sample *samples, size_t count, const char *field, void *const *out,
     struct sheaf_crop_box *crops, struct sheaf_pixels_batch **batch, struct sheaf_error *error);

@@ -20,8 +20,8 @@ struct arena {
 /* Returns `size` bytes, aligned for a double, or NULL if memory is exhausted. */
 void *arena_take(struct arena *arena, size_t size);
 
-/* Returns a copy of the text with a NUL after it, or NULL if memory is exhausted. The copy may
- * begin at any address, because text needs no alignment. */
+/* Returns a copy of the text with a NUL after it, or NULL if memory is exhausted. The copy is not
+ * aligned, because text needs no alignment. */
 const char *arena_text(struct arena *arena, const char *text, size_t size);
 
 void arena_free(struct arena *arena);

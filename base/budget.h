@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A memory budget: a hard ceiling on the bytes that one reader or packer holds, with 0 <= used <=
- * peak <= limit. It is not thread-safe. It belongs to the thread that plans the work: that thread
- * takes the bytes before it starts a job, and gives them back when it has consumed the result.
+ * peak <= limit. A budget is not thread-safe. Only the thread that plans the work uses it: this
+ * thread takes bytes before it starts a job, and gives the bytes back after it has consumed the
+ * job's result.
  *
  * Reading ahead must not take the memory that the next step needs. So a part of the budget can be
  * reserved. Only budget_take_reserved takes from the reserved part:

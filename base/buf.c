@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The growable buffer. When it is full, it doubles its capacity, up to its limit. */
+ * The growable buffer. A full buffer doubles its capacity, but not beyond its limit. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -12,9 +12,9 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-/* buf_map maps buffers of at least this size outside of malloc. A reader may have hundreds of lanes
- * (sequences that it reads side by side), and allocates and frees many buffers of different sizes.
- * If they came from malloc, each freed buffer would leave a hole of its own size. */
+/* buf_map maps buffers of at least this size outside of malloc. A reader allocates and frees many
+ * buffers of different sizes. If malloc allocated them, each freed buffer would leave a hole of its
+ * own size in the heap. */
 #define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)

@@ -34,8 +34,8 @@ const char *sheaf_strerror(int code)
 
 static bool is_continuation(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
 
-/* Copies a message and cuts out its middle if it is too long. The middle is usually part of a path;
- * the place of the fault is at the beginning and its reason at the end. */
+/* Copies a message. If the message is too long, leaves out its middle, which is usually part of a
+ * path. The beginning names the place of the fault, and the end states the reason. */
 static void fit(char *message, size_t most, const char *text)
 {
     const size_t size = strlen(text);

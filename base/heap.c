@@ -208,8 +208,9 @@ static bool reserve(struct heap *h, size_t bytes)
     return false;
 }
 
-/* Backs `extra` more bytes of the newest range with memory. Returns them as one free block, merged
- * with the free block before them. Returns NULL if there is no room. */
+/* Backs `extra` more bytes of the newest address range with memory. Merges these bytes with a free
+ * block directly before them, and returns the resulting free block. Returns NULL if the range has
+ * no room. */
 static struct heap_block *extend(struct heap *h, size_t extra)
 {
     const uint64_t most = MIN(h->most_bytes, h->reserved);

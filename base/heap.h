@@ -4,11 +4,11 @@
  * size. Pieces, such as the samples of a shuffle buffer, may be freed in any order.
  *
  * Why not malloc? If one thread allocates memory and another thread frees it, malloc keeps the
- * memory in the first thread's arena, which no budget counts, and every new sample would be written
- * to fresh pages. Here the budget counts all memory of the heap, including the holes between
- * pieces, and the heap reuses its memory. (The heap does not ask for huge pages. Virtual machines
- * that return free huge pages to their host take longer to get a huge page back than to fault in
- * small pages.)
+ * memory in the first thread's arena. No budget counts this memory. Also, each new sample would be
+ * written to fresh pages. Here the budget counts all memory of the heap, including the holes
+ * between pieces, and the heap reuses its memory. (The heap does not ask for huge pages. Virtual
+ * machines that return free huge pages to their host take longer to get a huge page back than to
+ * fault in small pages.)
  *
  * The algorithm is two-level segregated fit: allocating and freeing take a constant number of
  * steps, and free neighbours are merged. Small pieces that are freed are first kept in lists by

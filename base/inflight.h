@@ -81,8 +81,8 @@ void inflight_run(struct inflight *window, struct workers *workers, struct infli
 size_t inflight_busy(struct inflight *window);
 
 /* Waits for the next item in the window's order, removes it from the window and returns it. Returns
- * NULL if no item is left. If the interrupt flag is set, all work is cancelled, and the remaining
- * items are returned soon, with any result. */
+ * NULL if no item is left. If the interrupt flag is set, cancels all work. The remaining items are
+ * then returned soon, whether their work has succeeded or not. */
 struct inflight_item *inflight_next(struct inflight *window);
 /* Like inflight_next, but does not wait. Returns NULL if the next item is not done. */
 struct inflight_item *inflight_take(struct inflight *window);

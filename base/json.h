@@ -23,9 +23,9 @@ int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
  * fails.) */
 char *json_dump_text(const json_t *value, size_t flags);
 
-/* The next two functions cut a text into values, so that a large array can be parsed piece by
- * piece, or a value can be kept as it was written. They do not check whether the text is valid
- * JSON. */
+/* The next two functions find the values in a JSON text. With them, a large array can be parsed one
+ * element at a time, or a value can be copied as it was written. They do not check whether the text
+ * is valid JSON. */
 
 /* Returns the first byte at or after `text` that is not a blank. */
 const char *json_text_blanks(const char *text, const char *end);

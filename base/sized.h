@@ -2,8 +2,8 @@
  *
  * Copies public structs whose size differs between releases. A caller that was compiled with an
  * older or newer header passes the size of its struct. If the caller's struct is shorter, its
- * missing fields keep their defaults. If it is longer, the fields that this library does not know
- * are set to 0. */
+ * missing fields keep their defaults. If the caller's struct is longer, the fields that this
+ * library does not know are set to 0. */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
 

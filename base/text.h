@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes text from outside (names, messages of servers) safe for display. The public function
- * sheaf_show (sheaf.h) does the work. The library applies it to its error messages in base/error.c.
- * The command applies it to its output in tools/tool.c. */
+ * sheaf_show (sheaf.h) does the work. base/error.c calls this function for the library's error
+ * messages, and tools/tool.c for the output of the command. */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 

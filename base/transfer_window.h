@@ -8,8 +8,8 @@
  * A near server is not faster with 32 requests than with 4, and each request needs memory of its
  * own, which is then never in a CPU cache. A distant server is faster with more requests. So at
  * first only a few requests are started. If the consumer still waits for data after a while, twice
- * the number is tried. If the throughput is hardly higher then, the number is set back, and the
- * next trial is much later. A slow link soon gets the full number without a trial, because the
+ * the number is tried. If the throughput is then hardly higher, the number is set back, and the
+ * next trial comes much later. A slow link soon gets the full number without a trial, because the
  * memory costs little compared with the waiting. If even the first reads are slow, the link gets
  * the full number at once.
  *

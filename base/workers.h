@@ -3,9 +3,9 @@
  * A pool of threads that runs jobs in the order of their submission.
  *
  * The packer and the reader each have one planning thread, which submits jobs ahead of time and
- * consumes their results in an order of its own. So the planning thread waits for a particular job,
- * and the pool needs no queue of results. The planning thread limits the memory and the number of
- * jobs; submission never blocks. */
+ * consumes their results in any order that it chooses. To get a result, this thread waits for the
+ * particular job, so the pool needs no queue of results. The planning thread limits the memory and
+ * the number of jobs; submission never blocks. */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
 

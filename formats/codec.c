@@ -89,10 +89,10 @@ static bool is_zlib(const uint8_t *data, size_t size)
     return (status == Z_OK || status == Z_STREAM_END) && z.avail_out < sizeof(raw);
 }
 
-/* Returns whether the data looks like a bare LZMA stream, which has no magic number. It has a
- * header of 13 bytes: a first byte that is the same for all presets, a dictionary size of 2^n or 3
- * * 2^n bytes, and a raw size that is unknown or less than a terabyte. The next byte is the first
- * byte of the range coder and is 0. */
+/* Returns whether the data looks like a bare LZMA stream, which has no magic number. Checks the 13
+ * bytes of the header. The first byte is the same for all presets of compressors. The dictionary
+ * size is 2^n or 3 * 2^n bytes. The raw size must be unknown or less than a terabyte. The byte
+ * after the header is the first byte of the range coder and is 0. */
 static bool is_lzma(const uint8_t *data, size_t size)
 {
     uint64_t dictionary, raw;
@@ -191,9 +191,10 @@ int sheaf_codec_of(const char *name)
     return -1;
 }
 
-/* All codecs store data uncompressed if it does not shrink. deflate then adds 5 bytes to each 16
- * KiB or less, LZ4 adds 8 bytes to each 64 KiB or less, and zstd adds 3 bytes to each 128 KiB.
- * Headers and ends take less than 64 bytes. */
+/* All codecs store data uncompressed if compression does not make the data smaller. They divide the
+ * data into blocks and add some bytes to each block. deflate adds 5 bytes to each 16 KiB or less,
+ * LZ4 adds 8 bytes to each 64 KiB or less, and zstd adds 3 bytes to each 128 KiB. Headers and ends
+ * take less than 64 bytes. */
 size_t codec_bound(size_t size)
 {
     size_t bound;

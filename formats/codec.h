@@ -43,8 +43,8 @@ struct codec_ops {
     /* returns the running version of the compression library, on which the compressed bytes
      * depend */
     const char *(*version)(void);
-    /* whether a shard is a single gzip member or LZ4 frame, so that its blocks are pieces of it
-     * (see decompress()). */
+    /* whether a shard is a single gzip member or LZ4 frame, so that its blocks are pieces of this
+     * member or frame (see decompress()). */
     bool single_member;
     /* Returns whether a stream with these first bytes is compressed by this codec. */
     bool (*detect)(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "formats/content.h"
 
-/* This number of bytes, without compression, is enough to detect the container. */
+/* enough uncompressed bytes of a stream to detect its container */
 #define RAW_BYTES 1024
 
 /* Returns the name of the compression with which these bytes begin, or NULL if no known compression

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the container and codec of a stream from its first bytes. If Sheaf cannot read the
- * stream's compression but knows its magic number, the error message names it. */
+ * Detects the container and codec of a stream from its first bytes. If Sheaf knows the magic number
+ * of a compression but cannot decompress it, the error message names the compression. */
 #ifndef FORMATS_DETECT_H
 #define FORMATS_DETECT_H
 

@@ -19,8 +19,8 @@
 
 /* Appends the Example of a sample, with its features in byte order of their names, and reserves
  * `spare` more bytes after it. If the sample was read from an Example, its features are written
- * unchanged, unless the decoder would then make another sample of them. On failure `out` is
- * unchanged. */
+ * unchanged. A feature is written anew if the decoder would otherwise not get the same sample back.
+ * On failure `out` is unchanged. */
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err);
 

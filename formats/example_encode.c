@@ -6,9 +6,9 @@
  *
  * If the sample was read from an Example, the decoder may have kept its features. A kept feature
  * whose field is unchanged is written exactly as it was read, under its own name. So are the
- * features that the decoder took out for the key, the image and the labels. The decoder must make
- * the same sample of the result. So if a name now has another meaning (image/filename beside
- * another image), the new value is written. */
+ * features that the decoder took out for the key, the image and the labels. When the result is
+ * decoded, the same sample must come out. So if a feature no longer fits the sample (such as
+ * image/filename beside another image), the new value is written instead. */
 #include <stdio.h>
 
 #include "base/bytes.h"

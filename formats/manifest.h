@@ -21,9 +21,9 @@
 /* Appends the manifest as JSON text, indented and with a final newline. Computes the totals. */
 int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err);
 
-/* Parses a manifest strictly. Returns SHEAF_ERR_CORRUPT for a missing or repeated key, a wrong
- * type, sums that do not agree, a name with a slash, or a wrong fingerprint, and _UNSUPPORTED for
- * another version. */
+/* Parses a manifest strictly. Returns SHEAF_ERR_UNSUPPORTED if the manifest has another version.
+ * Returns SHEAF_ERR_CORRUPT for a missing or repeated key, a wrong type, sums that do not agree, a
+ * name with a slash, or a wrong fingerprint. */
 int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err);
 
 /* The stand-in: a text with the number of a run, which a running packer can leave under the

@@ -30,16 +30,16 @@ struct manifest_shard {
     uint64_t names_bytes;       /* RecordIO: size of the shard's .lst; otherwise 0 */
 };
 
-/* The state of the data set before samples were appended (its fingerprint, and its numbers of
- * shards and classes), and the options with which the new samples were packed. */
+/* An append: the state of the data set before it (fingerprint, number of shards, number of
+ * classes), and the options with which the new samples were packed. */
 struct manifest_growth {
     char fingerprint[33];
     uint64_t shards, classes;
     char *options_json;
 };
 
-/* The state of the data set before an edit (its fingerprint, and its numbers of appends and
- * samples); the changes that the edit made; and the names of the shards that it replaced. */
+/* An edit: the state of the data set before it (fingerprint, number of appends, number of samples),
+ * the changes that the edit made, and the names of the shards that were replaced. */
 struct manifest_edit {
     char fingerprint[33];
     char plan[33];              /* hash that identifies the edit */

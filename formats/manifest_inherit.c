@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options that describe the samples of a data set: how their names were read, and how their images
- * were changed. They also hold for another data set that is made of the same samples. */
+ * Copies options to the manifest of a data set that is made of samples of other data sets. These
+ * options describe the samples: how their names were read, and how their images were changed. So
+ * they still hold for the new data set. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -24,10 +24,10 @@ size_t name_clean(char *path, size_t size, bool *climbs);
  * begin with this name. The result points into `name` or is static. */
 struct text name_stem(const char *name);
 
-/* Returns why a path cannot be packed, or NULL if it can. Reasons are: it is not UTF-8, has control
- * characters, is absolute, has components that are empty, "." or "..", has no key or no suffix, is
- * too long, or has a name that webdataset's readers skip (__x__). The text is static and fits after
- * "path: ". */
+/* Returns why a path cannot be packed, or NULL if it can. A path cannot be packed if it is not
+ * UTF-8, has control characters, is absolute, is too long, or has no key or no suffix. A path is
+ * also refused if a component is empty, "." or "..", or if webdataset's readers skip the path
+ * (__x__). The text is static and fits after "path: ". */
 const char *name_problem(const char *path);
 
 /* Returns why a suffix alone is invalid, or NULL if it is valid. */

@@ -60,8 +60,9 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    /* This quick test comes first, because a union of many data sets asks about each pair of
-     * them. A conversion's manifest names "program" as its source. */
+    /* Before anything is computed, this quick test excludes most manifests, because a union of many
+     * data sets compares each pair of them. The manifest of a conversion names "program" as its
+     * source. */
     if (strstr(text, "\"program\"") == NULL)
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);

@@ -2,8 +2,8 @@
  *
  * MXNet's RecordIO: u32 magic | u32 cflag << 29 | length | data | zeros to a multiple of 4. The
  * magic number never occurs at an aligned position within the data: the writer removes it and
- * splits the record there (cflag 1, 2..., 3), and the reader inserts it again. There is no checksum
- * in the record; the index has one. record_payload.h describes the data. */
+ * splits the record there (cflag 1, 2..., 3), and the reader inserts it again. The record has no
+ * checksum; the index has a CRC of each record. record_payload.h describes the data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"

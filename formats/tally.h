@@ -5,8 +5,9 @@
  *
  * Samples are counted block by block. The tallies of blocks, shards and machines are merged, in the
  * order of the samples, into the tally of the data set. The result does not depend on how the
- * samples were divided. The exact median cannot be computed from merged tallies, so it is estimated
- * from sizes that are rounded down to their first two digits. */
+ * samples were divided. The exact median of the sizes cannot be computed from merged tallies. So
+ * the tally counts sizes that are rounded down to their first two digits, and the median is
+ * estimated from these counts. */
 #ifndef FORMATS_TALLY_H
 #define FORMATS_TALLY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Tar members. Reads ustar, pax and GNU headers; writes ustar headers, with a pax header where
- * ustar is not enough. A member consists of its extension headers (pax 'x', GNU 'L' and 'K', each
- * with data), its own header, and its data, padded to whole blocks. */
+ * ustar is not enough. A member consists of extension headers (pax 'x', GNU 'L' and 'K', each with
+ * data), the member's own header, and its data. All parts are padded to whole blocks. */
 #ifndef FORMATS_TAR_H
 #define FORMATS_TAR_H
 

@@ -2,9 +2,9 @@
  *
  * Reads tar headers. Extension headers belong to the member after them. They are parsed together
  * with the member, as one header of many blocks, and no state is kept between members. Global pax
- * headers must not change how later members are read. If a global header has a path or a size,
- * readers disagree about the members (GNU tar and Python apply it, libarchive does not), so
- * everything after it counts as damaged. */
+ * headers must not change how later members are read. GNU tar and Python apply a path or a size in
+ * a global header to the later members, and libarchive does not. So if a global header has a path
+ * or a size, everything after it counts as damaged. */
 #include <inttypes.h>
 #include <stddef.h>
 

@@ -3,10 +3,10 @@
  * WebDataset: a tar in which adjacent members with the same key are one sample.
  *
  * Some members belong to no sample: directories, links, names without a key or suffix, global
- * headers. Inside a frame they count as part of it, so that frames have no holes and the index
- * covers all their bytes. Before the first frame, and together with the zero blocks at the end of
- * an archive, they are skipped. A frame ends where a member with another key or a zero block
- * begins. */
+ * headers. If such a member follows a member of a sample, it counts as part of the sample's frame,
+ * so that frames have no holes and the index covers all their bytes. Such members are skipped
+ * before the first frame, and among the zero blocks at the end of an archive. A frame ends where a
+ * member with another key or a zero block begins. */
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"

@@ -29,9 +29,9 @@
 #define COLUMNS_LEAST 32u       /* libjpeg fails to upsample a single column of colours */
 /* number of bytes at the end of a file in which a JPEG's last marker is expected */
 #define END_BYTES    32u
-/* If a row begins at a multiple of 16 or 32 bytes, libjpeg-turbo writes the row past the CPU's
- * caches, which suits a picture that nobody reads soon. The crops read each row at once, so rows
- * begin this number of bytes after such a multiple. */
+/* If a row begins at a multiple of 16 or 32 bytes, libjpeg-turbo writes the row directly to memory,
+ * without the CPU's caches. The crops read each row soon after, so the row should be in the caches.
+ * Therefore rows begin this number of bytes after such a multiple. */
 #define ROW_OFFSET  4u
 
 struct cropping {

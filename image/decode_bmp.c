@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes BMP. No library in Debian reads only BMP, and the format is simple. It has a file header,
- * an information header that begins with its own size, masks or a palette, and rows from bottom to
- * top, padded to four bytes. Pixels are palette indices of 1, 4 or 8 bits, possibly run-length
- * encoded, or colours of 16, 24 or 32 bits. Transparency is dropped. */
+ * Decodes BMP. No library in Debian reads only BMP, and the format is simple. A file has a file
+ * header, an information header that begins with its own size, masks or a palette, and the rows.
+ * Rows are stored from bottom to top, and each one is padded to a multiple of four bytes. Pixels
+ * are palette indices of 1, 4 or 8 bits, possibly run-length encoded, or colours of 16, 24 or 32
+ * bits. Transparency is dropped. */
 #include <stdbool.h>
 #include <string.h>
 

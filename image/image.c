@@ -217,9 +217,9 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* Shrinks a decoded picture to its final size. If the decoder has decoded at a smaller scale, the
- * size of the full picture is computed from the decoded size and the scale, but is at most the size
- * that the header states. */
+/* Shrinks a decoded picture to its final size. The decoder may have decoded at a smaller scale. The
+ * size of the full picture is then computed from the decoded size and the scale, but it is at most
+ * the size in the header. */
 static int shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                   struct sheaf_error *err)
 {

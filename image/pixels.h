@@ -47,9 +47,9 @@ struct decoding {
 int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
 /* Maps memory for a picture of this size. Refuses a picture with more than IMAGE_PIXELS_MOST
  * pixels. `library_bytes` is the memory that the decoder's library needs. All memory that an image
- * will need is taken from the room at once, because a thread that holds some of the memory must not
- * wait for more. This is done here, and in crop_pixels.c and planes_jpeg.c, which never map a whole
- * picture. */
+ * will need is taken from the shared memory (struct image_room) at once, because a thread that
+ * holds some of this memory must not wait for more. pixels_open takes it; crop_pixels.c and
+ * planes_jpeg.c, which never map a whole picture, take it themselves. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
 /* Maps memory for another picture, which must not be larger than the size for which pixels_open has

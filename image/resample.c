@@ -184,8 +184,8 @@ static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to,
     r->kernel->untile(r->columns, (uint32_t)in_sixteens(r->across->size), to, stride);
 }
 
-/* Used only if columns are resized first. Resizes the waiting rows, which have their final height,
- * to their final width, and adds them to the result. */
+/* Used only if columns are resized first. Resizes the waiting rows, which already have the final
+ * height, to the final width, and adds them to the result. */
 static void finish_rows(struct resampler *r)
 {
     const size_t out = in_sixteens(r->across->size), plane = at_once(r->planes) * out;

@@ -86,9 +86,9 @@ uint8_t *resampler_place(struct resampler *r);
  * last row are ignored. After the last row, the result is complete. */
 void resampler_add(struct resampler *r, uint32_t count);
 
-/* Replaces the picture by a smaller one. If the picture was decoded at a smaller scale, it stands
- * for `of_width` / `divisor` columns and `of_height` / `divisor` rows of the original, which need
- * not be whole numbers. */
+/* Replaces the picture by a smaller one. The picture may have been decoded at the scale 1 /
+ * `divisor`. Its width then stands for `of_width` / `divisor` and its height for `of_height` /
+ * `divisor`, which need not be whole numbers. */
 int resample(struct pixels *pixels, uint32_t of_width, uint32_t of_height, unsigned divisor,
              uint32_t width, uint32_t height, struct sheaf_error *err);
 

@@ -3,9 +3,9 @@
  * The inner loops of resampling. There are plain loops, which a compiler can map to any vector
  * unit, and loops for processors with wider vector units. All of them give the same integers.
  *
- * The product of a byte and a weight of 23 bits is summed in two parts, one for the upper bits of
- * the weight and one for its lower eight bits, so that multiplications of 16-bit numbers are
- * enough. */
+ * A weight has 23 bits, which is too much for multiplications of 16-bit numbers. So products of
+ * bytes and weights are summed in two parts: one sum for the upper bits of the weights, and one for
+ * their lower eight bits. */
 #ifndef IMAGE_RESAMPLE_KERNEL_H
 #define IMAGE_RESAMPLE_KERNEL_H
 

@@ -66,7 +66,7 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
 /* Returns whether a manifest belongs to the plan of this output. Two plans with the same hash may
  * have different files with the same names and sizes. So the note of the manifest (a text that some
  * stores keep with an object) is compared with the plan's origin. A run that resumes does not
- * compare it, because it changes no finished data set. */
+ * compare the note, because such a run changes no finished data set. */
 static bool is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
@@ -741,8 +741,8 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
                    (unsigned long long)d->samples);
 }
 
-/* This process cannot see whether the other run is still working. So the message names the process
- * that began the other run. */
+/* This process cannot find out whether the other run is still working. So the message names the
+ * process that began the other run, and the user can check. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

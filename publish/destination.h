@@ -5,8 +5,8 @@
  *
  * Every function that prepares a destination, joins a run, commits or shows the progress calls
  * destination_inspect, which only reports and never refuses. The caller decides. To refuse, it
- * calls one of the functions below, which have the error messages. Any finding may become outdated
- * immediately, unless the caller has the claim. */
+ * calls one of the functions below, which have the error messages. Unless the caller has the claim,
+ * another run may change the destination at any moment, so a finding may already be outdated. */
 #ifndef PUBLISH_DESTINATION_H
 #define PUBLISH_DESTINATION_H
 

@@ -35,8 +35,9 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* The state of a run, as its claim states it: whether the run may still replace files, until the
- * destination is ready; or whether it appends to the existing data set. */
+/* The state of a run, as the claim states it. READY means that the destination is prepared and the
+ * run packs. Before that, the run may still inspect the destination or replace files. A run that
+ * appends to a data set, or makes an index, has a state of its own. */
 enum claim_state {
     CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
     /* the run makes an index, or a table of keys, for shards that exist already */
@@ -99,8 +100,9 @@ void journal_close(struct journal *journal);
 
 /* ---- The claim (journal_claim.c) ------------------------------------------------------------- */
 
-/* Reads the claim (the file `plan`). Returns SHEAF_END if there is none, and SHEAF_ERR_CORRUPT if
- * it is damaged. If `seen` is not NULL, it is set to the state of the file before it was read. */
+/* Reads the claim (the file `plan`, which says which run packs here). Returns SHEAF_END if there is
+ * none, and SHEAF_ERR_CORRUPT if the claim is damaged. If `seen` is not NULL, sets *seen to the
+ * state of the file before it was read. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
 /* Claims the destination for a new run. Replaces the claim of the run `from`, which the caller has

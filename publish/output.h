@@ -52,8 +52,8 @@ struct output {
     bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* whether a data set counts as a different one if its plan hash is the same but the note of its
-     * manifest (a word that the store keeps with the object) differs */
+    /* whether the note of the manifest (a word that the store keeps with the object) is compared as
+     * well as the plan hash, to find out whether a data set has the plan of this run */
     bool compares_origin;
 };
 
@@ -132,15 +132,15 @@ int output_join(struct output *output, uint32_t parts, bool *finished, struct sh
  * it is unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
 /* Computes the stamp by which a shard and the files beside it can be recognised without reading
- * them. It combines the stamps (time, inode or ETag) of these files. It is 0 if a size differs from
- * the entry, or if the store cannot tell one file from another. */
+ * them. The stamp combines the stamps (time, inode or ETag) of these files. It is 0 if the size of
+ * a file differs from the entry, or if the store cannot tell one file from another. */
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 /* Looks for a complete shard that an earlier run has finished. Sets *found, and `entry` to the
  * shard's entry. The shard and the files beside it are read only if their stamps differ from the
- * entry, because no stamps were recorded or the files were moved or changed. Sets *stamp to the
- * stamp of the files that were found, or to 0 as output_stamp does. */
+ * entry. Stamps differ if the files were moved or changed, or if no stamps were recorded. Sets
+ * *stamp to the stamp of the files that were found, or to 0 as output_stamp does. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);

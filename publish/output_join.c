@@ -76,8 +76,8 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
 }
 
 /* Compares the sizes of a shard and the files beside it with the sizes in the journal entry, and
- * combines the stamps of the files (numbers that differ if the files were replaced). If the store
- * does not answer, this is an error; a file then does not count as missing. */
+ * combines the stamps of the files (numbers that differ if the files were replaced). It is an error
+ * if the store does not answer, because a file must not count as missing in this case. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)

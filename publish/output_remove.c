@@ -212,7 +212,8 @@ static int remove_edited(struct output_clearing *c, const struct manifest *m,
 }
 
 /* Removes all files that a manifest names, files that its edits have replaced, and the files of its
- * parts. Also tries one more part and one more edit, which an unfinished run may have begun. */
+ * parts. Also removes files of one more part and one more edit, because an unfinished run may have
+ * begun them. */
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -420,8 +421,8 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-/* Returns whether the data set already contains an appended shard. If so, the run that appended it
- * was killed after it had published the new manifest. */
+/* Returns whether the data set already contains an appended shard. The run that appended the shard
+ * may have been killed after it had published the new manifest. */
 static bool is_published(const struct output *o, const char *shard)
 {
     for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)

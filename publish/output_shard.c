@@ -12,7 +12,7 @@
  * run tries to finish its own version of the shard, it fails when it writes the stamps, which is
  * the last step.
  *
- * On a local disk, the lock of the directory makes this simpler. Runs that find no files of the
+ * On a local disk, a lock of the directory keeps the runs apart. Runs that find no files of the
  * shard share the lock, and a run that replaces a file holds the lock alone. */
 #include <stdlib.h>
 #include <string.h>

@@ -75,7 +75,7 @@ int publish_edited(struct output *output, const struct publish_edit *edit,
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
 /* Writes the index, the table of keys and other readers' files for shards that exist already. Then
- * writes the manifest, which replaces the manifest that was seen when the run claimed the
+ * writes the manifest. It replaces the manifest that existed when the run claimed the
  * destination. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,

@@ -6,7 +6,8 @@
  * Each round trip to a distant store takes time. So several requests are made at the same time:
  * first the states of all files are requested together; then the claim is checked while the index
  * is made; then all files are written together. Each file is handled in the same order: its state
- * is requested, the claim is checked, and the file is written only if its state has not changed. */
+ * is requested, the claim is checked, and the file is written only if its state has not changed.
+ * (The claim is the file that says which run packs here.) */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H
 

@@ -6,12 +6,12 @@
  *     DIR/total                           bytes of all blocks together, under a lock
  *     DIR/<hash of URL, size and version>/<block>     BLOCK bytes of the object, and their hash
  *
- * A block is written under a temporary name and renamed, so it is complete or absent. Its hash is
- * compared when a process first uses the block, and a damaged block is fetched again. If a block
- * was damaged before it was stored, its hash matches; the reader finds the damage and calls
- * store_distrust. Before a block is written, its size is added to the total. If the total exceeds
- * the limit, the least recently used blocks are removed. If an object was replaced, it has another
- * version and so another name in the cache.
+ * A block is written under a temporary name and renamed, so it is complete or absent. When a
+ * process first uses a block, it compares the hash. A block that was damaged in the cache is
+ * fetched again. If a block was damaged before it was stored, the hash matches. The reader then
+ * finds the damage and calls store_distrust. Before a block is written, its size is added to the
+ * total. If the total exceeds the limit, the least recently used blocks are removed. If an object
+ * was replaced, it has another version and so another name in the cache.
  *
  * A fault of the cache itself (such as a full disk) costs speed but is not an error. */
 #ifndef STORE_CACHE_H
@@ -46,9 +46,8 @@ int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_e
 int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
                      struct store_object **object, struct sheaf_error *err);
 
-/* Returns counts for this process: bytes that were read from the cache's files, bytes that were
- * read from the objects, and the number of objects that were not cached because they have no
- * version. */
+/* Returns three counts for this process: bytes read from the cache's files, bytes read from the
+ * remote objects, and objects that were not cached because they have no version. */
 void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes,
                   uint64_t *uncached);
 

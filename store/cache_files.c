@@ -252,9 +252,9 @@ static int compare_ages(const void *a, const void *b)
     return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-/* Removes the least recently used blocks until there is room for `bytes` bytes and a tenth of the
- * limit more, so that blocks need not be removed each time. Returns the number of bytes left in the
- * cache. */
+/* Removes the least recently used blocks until there is room for `bytes` bytes and for a tenth of
+ * the limit in addition. Because of this addition, blocks need not be removed at each call. Returns
+ * the number of bytes left in the cache. */
 static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 {
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);

@@ -2,8 +2,8 @@
  *
  * Connects libcurl with epoll. libcurl tells which sockets it waits for, and when it must be called
  * at the latest. libcurl reads a socket as long as the socket has data, and a nearby server always
- * sends more. So the sockets of earlier requests are handled first, because a reader needs their
- * data first. Events are handled only for a short time; then new requests are sent. */
+ * sends more. So the sockets of earlier requests are handled first, because their data is needed
+ * first. Events are handled only for a short time; then new requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>

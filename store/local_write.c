@@ -20,9 +20,9 @@ static void set_direct(struct local_write *w, bool direct)
         w->is_direct = direct;
 }
 
-/* Writes bytes at the end of the file. If the file system does not support direct writes, or the
- * position is no longer aligned after a short write, this write and all later ones go through the
- * kernel's page cache. */
+/* Writes bytes at the end of the file. A direct write fails if the file system does not support it,
+ * or if the position is not aligned after a short write. Then this write and all later ones go
+ * through the kernel's page cache. */
 static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
 {
     const uint64_t start = w->written;

@@ -5,11 +5,11 @@
  *     writer's thread    copy into a piece | copy into the other | ...
  *     a thread                             | write the piece     | ...
  *
- * If a file has more than one piece, it is written directly, without the kernel's page cache, if
- * the file system supports this. Most of the cost of a buffered write is fresh memory for the
- * cache, and the whole file must be on the disk in any case before it gets its name. The next
- * reader of the file reads it from the disk. A smaller file stays in the cache. If a write fails, a
- * later call reports this. */
+ * A file that has more than one piece is written directly, without the kernel's page cache, if the
+ * file system supports this. Most of the cost of a buffered write is fresh memory for the cache.
+ * The whole file must be on the disk in any case before it gets its name. The next reader of such a
+ * file reads it from the disk. A smaller file stays in the cache. If a write fails, a later call
+ * reports this. */
 #ifndef STORE_LOCAL_WRITE_H
 #define STORE_LOCAL_WRITE_H
 

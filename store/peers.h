@@ -3,11 +3,11 @@
  * Finds reads that are late compared with their peers: earlier reads that the same server has
  * answered.
  *
- * One connection of many may stall while the others continue, and then everything that is read
- * after it waits. Therefore a read is requested again on another connection if it has had no answer
- * for much longer than its peers. Only the missing bytes are requested, into the same memory. Each
- * further request waits twice as long. A read is compared with all answers up to now, and not only
- * with those before its beginning, so the first reads of a process can also be late.
+ * One connection of many may stall while the others continue. Then its consumer waits, although
+ * later reads are done. Therefore a read that has had no answer for much longer than its peers is
+ * requested again on another connection. Only the missing bytes are requested, into the same
+ * memory. Each further request waits twice as long. A read is compared with all answers up to now,
+ * and not only with those before its beginning, so the first reads of a process can also be late.
  *
  * Repeated requests must not add load to a server that is slow as a whole. A server gets a few
  * extra requests at first, and later one for every four answers. */

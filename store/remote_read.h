@@ -23,8 +23,9 @@ struct remote_object {
     /* if only the object's stamp is known and not its ETag: the stamp (see etag_stamp);
      * otherwise 0 */
     uint64_t stamp;
-    /* Last-Modified, which identifies the object if there is no usable ETag; or NULL. If an
-     * object has neither, it is not noticed when another object of the same size replaces it. */
+    /* the object's header Last-Modified, which identifies the object if there is no usable ETag; or
+     * NULL. If an object has neither header, nothing shows that another object of the same size has
+     * replaced it. */
     char *modified;
     /* whether the object was opened without a request; the first response then describes it, and
      * all later ones must agree */

@@ -10,8 +10,9 @@
  *     remove    NAME -> .sheaf-partial/RUN.stage/... -> gone
  *
  * Another run takes the directory by renaming the stage. Of several runs, only one can do that. The
- * earlier run then no longer finds its stage, so each of its calls fails. This needs neither locks
- * nor clocks. A store without stages compares and writes in one step instead (store/over.h). */
+ * earlier run then no longer finds its stage, so each of its calls fails. This method needs neither
+ * locks nor clocks. A store without stages checks in one step with each write that the object has
+ * not changed (store/over.h). */
 #ifndef STORE_STAGE_H
 #define STORE_STAGE_H
 

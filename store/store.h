@@ -15,8 +15,9 @@
 
 #include "sheaf.h"
 
-/* The name of the directory for temporary files, inside the directory that they are for. The store
- * removes it when it becomes empty. A store that needs no temporary files does not create it. */
+/* The name of the directory for temporary files. It lies in the directory for which the files are
+ * written. The store removes the directory when it becomes empty. A store that needs no temporary
+ * files does not create the directory. */
 #define STORE_PARTIAL ".sheaf-partial"
 
 /* A note is a word that a store keeps with an object: in the extended attributes of a file, or in
@@ -34,8 +35,8 @@ struct store_object {
     const struct store_ops *ops;
     /* The URL of the object without its query, for messages. The object owns this text. */
     char *url;
-    /* The URL as the caller gave it, including its query. It is NULL if it equals `url`. The
-     * object owns this text, which must not appear in messages. */
+    /* The URL as the caller gave it, including its query. NULL if this URL equals `url`. The object
+     * owns this text, which must not appear in messages. */
     char *asked;
     /* The size of the object when it was opened; UINT64_MAX for a stream. */
     uint64_t bytes;

@@ -246,7 +246,7 @@ static int check_sum(const struct cat *cat)
 }
 
 /* Reports if data was read repeatedly. If the samples of the shuffle buffer do not fit into memory,
- * an epoch may read its blocks a hundred times, and nothing else would show why it is slow. */
+ * an epoch may read each block a hundred times. Nothing else would show why the epoch is slow. */
 static void say_read_again(const struct cat *cat, const struct sheaf_reader_stats *stats)
 {
     struct sheaf_dataset_info info;

@@ -25,8 +25,8 @@ struct get {
     struct sheaf_read_options options;
     struct sheaf_dataset *dataset;
     struct output out;
-    /* Number of keys for which nothing was written, because no sample has the key, or because
-     * several samples have it and their files would have the same name. */
+    /* Number of keys for which nothing was written: no sample has the key, or several samples have
+     * it, so that their files would have the same name. */
     uint64_t missing;
 };
 

@@ -17,7 +17,7 @@ void fields_print_one(void *context, const struct sheaf_field_info *field, uint6
  * counts the fields. */
 void fields_json_one(void *context, const struct sheaf_field_info *field, uint64_t samples);
 
-/* Prints all fields of a data set, if they were counted when it was packed. */
+/* Prints all fields of a data set, if fields were counted when the data set was packed. */
 void fields_print(const struct sheaf_dataset *dataset);
 void fields_json(const struct sheaf_dataset *dataset);
 

@@ -30,9 +30,9 @@ extern const struct choice distribution_choices[];
     { "hosts", OPTION_NUMBER, "N", .number = &(options)->hosts, .least = 1, .most = 1 << 20,    \
       .standard = "the environment's, or 1", .meaning = "of N hosts" }
 
-/* Finds the number of this host and the number of hosts. If they come from the environment and
- * there are several hosts, prints them on standard error. Returns -1 on success, or the exit status
- * after a failure. */
+/* Finds the number of this host and the number of hosts. If these numbers come from the environment
+ * and there are several hosts, prints the numbers on standard error. Returns -1 on success, or the
+ * exit status after a failure. */
 int hosts_options_take(const struct hosts_options *options, uint32_t *host, uint32_t *hosts);
 
 #endif

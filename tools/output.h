@@ -29,8 +29,8 @@ int output_flush(struct output *out);
 void output_close(struct output *out);      /* does not flush */
 
 /* Checks whether the file can be overwritten, or created if it does not exist. If `replaced` is
- * set, a new file will take its place, so it must be possible to create a file in the directory.
- * Returns -1 on success or if `path` is NULL, or the exit status after an error message. */
+ * set, a new file will take the place of the old one, so the directory must allow the creation of
+ * files. Returns -1 on success or if `path` is NULL, or the exit status after an error message. */
 int output_check(const char *path, bool replaced);
 
 #endif

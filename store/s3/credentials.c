@@ -174,8 +174,8 @@ static void *fetch(void *argument)
     return NULL;
 }
 
-/* Begins a fetch on a new thread. If the previous thread has ended its fetch, it is about to end,
- * so joining it does not wait long. */
+/* Begins a fetch on a new thread. First joins the thread of the previous fetch, if there is one.
+ * That fetch is complete, so its thread is about to end, and joining it does not take long. */
 static int begin_fetch_locked(struct credentials_cache *cache, struct sheaf_error *err)
 {
     int failed;

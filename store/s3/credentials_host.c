@@ -59,8 +59,8 @@ static int container_url(const struct credentials_context *c, char **out,
     return code;
 }
 
-/* Reads the container's token. If it is in a file, the file is read each time, because the platform
- * renews it. Sets *token to NULL if there is none. */
+/* Reads the container's token. A token in a file is read each time, because the platform renews the
+ * file. Sets *token to NULL if there is no token. */
 static int container_token(char **token, struct sheaf_error *err)
 {
     const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");

@@ -64,7 +64,8 @@ int credentials_assume_role(const struct credentials_context *context, const str
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);
 
-/* Reads the <Credentials> in a response. If `expires` is set, they must state when they expire. */
+/* Reads the <Credentials> in a response. If `expires` is set, the response must state when the
+ * credentials expire. */
 int credentials_from_xml(const struct request *request, bool expires, struct credentials **set,
                          struct sheaf_error *err);
 /* request.check: the answer has them. */

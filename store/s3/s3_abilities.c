@@ -112,8 +112,9 @@ static int try_again(const struct s3_bucket *bucket, const char *key, const char
     return code;
 }
 
-/* Makes the test once: writes the object, looks at it, and removes it. Sets *again if another
- * process has removed the object meanwhile, so that the test shows nothing. */
+/* Makes the test once: writes the test object, checks the results, and removes the object. If
+ * another process has removed the object meanwhile, the test shows nothing; sets *again in this
+ * case. */
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {

@@ -169,9 +169,10 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
     return code;
 }
 
-/* Makes the test upload and checks whether the store lists it. The response to its beginning may be
- * lost or damaged, so that its id is unknown, or its abort may be refused. So all uploads of its
- * key are removed. If the server does not respond any more, the next run finds them. */
+/* Makes the test upload and checks whether the store lists it. The id of the upload may remain
+ * unknown, because the response that has the id is lost or damaged. The abort of the upload may
+ * also be refused. So this function removes all uploads of the test's key. If the server no longer
+ * responds, the next run finds the uploads. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;

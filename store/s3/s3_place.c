@@ -104,8 +104,8 @@ static int check_partition(const struct place_search *s, struct sheaf_error *err
 
 /* ---- A place --------------------------------------------------------------------------------- */
 
-/* Sets the location: the host, with `label` before it unless `label` is empty, and the path
- * `in_path` after it. */
+/* Sets the location of the bucket: the host, and the path `in_path` after it. If `label` is not
+ * empty, it becomes the first part of the host's name. */
 static int set_place(struct place_search *s, const char *label, const char *host,
                      const char *in_path, struct sheaf_error *err)
 {

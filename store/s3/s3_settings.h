@@ -14,7 +14,7 @@ enum s3_setting {
     S3_SETTINGS
 };
 
-/* The value of each setting, in the form in which its header has it; NULL if it is not set. */
+/* The value of each setting as its header states it; NULL if the setting is not set. */
 struct s3_settings {
     char *values[S3_SETTINGS];
 };

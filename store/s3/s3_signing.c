@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signs attempts of requests. An attempt is signed when it begins, so that the date is right and
- * the credentials are current however long it waited. */
+ * Signs attempts of requests. An attempt may wait before it begins. It is signed only when it
+ * begins, so that the date is right and the credentials are current. */
 #include "store/s3/s3_signing.h"
 
 #include <stdio.h>

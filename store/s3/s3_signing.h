@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signs the requests of a target with its AWS credentials, if it has any. */
+ * Signs the requests to a server with the AWS credentials for this server, if there are any. */
 #ifndef STORE_S3_S3_SIGNING_H
 #define STORE_S3_S3_SIGNING_H
 

@@ -473,9 +473,10 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
         code = s3_require(&r, seen, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
-    /* If the upload does not exist, there are two possible reasons. An attempt whose response was
-     * lost has completed it (libcurl itself may repeat a request), or another process has aborted
-     * it. The object shows which. */
+    /* If the upload does not exist, there are two possible reasons. An earlier attempt may have
+     * completed the upload although its response was lost (libcurl itself may repeat a request). Or
+     * another process may have aborted the upload. The object shows which of the two has
+     * happened. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = check_object(u, r.what, &proof, now, err);

@@ -9,8 +9,9 @@
  *     POST FILE URL       sends a file with that method and ignores the response
  *
  * With --check it computes the checksums that a reliable program needs: the CRC-32C of received
- * bytes, and the CRC-64/NVME of sent ones. An empty line waits for all transfers before it. The
- * lines before the first empty line are not timed, because they open connections. */
+ * bytes, and the CRC-64/NVME of sent ones. At an empty line, the program waits until all earlier
+ * transfers are done. The lines before the first empty line are not timed, because they open
+ * connections. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

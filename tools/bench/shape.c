@@ -6,8 +6,8 @@
  * A response begins no sooner than LATENCY_MS after the last byte of its request. All responses
  * together get at most MB_PER_S (10^6 bytes), and so do all requests. The responses of one
  * connection get at most MB_PER_S_EACH, and so do its requests. 0 means no limit. Bytes are passed
- * on unchanged, so signatures stay valid. Requests and responses are told apart by their
- * alternation alone, which holds for HTTP/1.1 without pipelining. */
+ * on unchanged, so signatures stay valid. The proxy relies on requests and responses taking turns,
+ * as in HTTP/1.1 without pipelining. It has no other way to tell them apart. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

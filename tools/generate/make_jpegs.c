@@ -75,8 +75,8 @@ static double normal(void)          /* Box and Muller */
     return radius * cos(uniform(0, 2 * M_PI));
 }
 
-/* Draws the size of a file. Sizes are log-normal with this mean, and limited to between a twentieth
- * and five times the mean (2 kB and 200 kB for Caltech's mean of 39 kB). */
+/* Draws the size of a file. Sizes are log-normal with this mean. They are at least a twentieth of
+ * the mean and at most five times the mean (2 kB and 200 kB for Caltech's mean of 39 kB). */
 static double file_bytes(double mean)
 {
     const double sigma = 0.75;
