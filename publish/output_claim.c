@@ -250,8 +250,8 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* Claims the destination and begins a run. A damaged claim does not show which run it belonged to,
- * and so which files that run left. In this case all remains of runs are removed. */
+/* Claims the destination and begins a run. A damaged claim does not show which run made it, so the
+ * files of that run are unknown. In this case all remains of runs are removed. */
 static int begin(struct output *o, const struct destination *d, bool is_mending,
                  struct sheaf_error *err)
 {

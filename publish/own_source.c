@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks whether a destination contains the source of a run. A directory may have many names: `d/`,
- * `./d`, links, and `nx/../d` as soon as `nx` exists. So not the names are compared, but the
- * directories themselves, as soon as they exist. The splits of a data set are subdirectories and
- * are removed with it, so a source in a subdirectory counts as well. */
+ * `./d`, links, and `nx/../d` as soon as `nx` exists. So the directories themselves are compared as
+ * soon as they exist, and not their names. The splits of a data set are subdirectories and are
+ * removed with it, so a source in a subdirectory counts as well. */
 #include "publish/own_source.h"
 
 #include <libgen.h>
