@@ -844,8 +844,8 @@ struct sheaf_pack_options {
      * frames */
     enum sheaf_codec codec;
     uint64_t shard_bytes;           /* 150000000; target payload of a shard */
-    /* default 0: the number of shards follows from shard_bytes. Otherwise the number of shards in
-     * each split. A split with fewer samples than that gets one shard for each sample. */
+    /* default 0: shard_bytes determines the number of shards. Otherwise the number of shards in
+     * each split. A split that has fewer samples gets one shard for each sample. */
     uint64_t shard_count;
     const char *prefix;             /* "shard" */
     /* default NULL: the directory in which the list is, or the whole archive. Otherwise the

@@ -7,7 +7,7 @@
  * If the sample was read from an Example, the decoder may have kept its features. A kept feature
  * whose field is unchanged is written exactly as it was read, under its own name. So are the
  * features that the decoder took out for the key, the image and the labels. When the result is
- * decoded, the same sample must come out. So if a feature no longer fits the sample (such as
+ * decoded, it must give the same sample. So if a feature no longer fits the sample (such as
  * image/filename beside another image), the new value is written instead. */
 #include <stdio.h>
 
@@ -237,9 +237,9 @@ static bool is_own_image(const struct kept_feature *f)
 }
 
 /* Chooses the field that is written as image/encoded: the field that was read from image/encoded,
- * or else a field that is named like an image. The latter is not chosen if it was read from another
- * feature and keeps that feature's name. Returns the field's index, or `count` if no field is
- * chosen. */
+ * or else a field that is named like an image. A field of the second kind is not chosen if it was
+ * read from another feature and keeps that feature's name. Returns the field's index, or `count` if
+ * no field is chosen. */
 static size_t find_image(const struct example_source *s)
 {
     size_t i;

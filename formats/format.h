@@ -231,8 +231,8 @@ struct format_ops {
 
     /* Verifies a whole frame (stored record) and sets *crc to the value for the index. For a
      * TFRecord this is the CRC-32C of the payload (not masked), otherwise the CRC-32C of the
-     * frame's bytes. If there is a name line, the caller continues the CRC over it (without its
-     * newline). Returns SHEAF_ERR_CORRUPT if a checksum does not match. */
+     * frame's bytes. If the record has a line in a .lst file, the caller continues the CRC over
+     * this line (without its newline). Returns SHEAF_ERR_CORRUPT if a checksum does not match. */
     int (*check)(const uint8_t *frame, size_t size, uint32_t *crc, struct sheaf_error *err);
 
     /* Makes a sample of a frame (stored record). Returns SHEAF_ERR_CORRUPT if the frame is

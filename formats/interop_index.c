@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the index files of other readers. Their content follows from the headers of the frames and
- * from the manifest, so no shard is read again. */
+ * Writes the index files for other programs that read our shards. The headers of the frames (stored
+ * records) and the manifest have everything that these files need, so no shard is read again. */
 #include "formats/interop_index.h"
 
 #include <jansson.h>

@@ -58,16 +58,16 @@ static int find_common(const struct manifest *const *sources, size_t count, json
     return code;
 }
 
-/* Adds the number of changed images to the options, or null if it is unknown. Returns whether this
- * failed. */
+/* Adds the number of changed images to the options; adds null if the number is unknown. Returns
+ * true on failure. */
 static bool add_count(json_t *own, const char *name, uint64_t count)
 {
     return json_object_set_new(own, name, count > INT64_MAX ? json_null()
                                                  : json_integer((json_int_t)count)) != 0;
 }
 
-/* Adds the options in `common` to `own`, except options that `own` has already. Returns whether
- * this failed. */
+/* Adds the options in `common` to `own`, except options that `own` has already. Returns true on
+ * failure. */
 static bool add_common(json_t *own, json_t *common, const struct manifest_images *images)
 {
     bool has[COUNT_OF(kept)], failed = false;

@@ -123,8 +123,8 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
 }
 
 /* The labels of a sample are stored in a tar member. Sets *suffix to the suffix of that member, or
- * to NULL if the sample's own field `cls` already has the labels as numbers. If the numbers in the
- * field differ from the labels, this is an error. A field that has not been read yet is assumed to
+ * to NULL if the sample's own field `cls` already has the labels as numbers. It is an error if the
+ * numbers in the field differ from the labels. A field that has not been read yet is assumed to
  * have numbers. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out how a picture must be turned to be upright. Like Pillow's ImageOps.exif_transpose, uses
- * EXIF data, or XMP if there is no EXIF orientation. */
+ * Finds out how a picture must be turned to be upright. The orientation comes from EXIF data, or
+ * from XMP if EXIF has no orientation, as in Pillow's ImageOps.exif_transpose. */
 #ifndef IMAGE_EXIF_H
 #define IMAGE_EXIF_H
 

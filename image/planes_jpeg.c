@@ -70,8 +70,8 @@ static bool down_is_mirrored(unsigned orientation)
 
 /* Describes one side of a plane for the resampler. Each value of a colour plane belongs to two
  * pixels. If the side of the result has an odd number of pixels, the last value belongs to one
- * pixel only. If the side will be mirrored later, the first value belongs to one pixel only,
- * because it will be the last one then. */
+ * pixel only. If the side will be mirrored later, it is the first value that belongs to one pixel
+ * only, because this value will be the last one then. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {

@@ -201,8 +201,8 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* the directory that contains these names, and the split that it belongs to; `split` is NULL
-     * for DEST itself if the run has splits */
+    /* the directory that contains these names, and the split that the directory belongs to. If the
+     * run has splits, `split` is NULL for the directory DEST itself */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* a file in the directory that has a name which Sheaf uses for files other than shards; NULL if

@@ -40,8 +40,8 @@ struct output {
      * set */
     const struct manifest *grows;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* the number in the names of new index files: number of edits of the data set, and one more
-     * if this run edits it */
+    /* number in the names of new index files: the number of edits of the data set so far; if this
+     * run is an edit, it counts as well */
     size_t generation;
     /* whether the run edits the data set `grows`: it writes the shards in `names` again, and
      * appends nothing */

@@ -384,8 +384,8 @@ int output_clean_lost(const struct output *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* A program that may not list the uploads cannot remove them. They do no harm to the data set, so
- * this is not an error. */
+/* A program that may not list the uploads cannot remove them. The uploads do no harm to the data
+ * set, so such a refusal is not an error. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -360,8 +360,8 @@ static bool is_of_run(const struct output *o, const char *name)
     return false;
 }
 
-/* Withdraws a data set that this run will not replace by a new one. It is a split that this run
- * does not have, or a data set without splits if this run has splits. */
+/* Removes the manifest of a data set for which this run will not make a new one. The data set is a
+ * split that this run does not have; or it has no splits, and this run has splits. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {

@@ -255,8 +255,9 @@ static const struct manifest_shard *find_shard(const struct manifest *m, const c
     return NULL;
 }
 
-/* Returns SHEAF_ERR_CHANGED if a shard that was made again differs from the shard in the manifest.
- * The comparison of the index sections also covers the shard's .lst file. */
+/* Returns SHEAF_ERR_CHANGED if a shard that a repair has made again differs from the shard in the
+ * manifest. The index sections of both are compared, and therefore also the lines of the .lst file,
+ * which the CRCs in the section cover. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

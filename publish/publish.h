@@ -31,8 +31,8 @@ int publish_dataset(struct output *output, const struct publish_facts *facts,
 
 /* ---- What is appended (publish_grow.c) ------------------------------------------------------- */
 
-/* Publishes appended samples. Returns SHEAF_ERR_CHANGED if the data set is no longer the one to
- * which they were to be appended. */
+/* Publishes appended samples. Returns SHEAF_ERR_CHANGED if another run has changed or replaced the
+ * data set since this run opened it. */
 int publish_grown(struct output *output, const struct publish_facts *facts,
                   struct sheaf_error *err);
 /* Writes other readers' index files for the whole data set. Called after the manifest was
@@ -40,7 +40,8 @@ int publish_grown(struct output *output, const struct publish_facts *facts,
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
 /* Finds the manifest of the data set output->grows, before the data set is changed. Returns
- * SHEAF_ERR_CHANGED if the data set is no longer the one that was opened. */
+ * SHEAF_ERR_CHANGED if another run has changed or replaced the data set since this run opened
+ * it. */
 struct manifest_found;
 int publish_grown_find(const struct output *output, struct manifest_found *there,
                        struct sheaf_error *err);
@@ -67,8 +68,8 @@ struct publish_edit {
 };
 
 /* Writes the index files and tables of keys of an edited data set, its manifest, and other readers'
- * index files. Returns SHEAF_ERR_CHANGED if the data set is no longer the one that was to be
- * edited. */
+ * index files. Returns SHEAF_ERR_CHANGED if another run has changed or replaced the data set since
+ * this run opened it. */
 int publish_edited(struct output *output, const struct publish_edit *edit,
                    struct sheaf_error *err);
 

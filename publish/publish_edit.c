@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishes an edited data set: its index files and tables of keys under new names, then the
- * manifest, which replaces the old one. Index sections of unchanged shards are copied. Tables of
- * keys are copied without the keys of deleted samples, and with the new numbers of the other
- * samples. Other readers' files for the whole data set are written last, because they must not name
- * files that may still be removed. */
+ * manifest, which replaces the old one. The index of unchanged shards is copied. Tables of keys are
+ * copied without the keys of deleted samples, and with the new numbers of the other samples. Other
+ * readers' files for the whole data set are written last, because they must not name files that may
+ * still be removed. */
 #include <stdlib.h>
 #include <string.h>
 

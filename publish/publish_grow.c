@@ -75,7 +75,7 @@ static int start_manifest(const struct manifest_found *there, const struct publi
     return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
 }
 
-/* Checks that the data set is still the one that was to be changed. */
+/* Checks that no other run has changed or replaced the data set since this run opened it. */
 static int check_same(const struct output *o, const struct manifest_found *there,
                       struct sheaf_error *err)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The index of a split, and the part of its manifest that follows from the journal's entries. */
+ * Makes the index of a split (such as "train") from the journal's entries, which have the facts
+ * about each finished shard. Also makes the part of the split's manifest for which these facts are
+ * needed. */
 #include "publish/publish_index.h"
 
 #include <inttypes.h>

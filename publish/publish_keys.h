@@ -29,8 +29,9 @@ int publish_keys_add_hash(struct publish_keys *keys, uint64_t hash, struct sheaf
 /* Adds the keys of the next shard. */
 int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entry,
                      struct sheaf_error *err);
-/* Writes the table for the data set, or a part of one, with this fingerprint. Nobody sees the table
- * until *writer is committed. */
+/* Writes the table of a data set, or of a part of it (the first packing or an append). The table
+ * contains the fingerprint of the data set. Readers do not see the table until *writer is
+ * committed. */
 int publish_keys_write(const struct publish_keys *keys, const char *url, const char *fingerprint,
                        struct store_writer **writer, struct sheaf_error *err);
 /* Publishes the table as the file `name` in DEST. If the hashes of some keys are unknown, no table

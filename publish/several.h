@@ -18,9 +18,9 @@ struct several_task {
     void *context;
 };
 
-/* Runs the tasks, whose order must not matter. If tasks fail, returns the failure of the first one
- * in the array. `directory` shows whether the store is remote; if it is not, the tasks run one
- * after another, up to the first failure. */
+/* Runs the tasks, whose order must not matter. If tasks fail, returns the failure of the task that
+ * comes first in the array. `directory` shows whether the store is remote. In a store that is not
+ * remote, the tasks run one after another, up to the first failure. */
 int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
                   struct sheaf_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds out what a store can do, for example whether it can check and replace an object in one
- * step. Usually this follows from the functions that the store implements. A store may also have a
- * function that tests it. */
+ * step. Usually a store can do what it has functions for. A store may also have a function that
+ * tests what its server can do. */
 #include "store/abilities.h"
 
 #include "store/store.h"

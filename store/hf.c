@@ -58,8 +58,8 @@ static int token_path(char **path, struct sheaf_error *err)
     return made < 0 ? err_memory(err, 64) : SHEAF_OK;
 }
 
-/* Reads the token that the hub's own tools have stored at login. If there is no token, this is not
- * an error. */
+/* Reads the token that the hub's own tools have stored at login. A missing token is not an
+ * error. */
 static int read_token(char **token, struct sheaf_error *err)
 {
     char *path;

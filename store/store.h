@@ -187,8 +187,8 @@ struct store_ops {
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
     /* Set only in a read-only store. Returns the error for the action `what` ("writing",
-     * "removing"). A read-only store lacks create, remove, free_space, make_directory and the
-     * functions that belong to these. */
+     * "removing"). A read-only store does not have the functions create, remove, free_space and
+     * make_directory, and those that need them. */
     int (*refuse)(const char *url, const char *what, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);

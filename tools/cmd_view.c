@@ -561,7 +561,7 @@ static size_t say_unknown(const struct key_list *l, const char *file)
 }
 
 /* Reports how many keys of the file occur in no source, and names some of these keys. Returns their
- * number. If the number cannot be found, reports this and returns 0. */
+ * number. If the number cannot be determined, reports that and returns 0. */
 static size_t say_unknown_keys(const char *file, char **sources, size_t count)
 {
     struct key_list list = { .count = 0 };

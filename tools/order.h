@@ -67,9 +67,9 @@ void order_options_init(struct order_options *order);
 
 /* Completes `reader` with the options that the user gave. If the user gave no rank and world size,
  * takes them from the environment. If `channel` is not NULL, takes other missing options, such as
- * the seed, from the hyperparameters of the channel's job; these also change `order`. If the
- * environment states a world of more than one process, prints this on standard error. Returns -1 on
- * success, or the exit status after a failure. */
+ * the seed, from the hyperparameters of the channel's job, and stores them in `order` as well. If
+ * the environment states a world of more than one process, prints this on standard error. Returns
+ * -1 on success, or the exit status after a failure. */
 int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader);
 

@@ -20,7 +20,7 @@ int output_open(struct output *out, int fd)
 {
     *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
     /* Makes the pipe as large as one write, which halves the number of switches between the two
-     * processes. If that is not allowed, or fd is not a pipe, nothing changes. */
+     * processes. If this size is not allowed, or `fd` is not a pipe, the call has no effect. */
     (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
     return out->buffer ? 0 : ENOMEM;
 }

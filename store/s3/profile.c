@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads AWS's shared configuration files. Like all other readers, ignores unknown settings. But if
- * a line is neither a section, a key nor a comment, this is an error, because the credentials after
- * it might belong to another section. A repeated section or key is also an error, because readers
- * differ in which one they use. */
+ * Reads AWS's shared configuration files. Unknown settings are ignored, as in all other readers of
+ * these files. A line that is not a section, a key or a comment is an error, because the
+ * credentials after it might belong to another section. A repeated section or key is also an error,
+ * because readers differ in which one they use. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>

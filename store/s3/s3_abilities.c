@@ -69,8 +69,8 @@ static int finish(struct ability_trial *t, struct sheaf_error *err)
     return code;
 }
 
-/* Result codes of the test writes. If the server has answered that it supports no conditions, later
- * writes are not made and get the code of this answer. */
+/* Result codes of the test writes. If the server answers that it supports no conditions, no further
+ * test write is made, and the remaining codes are those of this answer. */
 struct answers {
     int first, second, over_another;
 };
