@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake service's keys: who gives them out, and whether a request is signed with one. */
+ * The access keys of the fake service: the endpoints that give out keys, and the check of a
+ * request's signature. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,8 @@ static void instance(struct fake_s3 *s3, const struct fake_request *r, struct fa
         a->status = 404;
 }
 
-/* Single sign-on's portal: one account and role, whose keys have a time in milliseconds. */
+/* The portal of single sign-on. It knows one account and one role, and states expiry times in
+ * milliseconds. */
 static void portal(struct fake_s3 *s3, const struct fake_request *r, struct fake_answer *a)
 {
     const struct fake_key *key;
@@ -174,7 +176,8 @@ static const struct fake_key *find_key(const struct fake_s3 *s3, const char *acc
     return NULL;
 }
 
-/* The signature over what came, by the key that the request names. */
+/* Returns whether the signature of the received request is right for the key that the request
+ * names. */
 static bool is_signed(const struct fake_request *r, const struct authorization *auth,
                       const struct fake_key *key, const char *given)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scripted server: a thread that accepts, a thread a connection, one lock over all. */
+ * The scripted server. One thread accepts connections, and each connection has a thread. One lock
+ * protects everything. */
 #include "tests/common_fake_http.h"
 
 #include <arpa/inet.h>
@@ -48,7 +49,7 @@ struct fake_server {
         char *log[LOG_MOST];            /* "GET /path?query" */
         size_t log_count;
         unsigned busy, peak;
-        unsigned bytes_per_ms;          /* 0: as fast as it goes */
+        unsigned bytes_per_ms;          /* 0 for no limit */
     } locked;
 };
 
@@ -124,7 +125,8 @@ static bool matches(const char *line, const char *method, const char *match)
     return match == NULL || strstr(line, match) != NULL;
 }
 
-/* Reads break off in all ways, and everything may be refused or lost. */
+/* Chooses a random fault. A read may break off in any way, and any request may be refused or
+ * lost. */
 static bool storm_locked(struct fake_server *s, const char *line, struct fake_fault *out)
 {
     static const struct fake_fault any[] = {
@@ -142,7 +144,7 @@ static bool storm_locked(struct fake_server *s, const char *line, struct fake_fa
     *out = any[rng_below(&s->locked.rng, COUNT_OF(any))];
     out->at = rng_below(&s->locked.rng, 200000);
     if (matches(line, "HEAD", NULL) && out->kind == FAKE_SHORT)
-        out->kind = FAKE_RESET;         /* a wrong size in HEAD is no fault that passes */
+        out->kind = FAKE_RESET;         /* the client cannot notice a wrong size in HEAD */
     if (matches(line, "PUT", NULL) && out->kind == FAKE_SHORT)
         out->kind = FAKE_WRONG_BYTES;
     if (matches(line, "POST", "uploadId=") && out->kind == FAKE_SHORT) {
@@ -194,7 +196,7 @@ static void reset(int fd)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 }
 
-/* Until the other side gives up. */
+/* Waits until the client closes the connection. */
 static void wait_for_end(int fd)
 {
     struct pollfd end = { .fd = fd, .events = POLLIN | POLLRDHUP };
@@ -229,7 +231,7 @@ static bool send_body(int fd, const struct fake_answer *a, const struct fake_fau
     if (fault->kind == FAKE_STALL)
         wait_for_end(fd);
     else
-        usleep(2000);       /* so that what was sent is read before the reset takes it away */
+        usleep(2000);       /* the client must read the sent bytes before the reset discards them */
     reset(fd);
     return false;
 }
@@ -362,7 +364,8 @@ static bool read_body(struct connection *c, struct fake_request *r)
     return ok;
 }
 
-/* The next request's head, without its last line end; NULL at the connection's end. */
+/* Returns the head of the next request without its last line end, or NULL at the end of the
+ * connection. */
 static char *read_head(struct connection *c)
 {
     for (;;) {

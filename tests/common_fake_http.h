@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A scripted HTTP server of the tests, in a thread of the test itself: what it answers is the
- * business of a function (common_fake_s3.c), how it fails is data.
- *
- * A fault is given for requests that match; the server counts them, passes over the first `skip`
- * and fails the next `times`. */
+ * A scripted HTTP server, which runs on threads of the test itself. A function computes the
+ * responses (see common_fake_s3.c). Faults are data: a test adds faults for requests that match.
+ * For each fault, the server skips the first `skip` matching requests and fails the next
+ * `times`. */
 #ifndef TESTS_COMMON_FAKE_HTTP_H
 #define TESTS_COMMON_FAKE_HTTP_H
 
@@ -14,42 +13,42 @@
 #include "base/buf.h"
 
 enum fake_kind {
-    FAKE_STATUS = 1,        /* answers `status`, with <Error><Code>`code` if that is not NULL */
-    FAKE_RESET,             /* nothing is done, and the connection is reset */
-    FAKE_LOSE,              /* it is done, but instead of the answer comes a reset */
-    FAKE_CUT,               /* a reset after `at` bytes of the body */
-    FAKE_SHORT,             /* the body ends `at` bytes early, and all headers agree with that */
-    FAKE_LONG,              /* `at` bytes too many, and all headers agree with that */
-    FAKE_TORN,              /* the body ends after `at` bytes, in an answer that is whole */
-    FAKE_STALL,             /* nothing more after `at` bytes of the body */
-    FAKE_DRIP,              /* ten bytes a second after `at` bytes of the body */
+    FAKE_STATUS = 1,        /* responds with `status`, and an <Error> with `code` unless NULL */
+    FAKE_RESET,             /* does nothing and resets the connection */
+    FAKE_LOSE,              /* does the work, but resets the connection instead of responding */
+    FAKE_CUT,               /* resets the connection after `at` bytes of the body */
+    FAKE_SHORT,             /* the body and all headers lack the last `at` bytes */
+    FAKE_LONG,              /* the body and all headers have `at` bytes too many */
+    FAKE_TORN,              /* a correct HTTP response whose body ends after `at` bytes */
+    FAKE_STALL,             /* sends nothing after `at` bytes of the body */
+    FAKE_DRIP,              /* sends ten bytes per second after `at` bytes of the body */
     FAKE_SILENCE,           /* no answer at all */
     FAKE_HEADERS,           /* headers for ever */
-    FAKE_NO_LENGTH,         /* no Content-Length: the connection's end is the body's */
-    FAKE_WRONG_BYTES,       /* a byte of what is stored is not what was sent */
-    FAKE_WRONG_RANGE,       /* a Content-Range that begins one byte later */
-    FAKE_WHOLE,             /* 200 and the whole object, whatever the range */
+    FAKE_NO_LENGTH,         /* no Content-Length; the body ends with the connection */
+    FAKE_WRONG_BYTES,       /* one stored byte differs from the sent one */
+    FAKE_WRONG_RANGE,       /* the Content-Range begins one byte too late */
+    FAKE_WHOLE,             /* responds 200 with the whole object, despite a range */
     FAKE_WRONG_ETAG,        /* another ETag than the object's */
-    FAKE_WRONG_PARTS,       /* an ETag of as many parts, but others */
-    FAKE_ERROR_IN_200,      /* status 200, and then an <Error> with `code` */
+    FAKE_WRONG_PARTS,       /* an ETag with the right number of parts, but a wrong hash */
+    FAKE_ERROR_IN_200,      /* status 200, but the body is an <Error> with `code` */
 };
 
 struct fake_fault {
     enum fake_kind kind;
-    const char *method;     /* NULL: any */
-    const char *match;      /* part of the path with query, "?query" at its end; NULL: any */
-    unsigned skip, times;   /* times 0: for ever */
+    const char *method;     /* NULL for any */
+    const char *match;      /* a part of "path?query"; "?query" must be at its end; NULL for any */
+    unsigned skip, times;   /* `times` 0 fails all further requests */
     int status;
     const char *code;
-    const char *header;     /* more for the answer: "Retry-After: 1" */
+    const char *header;     /* a header to add, as in "Retry-After: 1" */
     size_t at;
 };
 
 struct fake_request {
     char method[8];
     char *path;             /* as sent, without the query */
-    char *query;            /* as sent; "" if there is none */
-    char *headers;          /* "name: value\n" each, the name in lower case */
+    char *query;            /* as sent; "" if the request has none */
+    char *headers;          /* a line "name: value\n" for each, names in lower case */
     uint8_t *body;
     size_t body_size;
 };
@@ -58,18 +57,19 @@ struct fake_answer {
     int status;
     struct buf headers;     /* "Name: value\r\n" each */
     struct buf body;
-    size_t content_length;  /* of HEAD, whose body is not sent; else 0 */
+    size_t content_length;  /* for HEAD, whose body is not sent; otherwise 0 */
 };
 
-/* The value of a header, to be freed; NULL if there is none.  `name` is in lower case. */
+/* Returns the value of a header, or NULL if the request does not have it. `name` is in lower case.
+ * The caller frees the value. */
 char *fake_header(const struct fake_request *request, const char *name);
 void fake_answer_header(struct fake_answer *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void fake_answer_body(struct fake_answer *answer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Answers one request.  `fault` is NULL, or what the answer itself has to get wrong.  Called
- * under a lock: one at a time. */
+/* Responds to one request. `fault` is NULL, or a fault that the function itself must produce.
+ * Called with the server's lock held, so only one call runs at a time. */
 typedef void fake_serve_fn(void *context, const struct fake_request *request,
                            const struct fake_fault *fault, struct fake_answer *answer);
 
@@ -84,16 +84,18 @@ void fake_server_clear_faults(struct fake_server *server);
 /* From now on, `percent` of all requests fail in some way that may pass. */
 void fake_server_storm(struct fake_server *server, unsigned percent, uint64_t seed);
 
-/* Connections made from now on are read at `bytes_per_ms`, with little read ahead. */
+/* Makes the server read later connections at `bytes_per_ms`, with a small receive buffer. */
 void fake_server_read_slowly(struct fake_server *server, unsigned bytes_per_ms);
 
-/* Requests so far whose method and path?query match, as in a fault; and all that were failed. */
+/* fake_server_count returns the number of requests so far whose method and "path?query" match, as
+ * for a fault. fake_server_faults returns the number of all requests that were failed. */
 unsigned fake_server_count(struct fake_server *server, const char *method, const char *match);
 unsigned fake_server_faults(struct fake_server *server);
-/* The most requests that were being answered at one moment. */
+/* Returns the largest number of requests that were in progress at the same time. */
 unsigned fake_server_peak(struct fake_server *server);
 
-/* Keeps the server from answering, so that what its answers change may be looked at. */
+/* Keeps the server from responding until fake_server_unlock, so that the test can examine the
+ * service's data. */
 void fake_server_lock(struct fake_server *server);
 void fake_server_unlock(struct fake_server *server);
 

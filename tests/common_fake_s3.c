@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake service's objects and uploads. */
+ * The objects and uploads of the fake service. */
 #include "tests/common_fake_s3.h"
 
 #include <openssl/evp.h>
@@ -96,7 +96,8 @@ void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t 
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-/* The decoded value, to be freed; NULL if the query does not have it. */
+/* Returns the decoded value of a query parameter, or NULL if the query does not have it. The caller
+ * frees the value. */
 char *fake_s3_parameter(const struct fake_request *r, const char *name)
 {
     const size_t size = strlen(name);
@@ -123,7 +124,8 @@ static bool has_parameter(const struct fake_request *r, const char *name)
 
 /* ---- GET and HEAD ---------------------------------------------------------------------------- */
 
-/* "bytes=1-2" of an object of `size` bytes.  0: the whole, -1: cannot be had. */
+/* Parses a range such as "bytes=1-2" of an object with `size` bytes. Returns 1 for a valid range, 0
+ * if the whole object is requested, and -1 if the range lies outside of the object. */
 static int parse_range(const struct fake_request *r, size_t size, size_t *first, size_t *last)
 {
     char *text = fake_header(r, "range");
@@ -138,7 +140,8 @@ static int parse_range(const struct fake_request *r, size_t size, size_t *first,
     return 1;
 }
 
-/* A day for each content.  Conditions on it are not looked at: the client has to compare. */
+/* Adds a Last-Modified that differs between contents. The server ignores conditions on the date, so
+ * the client must compare it. */
 static void add_date(const struct fake_object *o, struct fake_answer *a)
 {
     fake_answer_header(a, "Last-Modified: Mon, %02u Jan 2024 00:00:00 GMT",
@@ -190,7 +193,8 @@ static void get_object(const struct fake_s3 *s3, const struct fake_object *o,
         abort();
 }
 
-/* Bytes that the request has a checksum of arrive whole, or are refused: then it is false. */
+/* Compares the received bytes with the checksums in the request's headers. Returns false and sets
+ * the response if the bytes differ. */
 static bool compare_checksum(const struct fake_s3 *s3, const struct fake_request *r,
                              const struct fake_fault *fault, struct fake_answer *a)
 {
@@ -263,7 +267,8 @@ static void put_part(struct fake_s3 *s3, struct fake_upload *u, unsigned number,
     fake_answer_header(a, "ETag: \"%s\"", part->md5);
 }
 
-/* The parts that the body names, which must be those that came, in order. */
+/* Joins the parts that the request's body names. They must be the uploaded parts, in order. Returns
+ * false otherwise. */
 static bool join_parts(const struct fake_upload *u, const struct fake_request *r,
                        struct buf *whole, unsigned *count)
 {
@@ -286,7 +291,7 @@ static bool join_parts(const struct fake_upload *u, const struct fake_request *r
     return good && *count != 0;
 }
 
-/* Whether the condition of a write or removal holds; else it is answered. */
+/* Returns whether the condition of a write or removal holds. If not, sets the response. */
 static bool may_act(struct fake_s3 *s3, const char *path, const struct fake_request *r,
                     struct fake_answer *a)
 {

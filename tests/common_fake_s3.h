@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An S3 service in the test's own process, over the scripted server: objects, conditions, ranges,
- * listings, multipart uploads, signatures checked on what came over the wire; and beside it, on
- * the same port, the places that give credentials: STS, CreateSession, a container's endpoint and
- * an instance's metadata.
+ * An S3 service in the test's own process, built on the scripted server. It has objects,
+ * conditions, ranges, listings and multipart uploads, and checks the signatures of the requests as
+ * they were received. On the same port it also gives out credentials:
  *
  *     PUT  /latest/api/token, GET /latest/meta-data/iam/security-credentials/...   instance
  *     GET  /container             with "authorization: container-token"            container
@@ -25,7 +24,7 @@ struct fake_object {
     uint8_t *data;
     size_t size;
     char etag[48];              /* with quotes */
-    char mark[40];              /* of its upload, see store/s3/s3_upload.h; "": none */
+    char mark[40];              /* of the object's upload (store/s3/s3_upload.h); "": none */
     struct fake_object *next;   /* in byte order of paths */
 };
 
@@ -46,18 +45,18 @@ struct fake_upload {
 struct fake_key {
     char access[32], secret[64], token[64];     /* token "": none is needed */
     int64_t expires_ms;
-    bool read_only;             /* of a session that was asked for as such */
+    bool read_only;             /* for a session that was requested for reading only */
 };
 
-/* Listings that never end.  But for the first two, each page names a token of its own. */
+/* Listings that never end. Except for the first two kinds, each page names another token. */
 enum fake_listing {
     FAKE_LISTING_ENDS,
     FAKE_NO_TOKEN, FAKE_SAME_TOKEN,
-    FAKE_SAME_PAGE, FAKE_CIRCLE,        /* the first page again; the first after some others */
+    FAKE_SAME_PAGE, FAKE_CIRCLE,        /* repeats the first page, or a cycle of pages */
     FAKE_EMPTY_PAGES,
 };
 
-/* What its answers name an object's content by. */
+/* How responses identify the content of an object. */
 enum fake_etags { FAKE_STRONG_ETAGS, FAKE_WEAK_ETAGS, FAKE_ONLY_DATES, FAKE_NOTHING };
 
 struct fake_s3 {
@@ -68,27 +67,29 @@ struct fake_s3 {
     struct fake_key keys[FAKE_KEYS_MOST];
     unsigned key_count;
 
-    /* How it behaves; a test sets these by fake_s3_set(). */
-    bool anonymous;             /* nobody has to sign */
+    /* The behaviour of the service. A test sets these fields by fake_s3_set(). */
+    bool anonymous;             /* requests need no signature */
     bool no_conditional_put;    /* If-None-Match: 501 */
     bool no_checksums;          /* x-amz-checksum-...: neither compared nor repeated */
     enum fake_etags etags;
-    bool uploads_by_key;        /* uploads are listed for a prefix that is their key, as by MinIO */
-    bool kms;                   /* ETags look like MD5s and are none, */
-    bool hides_kms;             /* and answers do not say why */
+    /* lists uploads only for a prefix that is a whole key, like MinIO */
+    bool uploads_by_key;
+    bool kms;                   /* ETags look like MD5s but are not MD5s */
+    bool hides_kms;             /* with `kms`: responses do not mention the encryption */
     bool empty_complete;        /* CompleteMultipartUpload answers an empty ETag */
-    unsigned page;              /* keys in a page of a listing; 1000 */
+    unsigned page;              /* number of keys on a page of a listing; default 1000 */
     enum fake_listing listing;
-    bool raw_keys;              /* listings say that their keys are encoded, and they are not */
+    bool raw_keys;              /* listings falsely say that their keys are encoded */
     bool no_listed_etags;
-    unsigned pages;             /* of such a listing so far */
-    int64_t life_ms;            /* of the credentials that it gives out; an hour */
-    int64_t clock_ms;           /* its clock is that much ahead of ours */
+    unsigned pages;             /* number of pages of a never-ending listing so far */
+    int64_t life_ms;            /* life of the credentials that it gives out; default 1 hour */
+    int64_t clock_ms;           /* how far the service's clock is ahead of ours */
     char *form;                 /* what STS was sent last */
-    unsigned refused;           /* requests whose signature or credentials were not taken */
+    unsigned refused;           /* number of requests with bad signatures or credentials */
 };
 
-/* Evaluates `change` while no request is served: an abandoned request may still be under way. */
+/* Evaluates `change` while the service handles no request, because an abandoned request may still
+ * be in progress. */
 #define fake_s3_set(s3, change)                                                                    \
     do {                                                                                           \
         fake_server_lock((s3)->server);                                                            \
@@ -101,19 +102,21 @@ void fake_s3_stop(struct fake_s3 *s3);
 
 /* "http://127.0.0.1:PORT" in a static place. */
 const char *fake_s3_endpoint(const struct fake_s3 *s3);
-/* Sets the environment so that the store talks to it with the first key, and nothing of the
- * machine's own configuration is in the way; short waits between attempts, stalls found in
- * `stall_ms`. */
+/* Sets environment variables so that the store uses this service with the first key, and ignores
+ * the machine's own configuration. Waits between attempts are short, and a transfer counts as
+ * stalled after `stall_ms`. */
 void fake_s3_use(const struct fake_s3 *s3, unsigned stall_ms);
 
-/* NULL if there is none.  Not to be called while requests are under way. */
+/* Returns an object, or NULL if there is none. Must not be called while requests are in
+ * progress. */
 struct fake_object *fake_s3_object(const struct fake_s3 *s3, const char *path);
 void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t size);
 unsigned fake_s3_uploads(const struct fake_s3 *s3);
 
 /* ---- Shared by its files ---- */
 
-/* The decoded value, to be freed; NULL if the query does not have it. */
+/* Returns the decoded value of a query parameter, or NULL if the query does not have it. The caller
+ * frees the value. */
 char *fake_s3_parameter(const struct fake_request *request, const char *name);
 void fake_s3_list_objects(struct fake_s3 *s3, const struct fake_request *request,
                           const char *bucket, struct fake_answer *answer);
@@ -123,13 +126,15 @@ void fake_s3_list_uploads(struct fake_s3 *s3, const struct fake_request *request
                           const char *bucket, struct fake_answer *answer);
 
 void fake_s3_error(struct fake_answer *answer, int status, const char *code, const char *more);
-/* Whether the request is for a place that gives credentials, and then the answer. */
+/* Returns whether the request goes to an endpoint that gives out credentials. If so, sets the
+ * response. */
 bool fake_aws_credentials(struct fake_s3 *s3, const struct fake_request *request,
                           struct fake_answer *answer);
-/* Whether it is signed by somebody known; if not, the answer. */
+/* Returns whether the request is signed with a known key. If not, sets the response. */
 bool fake_aws_check(struct fake_s3 *s3, const struct fake_request *request,
                     struct fake_answer *answer);
-/* A key for ever, the first; or one with a token, for the time that the service gives. */
+/* Makes a key. A key with a token expires after the time that the service sets; a key without one
+ * never expires. */
 const struct fake_key *fake_aws_new_key(struct fake_s3 *s3, bool has_token);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fake service's listings, of objects and of uploads; those that never end as well. */
+ * The listings of the fake service, of objects and of uploads, including listings that never
+ * end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,8 @@ static void append_key(const struct fake_s3 *s3, struct fake_answer *a, const ch
     free(text);
 }
 
-/* The bytes of a key that are listed as one common prefix; 0: it is listed itself. */
+/* Returns the length of the common prefix under which a key is listed, or 0 if the key itself is
+ * listed. */
 static size_t common_size(const char *key, size_t prefix_size, const char *delimiter)
 {
     const char *slash = delimiter != NULL ? strstr(key + prefix_size, delimiter) : NULL;
@@ -54,7 +56,7 @@ void fake_s3_list_objects(struct fake_s3 *s3, const struct fake_request *r, cons
     char *prefix = fake_s3_parameter(r, "prefix"), *delimiter = fake_s3_parameter(r, "delimiter");
     char *token = fake_s3_parameter(r, "continuation-token");
     const size_t skip = strlen(bucket) + 1, size = strlen(prefix);
-    const char *last = "";      /* the common prefix that was listed last */
+    const char *last = "";      /* the last common prefix that was listed */
     size_t last_size = 0;
     unsigned count = 0;
     bool truncated = false;
@@ -100,7 +102,8 @@ static bool is_listed(const struct fake_s3 *s3, const char *key, const char *pre
            common_size(key, strlen(prefix), delimiter) == 0;
 }
 
-/* In no order of keys, as they were begun; the marker is an upload's id. */
+/* Lists uploads in the order in which they were begun, not in the order of their keys. The marker
+ * is the id of an upload. */
 void fake_s3_list_uploads(struct fake_s3 *s3, const struct fake_request *r, const char *bucket,
                           struct fake_answer *a)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A manifest's text, for tests of what is written and read again. */
+ * Writes a manifest as text, for tests that write and read manifests. */
 #ifndef TESTS_COMMON_MANIFEST_H
 #define TESTS_COMMON_MANIFEST_H
 
 #include "formats/manifest.h"
 
-/* Fails the test where it cannot be written; buf_free() is the caller's. */
+/* Returns the text of a manifest. Fails the test if the manifest cannot be written. The caller
+ * frees the buffer. */
 static struct buf manifest_text(struct manifest *m)
 {
     struct buf out = BUF_INIT(MANIFEST_LIMIT);

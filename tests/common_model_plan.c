@@ -53,7 +53,7 @@ static int group_files(struct plan *plan, struct problems *problems, struct shea
 {
     const size_t most = MAX(plan->file_count, (size_t)1);
 
-    /* Pages of it that no sample needs are never touched. */
+    /* Memory pages that hold no sample are never touched. */
     plan->samples = calloc(most, sizeof(plan->samples[0]));
     if (plan->samples == NULL)
         return err_memory(err, most * sizeof(plan->samples[0]));
@@ -107,7 +107,7 @@ static int number_labels(struct plan *plan, const struct catalog *catalog, int l
 
 /* ---- Splits ---------------------------------------------------------------------------------- */
 
-/* What compares samples; qsort_r would take it as a context. */
+/* The context of the comparison functions, because qsort passes none. */
 static struct {
     const struct plan *plan;
     uint64_t seed;
@@ -130,7 +130,7 @@ static int compare_orders(const struct plan_sample *a, const struct plan_sample 
     return a->file < b->file ? -1 : a->file > b->file;
 }
 
-/* By label, and within one by a hash of its own. */
+/* Orders samples by label, and samples with the same label by a hash. */
 static int compare_strata(const void *x, const void *y)
 {
     const struct plan_sample *a = x, *b = y;
@@ -140,7 +140,7 @@ static int compare_strata(const void *x, const void *y)
     return compare_orders(a, b);
 }
 
-/* Deals out the samples of each label to the splits. */
+/* Assigns the samples of each label to the splits. */
 static void deal(struct plan *plan, const struct split_spec *spec)
 {
     struct split_carry carry = { { 0 } };
@@ -173,7 +173,8 @@ static int make_splits(struct plan *plan, const struct sheaf_pack_options *optio
     plan->split_count = spec.count;
     for (uint32_t s = 0; s < spec.count; s++)
         memcpy(plan->splits[s].name, spec.splits[s].name, SPLIT_NAME_BYTES);
-    /* A seed of its own, or a split would be a stretch of the shuffled order. */
+    /* The hash has a seed of its own. With the seed of the order, a split would be a range of the
+     * shuffled order. */
     by.plan = plan;
     by.seed = XXH3_64bits_withSeed("split", 5, options->seed);
     by.is_sorted = false;
@@ -227,7 +228,7 @@ static uint64_t size_of_sample(void *context, uint64_t sample)
     return ((const struct plan_sample *)context)[sample].payload_bytes;
 }
 
-/* The shards of one split, appended to those there are. */
+/* Appends the shards of one split to the existing shards. */
 static void add_shards(struct plan *plan, uint32_t s, const uint64_t *starts)
 {
     const struct plan_split *split = &plan->splits[s];
@@ -282,7 +283,7 @@ static int make_shards(struct plan *plan, const struct sheaf_pack_options *optio
 
 /* ---- The hash -------------------------------------------------------------------------------- */
 
-/* A text's content is in the hash. */
+/* The content of a text is already part of the hash. */
 static uint64_t source_of(uint64_t source, const struct catalog_file *file)
 {
     if (file->origin == CATALOG_TEXT)

@@ -56,7 +56,7 @@ static const char *path_of(const char *url)
     return url + strlen(SCHEME) + 1;
 }
 
-/* Begins a call, with the mutex held; a killed run makes none. */
+/* Begins a call of the store, and returns with the mutex held. A call by a killed run fails. */
 static int enter(const char *url, struct sheaf_error *err)
 {
     struct run *r = &runs[url[strlen(SCHEME)] - 'a'];
@@ -244,8 +244,8 @@ static bool is_stage(const struct model_object *o, const char *partial)
            strncmp(o->path, partial, start) == 0 && o->path[start] == '/';
 }
 
-/* The names right below a directory, of objects or of directories; a copy, since `each` may call
- * the store. */
+/* Lists the names directly in a directory: objects or directories. Works on a copy, because `each`
+ * may call the store. */
 static int list(const char *url, bool directories, store_entry_fn *each, void *context,
                 struct sheaf_error *err)
 {
@@ -345,7 +345,7 @@ static bool is_same(const struct store_seen *seen, const char *path)
     return seen == NULL || (now.is_there == seen->is_there && now.stamp == seen->stamp);
 }
 
-/* As the store of S3, the same bytes of somebody who came first are no conflict. */
+/* As in the S3 store, a write succeeds if another run has written the same bytes before. */
 static int memory_commit_over(struct store_writer *writer, const struct store_seen *seen,
                               struct store_seen *now, struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Calls that have to succeed, in tests that have a `struct sheaf_error error` for them. */
+ * Macros for calls that must succeed, in tests that have a `struct sheaf_error error`. */
 #ifndef TESTS_COMMON_MUST_H
 #define TESTS_COMMON_MUST_H
 

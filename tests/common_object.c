@@ -15,7 +15,7 @@ static void far_close(struct store_object *object)
     free(object->url);
 }
 
-/* `state` is NULL, or &cancelled once somebody has asked for an end. */
+/* `state` is NULL, or &cancelled after a call of read_cancel. */
 static char cancelled;
 
 static void *answer(void *context)

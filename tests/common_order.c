@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * An epoch on numbers; see common_order.h. */
+ * Plays an epoch on numbers; see common_order.h. */
 #include "tests/common_order.h"
 
 #include <setjmp.h>

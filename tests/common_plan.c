@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Catalog, problems and plan of a test; see common_plan.h. */
+ * The catalog, problems and plan of a test; see common_plan.h. */
 #include "tests/common_plan.h"
 
 #include <string.h>
@@ -15,8 +15,8 @@ struct problems problems;
 struct plan plan;
 
 static struct watch watch;
-static struct planner planner;      /* whose labels the plan points to, */
-static struct plan_batch batch;     /* and whose files */
+static struct planner planner;      /* the plan points to the labels in it */
+static struct plan_batch batch;     /* the plan points to the files in it */
 
 void plan_start_again(void)
 {
@@ -28,7 +28,7 @@ void plan_start_again(void)
     problems = (struct problems){ .on_error = SHEAF_SKIP };
 }
 
-/* The label of the catalog, in the planner's. */
+/* Translates a label of the catalog into a label of the planner. */
 static int take_label(uint32_t label, uint32_t *taken, struct sheaf_error *err)
 {
     const struct catalog_label *l = &catalog.labels[label];
@@ -65,7 +65,7 @@ static int scan(struct sheaf_error *err)
     return code;
 }
 
-/* All of its samples at once, as no packer has them. */
+/* Loads all samples of the plan at once, which the packer never does. */
 static int load(const struct plan_stash *stash, struct sheaf_error *err)
 {
     const struct plan_rows rows = plan_stash_rows(stash);

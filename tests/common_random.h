@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random inputs of tests, which can be had again: the seed is printed, and taken from SEED. */
+ * Random inputs for tests. The seed is printed, and can be set by SEED to repeat a test. */
 #ifndef TESTS_COMMON_RANDOM_H
 #define TESTS_COMMON_RANDOM_H
 
@@ -8,16 +8,16 @@
 
 #include "base/rng.h"
 
-/* Another seed at each run, unless SEED is set. */
+/* Uses another seed in each run, unless SEED is set. */
 void random_start(struct rng *rng);
 
 /* Bytes that do not compress. */
 void random_bytes(struct rng *rng, void *data, size_t size);
 
-/* The same such bytes at each run. */
+/* Writes the same pseudo-random bytes in each run. */
 void random_fill(void *data, size_t size);
 
-/* Words from a short list, which compress to a third or so. */
+/* Writes words from a short list. The text compresses to about a third. */
 void random_text(struct rng *rng, void *data, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples of tests: random ones that keep every rule, their comparison, and the cutting of a
- * container's stream into frames. */
+ * Samples for tests: makes random samples that keep every rule, compares samples, and cuts the
+ * stream of a container into frames. */
 #ifndef TESTS_COMMON_SAMPLE_H
 #define TESTS_COMMON_SAMPLE_H
 
@@ -11,7 +11,7 @@
 #define TEST_FIELDS 6
 #define TEST_LABELS 4
 
-/* A sample and all that it points to. */
+/* A sample and all memory that it points to. */
 struct test_sample {
     struct sheaf_sample sample;
     struct sheaf_field fields[TEST_FIELDS];
@@ -21,14 +21,15 @@ struct test_sample {
     uint8_t data[TEST_FIELDS][1024];
 };
 
-/* Fields in any order, of any content: also of RecordIO's magic and of what ends a trailer.
- * There is at least one field; the labels are exact in any container. */
+/* Makes a sample with at least one field. The fields are in any order and have any content,
+ * including RecordIO's magic number and bytes that look like a trailer. Every container can store
+ * the labels exactly. */
 void random_sample(struct rng *rng, uint64_t number, struct test_sample *out);
 
-/* Keys, labels, and fields in byte order of suffix. */
+/* Compares keys, labels, and the fields in byte order of their suffixes. */
 void assert_same_sample(const struct sheaf_sample *a, const struct sheaf_sample *b);
 
-/* The field of that name; fails the test if there is none. */
+/* Returns the field with this name. Fails the test if there is none. */
 const struct sheaf_field *field_named(const struct sheaf_sample *sample, const char *name);
 void assert_field(const struct sheaf_sample *sample, const char *name, const void *data,
                   size_t size);
@@ -37,8 +38,8 @@ struct frame_at {
     size_t offset, size;
 };
 
-/* Cuts a stream into frames as a reader does, and returns their number.  A stream that is not
- * sound gives the error's code instead; *frames before it are written still. */
+/* Cuts a stream into frames as a reader does, and returns their number. For a damaged stream,
+ * returns the code of the error; the frames before the damage are written to *frames anyway. */
 long cut_frames(const struct format_ops *format, const uint8_t *data, size_t size,
                 struct frame_at *frames, size_t most, struct sheaf_error *err);
 

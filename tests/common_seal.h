@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Making a changed manifest's fingerprint right again, so that what is behind it can be tested. */
+ * Corrects the fingerprint of a changed manifest, so that tests reach the checks after the check of
+ * the fingerprint. */
 #ifndef TESTS_COMMON_SEAL_H
 #define TESTS_COMMON_SEAL_H
 
@@ -10,7 +11,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The text of the document, an object, with its fingerprint made right; the caller frees it. */
+/* Returns the text of the document, which must be an object, with the correct fingerprint. The
+ * caller frees the text. */
 static inline char *seal_manifest(json_t *document)
 {
     char hex[33], *canonical;
@@ -26,7 +28,7 @@ static inline char *seal_manifest(json_t *document)
     return json_dumps(document, 0);
 }
 
-/* The same of a text; NULL if it is no JSON object. */
+/* Like seal_manifest, for a text. Returns NULL if the text is not a JSON object. */
 static inline char *seal_manifest_text(const void *text, size_t size)
 {
     json_t *document = json_loadb(text, size, 0, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is seen of a data set in the store in memory; see common_seen.h. */
+ * Checks what a reader would see of a data set in the memory store; see common_seen.h. */
 #include "tests/common_seen.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "sheaf.h"
 
 #define SET "/set/"
-#define COLUMN "columns/cap/1/"         /* the only layer of the only column */
+#define COLUMN "columns/cap/1/"         /* the only data set of the only column */
 
 char seen_fault[2000], seen_now[SEEN_TEXT], seen_plans[2][33];
 
@@ -27,7 +27,8 @@ void seen_blame(const char *what, const char *name)
         snprintf(seen_fault, sizeof(seen_fault), "%s: %s: %s", seen_now, name, what);
 }
 
-static const char *looked_at = "";      /* COLUMN while a column is checked */
+/* prefix of the names that are looked up: COLUMN while a column is checked, otherwise "" */
+static const char *looked_at = "";
 
 const struct model_object *seen_find(const char *name)
 {
@@ -60,8 +61,8 @@ static void check_shard(const struct manifest_shard *s)
         seen_blame("is missing, or of another size than the manifest says", side);
 }
 
-/* The files of one part, which has the shards from `begin` to before `end`.  Its table of keys may
- * be missing, but is never that of another data set. */
+/* Checks the files of one part, which has the shards from `begin` up to, but not including, `end`.
+ * Its table of keys may be missing, but must not belong to another data set. */
 static void check_part(const struct manifest *m, size_t part, size_t begin, size_t end)
 {
     const char *fingerprint = manifest_edit_fingerprint(m, part);
@@ -128,8 +129,8 @@ const struct model_object *seen_column(void)
                                                                                      : manifest;
 }
 
-/* A column that has a manifest is whole.  Without one there is no column, whatever files there
- * are. */
+/* Checks that a column with a manifest is complete. Without a manifest there is no column, whatever
+ * other files exist. */
 static void check_column(void)
 {
     const struct model_object *manifest = seen_column();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small shards for the tests: samples whose content tells their number, encoded by the library's
- * own containers into a temporary directory. */
+ * Small shards for tests. The content of each sample shows its number. The library's own containers
+ * encode the samples into a temporary directory. */
 #ifndef TESTS_COMMON_SHARDS_H
 #define TESTS_COMMON_SHARDS_H
 
@@ -15,29 +15,30 @@ struct shard_set {
     uint64_t samples;
 };
 
-/* One shard for each of `counts`, ended by 0.  Sample n of the set has the key "k/%06u" and the
- * field jpg, whose content is shards_text(n). */
+/* Makes one shard for each of `counts`, which end with 0. Sample n of the set has the key "k/%06u"
+ * and the field jpg with the content shards_text(n). */
 void shards_make(struct shard_set *set, const struct format_ops *format, const uint64_t *counts);
 void shards_remove(struct shard_set *set);
 
-/* The set opened, and a reader of it, by the public interface; a failure fails the test. */
+/* Opens the set, or a reader of it, through the public interface. A failure fails the test. */
 struct sheaf_dataset *shards_open(const struct shard_set *set);
 struct sheaf_reader *shards_reader(const struct sheaf_dataset *dataset,
                                    const struct sheaf_reader_options *options);
 
-/* What the samples of a program have at least: 20 bytes at first, SHARDS_LEAST_MOST at most. */
+/* Smallest size of a sample's content: 20 bytes at first, and at most SHARDS_LEAST_MOST. */
 #define SHARDS_LEAST_MOST ((size_t)32 << 10)
 extern size_t shards_least;
-/* Makes that more than 16 KiB: such samples are read when they are drawn.  For cmocka, as what
- * comes before the tests of a group. */
+/* Makes samples larger than 16 KiB. The reader reads such samples only when they are drawn. Has the
+ * form of a setup function of cmocka. */
 int shards_make_large(void **state);
 
-/* The first bytes of a JPEG (so that foreign RecordIO is known for what it is), "sample N ...", and
- * a length that depends on N, up to 3,900 bytes more than the least; valid until the next call. */
+/* Returns the content of a sample: the first bytes of a JPEG (so that foreign RecordIO is
+ * recognised as MXNet's), the text "sample N ...", and up to 3,900 more bytes depending on N. Valid
+ * until the next call. */
 const char *shards_text(uint64_t number, size_t *size);
 
-/* The number that a sample's content tells; fails the test if it is not that sample's content to
- * the last byte. */
+/* Returns the number in a sample's content. Fails the test unless every byte is the content of that
+ * sample. */
 uint64_t shards_number(const struct sheaf_sample *sample);
 
 /* Whole files. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tar archives of tests; see common_tar.h. */
+ * Makes tar archives for tests; see common_tar.h. */
 #include "tests/common_tar.h"
 
 #include <setjmp.h>

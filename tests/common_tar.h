@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tar archives of tests, as other writers make them. */
+ * Makes tar archives for tests, in the forms that other programs write. */
 #ifndef TESTS_COMMON_TAR_H
 #define TESTS_COMMON_TAR_H
 
 #include "base/buf.h"
 
-/* Appends a header of one block with a right checksum, then data padded to whole blocks.  The
- * magic is "ustar" and "00" unless `magic` (8 bytes) is given.  `bytes` is the size it tells;
- * `size` bytes of data follow. */
+/* A member to append: a header of one block with a correct checksum, then data that is padded to
+ * whole blocks. The magic is "ustar" and "00" unless `magic` (8 bytes) is given. The header states
+ * the size `bytes`; `size` bytes of data follow. */
 struct tar_spec {
     const char *name;
     char type;
@@ -22,13 +22,13 @@ struct tar_spec {
 
 void tar_put_spec(struct buf *out, const struct tar_spec *spec);
 
-/* A regular ustar member of text. */
+/* Appends a regular ustar member with this text. */
 void tar_put_file(struct buf *out, const char *name, const char *text);
-/* A header of that type with text as its data ('x', 'g', 'L', ...). */
+/* Appends a header of this type ('x', 'g', 'L', ...) with the text as its data. */
 void tar_put_typed(struct buf *out, char type, const char *name, const char *text);
 void tar_put_zeros(struct buf *out, size_t blocks);
 
-/* Sums a header anew after it was changed. */
+/* Computes the checksum of a header again after the header was changed. */
 void tar_fix_checksum(uint8_t *header);
 
 #endif

@@ -48,7 +48,7 @@ const uint8_t tiny_cmyk_jpeg[158] = {
 
 void tree_make(struct tree *tree)
 {
-    /* In memory where there is such a place: these tests sync many small files. */
+    /* Uses a directory in memory if there is one, because the tests sync many small files. */
     snprintf(tree->root, sizeof(tree->root), "%s/sheaf-test-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(tree->root));
@@ -161,7 +161,7 @@ static int hash_one(const char *path, const struct stat *st, int kind, struct FT
         fread(data, 1, (size_t)st->st_size, file) != (size_t)st->st_size)
         return 1;
     fclose(file);
-    /* A sum, since directories are read in any order. */
+    /* The hashes are added up, because directories are read in any order. */
     walk.hash += XXH3_64bits_withSeed(data, (size_t)st->st_size, hash);
     walk.count++;
     free(data);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Directory trees of tests: made in a temporary directory, compared, removed. */
+ * Directory trees for tests: makes them in a temporary directory, compares them and removes
+ * them. */
 #ifndef TESTS_COMMON_TREE_H
 #define TESTS_COMMON_TREE_H
 
@@ -16,26 +17,28 @@ struct tree {
 
 void tree_make(struct tree *tree);
 void tree_remove(struct tree *tree);
-/* A descriptor of the tree's directory, to be closed. */
+/* Returns a descriptor of the tree's directory. The caller closes it. */
 int tree_open(const struct tree *tree);
 
-/* The tree's path with one below it, in one of a few static buffers. */
+/* Returns the path of a file in the tree, in one of a few static buffers. */
 const char *tree_path(const struct tree *tree, const char *below);
 
-/* A file, and the directories that it is in. */
+/* Writes a file, and makes the directories that it needs. */
 void tree_write(const struct tree *tree, const char *path, const void *data, size_t size);
 void tree_text(const struct tree *tree, const char *path, const char *text);
-/* The whole of a file with a NUL after it, to be freed; NULL if there is none. */
+/* Returns the whole content of a file with a NUL after it, or NULL if there is no such file. The
+ * caller frees it. */
 char *tree_read(const struct tree *tree, const char *path, size_t *size);
 bool tree_has(const struct tree *tree, const char *path);
 void tree_delete(const struct tree *tree, const char *path);
 
-/* XXH3 over the paths and contents of all files below a directory, hidden ones too. */
+/* Returns the XXH3 of the paths and contents of all files under a directory, including hidden
+ * files. */
 uint64_t tree_hash(const struct tree *tree, const char *path);
 /* Files below it. */
 size_t tree_count(const struct tree *tree, const char *path);
 
-/* A grey JPEG of 8 x 8, and one of four components. */
+/* A grey JPEG of 8 x 8 pixels, and a JPEG with four components. */
 extern const uint8_t tiny_jpeg[141], tiny_cmyk_jpeg[158];
 
 #endif

@@ -7,9 +7,10 @@
  *     FAULT_AT    which call, from 1; 0: none
  *     FAULT_LOG   a file that gets a line: the call that failed, or how many calls there were
  *
- * Standard error is left alone, since the message must get out.  Memory comes from the C library's
- * own names of its functions: dlsym() itself allocates.  libcrypto's is a kind of its own, since it
- * asks for memory some thousand times to set itself up. */
+ * Writes to standard error never fail, so that the error message can be read. Memory is allocated
+ * by the C library's internal functions (__libc_malloc), because dlsym() itself allocates memory.
+ * Allocations by libcrypto are a kind of their own, because libcrypto allocates memory a few
+ * thousand times when it starts. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -56,7 +57,8 @@ int __libc_start_main(int (*main_function)(int, char **, char **), int argc, cha
                       void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
                       void *stack_end);
 
-/* The next definition of a function; once it is known it stays known. */
+/* Returns the next definition of a function, as dlsym finds it. The address is looked up only
+ * once. */
 #define NEXT(name) ({ \
     static __typeof__(name) *next_; \
     if (next_ == NULL) \
@@ -76,7 +78,7 @@ static void tell(const char *what, long number)
         NEXT(close)(fd);
 }
 
-/* Whether this call, which belongs to the kinds of `bits`, is the one that fails; errno is set. */
+/* Returns whether this call, which belongs to the kinds in `bits`, must fail. If so, sets errno. */
 static bool fails(unsigned bits, const char *what)
 {
     long number;
@@ -103,8 +105,9 @@ struct code {
     uintptr_t from, to;
 };
 static struct code crypto = { .library = "libcrypto.so" };
-/* When one allocation fails and the next does not, jansson drops characters of a text. So its
- * allocations never fail here. tests/test_json.c exhausts its memory for good. */
+/* If one allocation fails and the next one succeeds, jansson drops characters of a text. So
+ * allocations by jansson never fail here. tests/test_json.c makes all allocations fail from a
+ * certain one on. */
 static struct code jansson = { .library = "libjansson.so" };
 
 static int find_code(struct dl_phdr_info *info, size_t size, void *context)
@@ -232,7 +235,7 @@ static mode_t mode_of(int flags, va_list args)
     return flags & (O_CREAT | O_TMPFILE) ? va_arg(args, mode_t) : 0;
 }
 
-/* The mode is an argument only where something may be made. */
+/* The argument `mode` exists only if the flags allow the call to create a file. */
 #define OPEN_FUNCTION(name, parameters, arguments) \
     int name parameters \
     { \
@@ -295,7 +298,7 @@ struct dirent *readdir(DIR *directory)
     return fails(EIO_BIT, "readdir") ? NULL : NEXT(readdir)(directory);
 }
 
-/* Fails as on a server that is away: the descriptor is closed all the same. */
+/* Fails like a close on a file server that is unreachable: the descriptor is closed anyway. */
 int close(int fd)
 {
     const int code = NEXT(close)(fd);
@@ -332,7 +335,8 @@ ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset, int 
 
 #define WRITES (ENOSPC_BIT | EIO_BIT | KILL_BIT)
 
-/* Whether it is a file, or standard output: what threads wake each other by does not fail. */
+/* Returns whether the descriptor is a regular file or standard output. Writes to others do not
+ * fail, because threads wake each other with them. */
 static bool takes_bytes(int fd)
 {
     struct stat st;
