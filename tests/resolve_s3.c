@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the store would do for an s3:// URL, without doing it, for tests/interop/test_botocore.py:
+ * Finds out how the store would handle an s3:// URL, without accessing the object. For
+ * tests/interop/test_botocore.py:
  *
  *     resolve_s3 s3://BUCKET/KEY
  *
@@ -16,7 +17,8 @@
 #include "store/proxy.h"
 #include "store/s3/s3.h"
 
-/* A directory bucket's keys are a session's, which would have to be asked for. */
+/* Finds the access key. Not for directory buckets, whose keys belong to a session that would have
+ * to be requested. */
 static int find_key(const struct s3_bucket *bucket, json_t *out, struct sheaf_error *err)
 {
     struct credentials *set;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The arithmetic of advice, by hand; what is chosen, and that it follows the constants. */
+ * Tests the arithmetic of `sheaf advise` against results that were computed by hand, the choice of
+ * a mode, and the effect of the constants. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,7 +47,7 @@ static void is(double value, double expected)
     assert_true(fabs(value - expected) <= 1e-9 * fabs(expected));
 }
 
-/* A million images of 39 kB, three epochs. */
+/* Asks about a million images of 39 kB and three epochs. */
 static void small_files_are_to_be_packed(void **state)
 {
     const struct mode_estimate *e = advice.estimates;
@@ -57,7 +58,8 @@ static void small_files_are_to_be_packed(void **state)
     assert_int_equal(ask(1000000, 39000000000, "S3"), MODE_PACK_FASTFILE);
     assert_non_null(strstr(advice.reasons[0], "39.0 kB"));
 
-    /* list 1e6/5500 s, and the slower of 39 GB at 200 MB/s and 30 ms for each of 16 at once */
+    /* listing takes 1e6/5500 s; then comes the slower of 39 GB at 200 MB/s, and 30 ms per object
+     * for 16 at once */
     is(e[MODE_FILE].startup_s, 1e6 / 5500 + 1e6 * 0.03 / 16);
     is(e[MODE_FILE].epoch_s, 39);
     is(e[MODE_FILE].total_s, 1e6 / 5500 + 1e6 * 0.03 / 16 + 3 * 39);
@@ -93,9 +95,9 @@ static void shards_by_their_volume(void **state)
     (void)state;
     assert_int_equal(ask(300, 45000000000, "S3"), MODE_FILE);
     assert_int_equal(ask(6000, 900000000000, "S3"), MODE_FASTFILE);
-    options.epochs = 1;             /* a download for one pass does not pay */
+    options.epochs = 1;             /* a download is not worth it for one pass */
     assert_int_equal(ask(300, 45000000000, "S3"), MODE_FASTFILE);
-    options.consumer_bytes_s = 10e6;    /* but it is nothing beside a long one */
+    options.consumer_bytes_s = 10e6;    /* the download is short compared with a long pass */
     assert_int_equal(ask(300, 45000000000, "S3"), MODE_FILE);
     options.constants[CONSTANT_FILE_MOST] = 40e9;
     assert_int_equal(ask(300, 45000000000, "S3"), MODE_FASTFILE);

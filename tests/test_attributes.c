@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The records of an augmented manifest's line: their names, what they become, and damage. */
+ * Tests the records of a line of an augmented manifest: the attribute names, the fields and labels
+ * that they become, and damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static void add(struct buf *out, const void *data, size_t size)
     assert_int_equal(recordio_frame(out, start, NULL), SHEAF_OK);
 }
 
-/* With RecordIO's magic inside, so that it is in parts. */
+/* Contains RecordIO's magic number, so that the record has several parts. */
 static const char image[] = "\xff\xd8\xff\xe0 image .\x0a\x23\xd7\xce\x0a\x23\xd7\xce...";
 
 static int decode(const char *names, const void *data, size_t size,
@@ -84,7 +85,8 @@ static void a_line_becomes_a_sample(void **state)
     buf_free(&data);
 }
 
-/* The names are those of lists, in any case, and a class beside a number is its name. */
+/* Tests that the label may have any name in column_names.h, in upper or lower case, and that a
+ * class beside a number is its name. */
 static void the_label_has_many_names(void **state)
 {
     static const struct { const char *names, *label, *class_name; int fields; } cases[] = {
@@ -134,7 +136,7 @@ static void what_is_cut_is_corrupt(void **state)
     for (size_t size = 0; size < data.size; size++) {
         struct decode_scratch scratch = { 0 };
         struct sheaf_sample sample;
-        uint8_t *exact = malloc(size + 1);      /* so that reading past it is found */
+        uint8_t *exact = malloc(size + 1);      /* a sanitizer notices a read past the end */
 
         assert_non_null(exact);
         memcpy(exact + 1, data.data, size);

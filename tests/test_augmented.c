@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of augmented manifests, and the JSON text below them. */
+ * Tests lines of augmented manifests, and the functions that find values in a JSON text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* In memory that ends where the text does. */
+/* Parses a copy of the text, in memory that ends where the text ends. */
 static int parse(const char *text, size_t size, uint64_t number)
 {
     char *line = malloc(size + 1);
@@ -165,7 +165,8 @@ static void test_every_prefix(void **state)
     assert_int_equal(parse(whole, sizeof(whole) - 1, 1), SHEAF_OK);
 }
 
-/* Anything may come of it, but nothing is read or written where it must not be. */
+/* Replaces every byte. Any result is fine, but nothing may be read or written outside of the
+ * memory. */
 static void test_every_byte(void **state)
 {
     char text[sizeof(whole)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The cache of objects from afar. */
+ * Tests the cache of remote objects. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -56,7 +56,8 @@ static struct cache *opened(uint64_t limit)
     return cache;
 }
 
-/* Opens an object whose content is `content`, turned by `version`'s first character. */
+/* Opens an object through the cache. The content is `content`, changed according to the first
+ * character of `version`. */
 static struct store_object *wrapped(struct cache *cache, struct far_object *o, const char *url,
                                     const char *version)
 {
@@ -79,7 +80,7 @@ static void must_read(struct store_object *object, uint64_t offset, size_t size)
     free(data);
 }
 
-/* Reads all of an object; how many bytes came from afar. */
+/* Reads all bytes of an object. Returns how many of them came from the remote store. */
 static uint64_t fetched(struct cache *cache, const char *url, const char *version)
 {
     struct far_object o;
@@ -120,7 +121,7 @@ static void test_one_request_for_a_run(void **state)
     assert_int_equal(o.reads, 1);
     store_close(object);
     object = wrapped(cache, &o, "far://b", "1");
-    must_read(object, 100, 5 * CACHE_BLOCK);    /* two edges and the run between them */
+    must_read(object, 100, 5 * CACHE_BLOCK);    /* the two edges, and the blocks between them */
     assert_int_equal(o.reads, 3);
     assert_int_equal(o.read_bytes, 6 * CACHE_BLOCK);
     must_read(object, 0, 6 * CACHE_BLOCK);
@@ -242,7 +243,7 @@ static void test_failures_are_not_kept(void **state)
 
 /* ---- The files ------------------------------------------------------------------------------- */
 
-/* Calls `each` with the path of every block's file; returns the bytes of all. */
+/* Calls `each` with the path of every block's file. Returns the total size of the files. */
 static uint64_t each_file(void (*each)(const char *path))
 {
     uint64_t bytes = 0;
@@ -299,7 +300,7 @@ static void make_longer(const char *path)
     assert_int_equal(truncate(path, st.st_size + 1), 0);
 }
 
-/* The first one goes where the later ones are. */
+/* Replaces the later blocks by copies of the first one. */
 static void put_first_over(const char *path)
 {
     static char first[700];
@@ -382,7 +383,8 @@ static void test_least_recent_use(void **state)
     cache_close(cache);
 }
 
-/* Also in a directory whose name could be an object's: only blocks go. */
+/* Tests that the cache removes only blocks, even in a directory whose name could be that of an
+ * object. */
 static void test_other_files_stay(void **state)
 {
     static const char directory[] = "cache/0123456789abcdef0123456789abcdef";
@@ -452,7 +454,7 @@ static void test_what_is_not_kept(void **state)
     assert_non_null(strstr(error.message, "/no/such/place"));
 }
 
-/* What is asked for tells objects apart, also where messages leave some of it out. */
+/* Tests that the query distinguishes objects, although messages leave it out. */
 static void test_queries(void **state)
 {
     struct cache *cache = opened(PLENTY);
@@ -512,8 +514,8 @@ static void put_from_threads(uint64_t process, uint64_t limit)
     cache_files_close(&files);
 }
 
-/* Threads of several processes fill one cache: it holds no more than its limit, neither is it
- * emptied over and over. */
+/* Lets threads of several processes fill one cache. The cache must stay within its limit, and must
+ * not be emptied again and again. */
 static void test_threads_and_processes(void **state)
 {
     const uint64_t limit = 100 * PUT_BYTES;
@@ -537,8 +539,8 @@ static void test_threads_and_processes(void **state)
     assert_in_range(each_file(NULL), limit * 8 / 10, limit);
 }
 
-/* Processes share a cache that is too small for what they read: each gets the right bytes, and
- * the limit holds. */
+/* Lets processes share a cache that is too small for their data. Each must get the right bytes, and
+ * the limit must hold. */
 static void test_processes(void **state)
 {
     const uint64_t limit = 21 * CACHE_BLOCK;

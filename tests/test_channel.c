@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Channels: names, configurations right and malformed, and what a name is found to stand for. */
+ * Tests channels: names, valid and malformed configurations, and what a channel's name refers
+ * to. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -235,7 +236,7 @@ static void make_fifo(const char *path)
     assert_int_equal(mkfifo(tree_path(&root, path), 0600), 0);
 }
 
-/* The channel's kind, or the error's code. */
+/* Returns the kind of the channel, or the code of the error. */
 static int kind_of(const char *name, char location[TREE_PATH])
 {
     struct sheaf_channel_options options;
@@ -314,7 +315,7 @@ static void a_source_is_read_where_nothing_is_mounted(void **state)
     assert_int_equal(kind_of("train", found), SHEAF_CHANNEL_DIRECTORY);
 }
 
-/* Opens the data set of a channel that is to be read directly. */
+/* Opens the data set of a channel whose shards are read directly from S3. */
 static int open_direct(const char *type, const char *url, struct sheaf_dataset **dataset,
                        struct sheaf_error *error)
 {
@@ -345,7 +346,8 @@ static void augmented_manifests_are_not_read_directly(void **state)
     assert_non_null(strstr(error.message, "found the type AugmentedManifestFile"));
 }
 
-/* As they would be in a directory: in byte order, once, and without what is no shard. */
+/* Tests that the objects of a manifest file are read as if they were in a directory: in byte order,
+ * each once, and without files that are not shards. */
 static void what_a_manifest_file_lists_is_read(void **state)
 {
     static const uint64_t counts[] = { 3, 5, 7, 0 };
@@ -447,7 +449,7 @@ static void the_platform_is_told_the_beginning_of_a_long_failure(void **state)
 
     (void)state;
     memset(message, 'x', sizeof(message));
-    memcpy(message + 1023, "\xc3\xa4", 2);      /* in the middle of it the text is cut */
+    memcpy(message + 1023, "\xc3\xa4", 2);      /* the message is cut in the middle of this text */
     message[sizeof(message) - 1] = '\0';
     assert_int_equal(sheaf_channel_report_failure(root.root, message, NULL), SHEAF_OK);
     written = tree_read(&root, "output/failure", &size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Classes of several data sets: merged by name, numbers following, or refused. */
+ * Tests the classes of several data sets: they are merged by name, continue each other's numbers,
+ * or are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -68,7 +69,8 @@ static void test_new_names_come_last(void **state)
     clear(&m);
 }
 
-/* Lists that agree as far as both go leave all numbers, also where a name stands twice. */
+/* Tests that all numbers stay if the lists of classes agree as far as both go, even if a name
+ * occurs twice. */
 static void test_same_lists_stay(void **state)
 {
     const struct named_classes same[] = { { "a", cat_dog, 2, 1 }, { "b", cat_dog_fish, 3, 1 },

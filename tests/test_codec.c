@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Blocks: packed, put together to a shard, unpacked alone, damaged; and what the field's own
- * tools say of them. */
+ * Tests codecs: blocks are compressed, joined to a shard, decompressed alone, and damaged; and
+ * other tools read the shards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,8 @@
 
 static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4, SHEAF_CODEC_ZSTD };
 
-/* A shard of a few blocks, and where each is; !single: an older release's, of whole members. */
+/* A shard of a few blocks, and the position of each block. If `single` is false, the shard consists
+ * of whole members, as older releases wrote it. */
 struct shard {
     const struct codec_ops *ops;
     bool single;
@@ -102,7 +103,7 @@ static void shard_free(struct shard *s)
 static const size_t usual_sizes[BLOCKS] = { 100000, 262144, 70000, 1, 262145, 786431 };
 static const size_t small_sizes[BLOCKS] = { 40, 300, 7, 1, 90, 2 };
 
-/* Calls `check` with a shard of each codec, in the form of today and in that of older releases. */
+/* Calls `check` with a shard of each codec, in the present form and in that of older releases. */
 static void for_each_form(const size_t sizes[BLOCKS], void (*check)(const struct shard *s))
 {
     struct rng rng;
@@ -119,7 +120,7 @@ static void for_each_form(const size_t sizes[BLOCKS], void (*check)(const struct
     }
 }
 
-/* Into memory of exactly that size, so that a sanitizer sees a byte too many. */
+/* Decompresses into memory of exactly this size, so that a sanitizer notices an extra byte. */
 static int unpack(const struct shard *s, const void *stored, size_t size, size_t raw_size,
                   uint8_t **raw)
 {
@@ -303,9 +304,9 @@ static void every_prefix_of_a_block_is_refused(void **state)
     for_each_form(small_sizes, check_prefixes_of_blocks);
 }
 
-/* A damaged block is refused, or the damage was in bytes without a meaning (gzip's time).  Where
- * no checksum is computed it must only do no harm: of LZ4, and of a piece of a gzip member, which
- * has none.  zstd's is always computed. */
+/* Flips bits in a block. The damaged block must be refused, unless the bit has no meaning (such as
+ * gzip's time). If no checksum is verified, which is so for LZ4 and for a piece of a gzip member,
+ * decompressing must only do no harm. zstd always verifies its checksum. */
 static void check_flips_in_blocks(const struct shard *s)
 {
     for (unsigned i = 0; i < BLOCKS; i++) {
@@ -353,7 +354,7 @@ static void codecs_are_known_by_name_and_by_content(void **state)
     assert_int_equal(codec_detect(lz4, 4), SHEAF_CODEC_LZ4);
     assert_int_equal(codec_detect(skippable, 4), SHEAF_CODEC_LZ4);
     assert_int_equal(codec_detect(gzip, 3), SHEAF_CODEC_GZIP);
-    /* Skippable frames are of both; the first other one says which. */
+    /* Both codecs have skippable frames. The first frame of another kind shows the codec. */
     assert_int_equal(codec_detect(skippable, sizeof(skippable)), SHEAF_CODEC_ZSTD);
     assert_int_equal(codec_detect(skippable, sizeof(skippable) - 1), SHEAF_CODEC_LZ4);
     assert_int_equal(codec_detect(skippable + 17, 4), SHEAF_CODEC_ZSTD);
@@ -390,7 +391,7 @@ static void feed(const char *command, const struct buf *data)
     assert_int_equal(pclose(pipe), 0);
 }
 
-/* All of a shard of ours, by those who stop after the first member or frame. */
+/* Checks that readers which stop after the first member or frame get the whole shard. */
 static void check_is_one_member(const struct shard *s)
 {
     const bool gzip = s->ops->id == SHEAF_CODEC_GZIP;
@@ -428,7 +429,8 @@ static void a_shard_is_one_member_or_frame(void **state)
     for_each_form(usual_sizes, check_is_one_member);
 }
 
-/* The table of a zstd shard, as the seekable format has it: where each frame is, and its size. */
+/* Checks the table of a zstd shard: the position and size of each frame, as the seekable format
+ * requires. */
 static void check_seek_table(const struct shard *s)
 {
     const uint8_t *end = s->stored.data + s->stored.size, *entry;
@@ -455,7 +457,7 @@ static void a_zstd_shard_ends_with_a_seek_table(void **state)
     for_each_form(usual_sizes, check_seek_table);
 }
 
-/* More than a frame holds: 16 MiB. */
+/* Compresses more bytes than one frame may hold (16 MiB). */
 static void a_very_large_zstd_block_is_several_frames(void **state)
 {
     const size_t size = ((size_t)33 << 20) + 5;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compressed streams read from their start: in pieces of any size, several members, cut, with
- * something behind them, and of kinds that are not read. */
+ * Tests compressed streams that are read from the start: in pieces of any size, with several
+ * members, truncated, with other bytes after the end, and of kinds that cannot be read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,8 @@
 
 static const enum sheaf_codec codecs[] = { SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4, SHEAF_CODEC_ZSTD };
 
-/* Pushes all of it in pieces of at most `in` bytes, gives at most `room` bytes at a time. */
+/* Decompresses the whole stream. Pushes at most `in` bytes and takes at most `room` bytes at a
+ * time. */
 static int read_stream(enum sheaf_codec codec, const uint8_t *data, size_t size, size_t in,
                        size_t room, struct buf *raw, struct sheaf_error *err)
 {
@@ -65,7 +66,7 @@ static int read_quietly(enum sheaf_codec codec, const uint8_t *data, size_t size
     return code;
 }
 
-/* A few members; *ends holds where each ends. */
+/* Makes a few members. *ends gets the end of each member. */
 static void make_members(enum sheaf_codec codec, const struct buf *raw, size_t count,
                          struct buf *stored, size_t *ends)
 {
@@ -217,7 +218,7 @@ static void what_follows_the_last_member_is_an_error(void **state)
     buf_free(&raw);
 }
 
-/* Garbage in the same push as members that end, and one that does not. */
+/* Pushes complete members and garbage at once, and an incomplete member. */
 static void members_before_damage_are_whole(void **state)
 {
     struct buf raw = make_raw(2000);
@@ -245,7 +246,7 @@ static void members_before_damage_are_whole(void **state)
     buf_free(&raw);
 }
 
-/* Zeros, in pieces too, at the end and before another member. */
+/* Tests zeros at the end and before another member, also if they are pushed in pieces. */
 static void zeros_behind_a_gzip_member_are_passed_over(void **state)
 {
     struct buf raw = make_raw(1000), stored = BUF_INIT(SIZE_MAX);
@@ -270,7 +271,8 @@ static void zeros_behind_a_gzip_member_are_passed_over(void **state)
     buf_free(&raw);
 }
 
-/* Before, between and behind frames, and cut in each of their bytes. */
+/* Tests skippable frames before, between and after frames, and streams that are cut at each of
+ * their bytes. */
 static void check_skippable_frames(enum sheaf_codec codec)
 {
     static const uint8_t skippable[] = { 0x5f, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'x', 'y', 'z' };
@@ -307,7 +309,7 @@ static void skippable_frames_are_passed_over(void **state)
     check_skippable_frames(SHEAF_CODEC_ZSTD);
 }
 
-/* A header with a name, a comment and a checksum of its own (RFC 1952), around "hi". */
+/* Tests a header with a name, a comment and its own checksum (RFC 1952), around the data "hi". */
 static void a_foreign_gzip_header_is_read(void **state)
 {
     static const uint8_t member[] = {
@@ -342,7 +344,7 @@ static void frames_that_are_not_read_are_refused(void **state)
     buf_free(&raw);
 }
 
-/* Linked blocks, no sizes, no checksums: what other writers make. */
+/* Tests the frames of other writers, with linked blocks and without sizes or checksums. */
 static void foreign_lz4_frames_are_read(void **state)
 {
     struct buf raw = make_raw(300000), got = BUF_INIT(SIZE_MAX);
@@ -365,7 +367,7 @@ static void foreign_lz4_frames_are_read(void **state)
     buf_free(&raw);
 }
 
-/* Without the size in the header, as of what came through a pipe. */
+/* Makes a frame without its size in the header, as zstd does for data from a pipe. */
 static struct buf zstd_foreign(const struct buf *raw, ZSTD_cParameter parameter, int value)
 {
     struct buf frame = BUF_INIT(SIZE_MAX);
@@ -412,7 +414,7 @@ static void foreign_zstd_frames_are_read_up_to_a_window_of_8_MiB(void **state)
     buf_free(&raw);
 }
 
-/* Dictionary 7, a window of 1 KiB, one empty block. */
+/* The header states dictionary 7 and a window of 1 KiB; one empty block follows. */
 static void a_zstd_frame_that_needs_a_dictionary_is_refused(void **state)
 {
     static const uint8_t frame[] = { 0x28, 0xb5, 0x2f, 0xfd, 0x01, 0x00, 7, 0x01, 0, 0 };

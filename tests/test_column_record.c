@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names of columns, keys of their records, and the facts in a layer's manifest. */
+ * Tests the names of columns, the keys of their records, and the facts in a column's manifests. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -94,8 +94,8 @@ static void test_key_is(void **state)
     }
 }
 
-/* Encodes a sample as the packer does, and parses the record. Every beginning of the record is
- * parsed, too, from memory of its exact size. */
+/* Encodes a sample as the packer does, and parses the record. Also parses every prefix of the
+ * record, in memory of exactly its size. */
 static bool parse_sample(const struct sheaf_sample *sample)
 {
     struct column_value values[COLUMN_VALUES_MOST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_commit from afar: the journal's entries are read several at a time, and a shard that
- * cannot be read is not taken for one that was altered. */
+ * Tests sheaf_commit with a remote destination. Several journal entries are read at the same time.
+ * A shard that cannot be read must not be taken for a shard that was altered. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,8 +16,8 @@
 #include "tests/common_must.h"
 #include "tests/common_tree.h"
 
-#define STALL_MS 10000          /* nothing stalls, however slow the machine is ... */
-#define SOON_MS 1000            /* ... but where that is wanted */
+#define STALL_MS 10000          /* so long that no request stalls on a slow machine */
+#define SOON_MS 1000            /* for tests in which requests must stall */
 #define DEST "s3://bucket/set"
 #define SHARDS 12
 
@@ -27,7 +27,7 @@ static struct sheaf_error error;
 static struct sheaf_pack_options options;
 static struct sheaf_pack_result result;
 
-/* A data set of which only the commit is missing. */
+/* Packs all parts of a plan, so that only the commit is missing. */
 static int setup(void **state)
 {
     const char *source;
@@ -75,7 +75,7 @@ static void entries_are_read_several_at_a_time(void **state)
     assert_non_null(fake_s3_object(&s3, "/bucket/set/dataset.json"));
 }
 
-/* Another content of the same size in place of a shard's. */
+/* Replaces the content of a shard by other content of the same size. */
 static void alter(const char *path)
 {
     const struct fake_object *object = fake_s3_object(&s3, path);
@@ -104,7 +104,7 @@ static void what_cannot_be_read_is_not_called_altered(void **state)
     assert_null(fake_s3_object(&s3, "/bucket/set/dataset.json"));
 }
 
-/* An entry of the plan, sound by its sum, that counts fewer or more files than there were. */
+/* Writes an entry of the plan with a correct checksum, but with a wrong number of files. */
 static void a_sum_that_is_wrong_is_not_published(void **state)
 {
     struct journal_entry entry = { .facts = { .bytes = 0 } };

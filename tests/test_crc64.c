@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-64/NVME: known vectors, and every size from none to a few hundred bytes, wherever it begins,
- * against the sum made bit by bit: long and short inputs go different ways.  Combining, of this one
- * and of CRC-32C: any cut of some bytes gives the CRC of the whole. */
+ * Tests CRC-64/NVME with known vectors. Also compares it with a CRC that is computed bit by bit,
+ * for sizes up to a few hundred bytes at any alignment, because long and short inputs are handled
+ * differently. Combining the CRCs of two parts must give the CRC of the whole, for this CRC and for
+ * CRC-32C. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +34,7 @@ static void fill(uint8_t *bytes, size_t size)
         bytes[i] = (uint8_t)(i * i * 31 + i / 7);
 }
 
-/* The last two are in the NVM Command Set Specification. */
+/* The last two vectors are in the NVM Command Set Specification. */
 static void gives_the_vectors(void **state)
 {
     static uint8_t block[4096];
@@ -92,7 +93,7 @@ static void combines(void **state)
     }
 }
 
-/* Lengths that no test has bytes for: combining is associative. */
+/* Tests lengths that are too large for real data. The order of combining must not matter. */
 static void combines_long_pieces(void **state)
 {
     const uint64_t a = 0x0123456789abcdefu, b = 0xfedcba9876543210u, c = 0x5555aaaa3333ccccu;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials: how long a set lives, and the cache that renews it. */
+ * Tests how long credentials live, and the cache that renews them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,11 +61,11 @@ static void test_age(void **state)
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Gives sets "1", "2", ... that live for `life_ms` from now, or fails. */
+/* A source that returns sets "1", "2", ... which live for `life_ms`, or that fails. */
 struct counting_source {
     struct credentials_source base;
     int64_t life_ms;
-    int64_t age_ms;             /* so long ago they were obtained, they say */
+    int64_t age_ms;             /* how long ago the sets say that they were obtained */
     bool fails;                 /* atomic */
     unsigned fetches;           /* atomic */
     unsigned freed;
@@ -126,9 +126,9 @@ static void test_cache(void **state)
     assert_int_equal(source.freed, 1);
 }
 
-/* Renewed while the old set is still good, so nobody waits; and a set in use lives on.  With this
- * life and age they are asked for again after two seconds, and are of no use two more seconds
- * later: the thread that gets them may be slow. */
+/* Tests that a set is renewed while the old set is still good, so that nobody waits, and that a set
+ * in use stays valid. With this life and age, a renewal is due after two seconds, and the set is
+ * unusable two seconds later. So the thread that fetches sets has time. */
 static void test_cache_renews(void **state)
 {
     struct counting_source source = { .base = { count_fetch, count_free }, .life_ms = 8000,
@@ -152,7 +152,8 @@ static void test_cache_renews(void **state)
     credentials_cache_close(cache);
 }
 
-/* A failure is told to everyone who asks within a second, and then it is tried again. */
+/* Tests that everyone who asks within a second after a failure gets the same error, and that then
+ * the fetch is repeated. */
 static void test_cache_fails(void **state)
 {
     struct counting_source source = { .base = { count_fetch, count_free }, .fails = true,
@@ -187,13 +188,14 @@ static void test_cache_rejects(void **state)
     assert_int_equal(credentials_wait(cache, &set, &error), SHEAF_OK);
     assert_true(credentials_reject(cache, set));
     assert_int_equal(wait_number(cache), 2);
-    assert_true(credentials_reject(cache, set));    /* of old: the new set is not at fault */
+    /* the rejected set is an old one, so the new set stays */
+    assert_true(credentials_reject(cache, set));
     assert_int_equal(wait_number(cache), 2);
     credentials_release(set);
     credentials_cache_close(cache);
 }
 
-/* A source whose sets have ended when they come is an error, not a race. */
+/* Tests that a source whose sets have already expired causes an error, and not endless fetches. */
 static void test_cache_stale(void **state)
 {
     struct counting_source source = { .base = { count_fetch, count_free }, .life_ms = -60000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every place that credentials come from, each by reading an object of the fake service, which
- * checks the signature. */
+ * Tests every source of credentials. Each test reads an object of the fake service, which checks
+ * the signature. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static char directory[] = "/tmp/sheaf-credentials-XXXXXX";
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* Talks to the fake service with nothing in the environment but the endpoint and a config file. */
+/* Sets up the environment for the fake service, with only the endpoint and a config file. */
 static void without_keys(const char *config)
 {
     static char path[100];
@@ -38,7 +38,8 @@ static void without_keys(const char *config)
     setenv("AWS_CONFIG_FILE", path, 1);
 }
 
-/* Reads the object, and by whose key: "" for a failure, with the message. */
+/* Reads the object. Returns the name of the key that was used, or "" and the message after a
+ * failure. */
 static const char *reads_by(void)
 {
     static char access[64];
@@ -140,7 +141,8 @@ static void test_role(void **state)
     assert_non_null(strstr(s3.form, "Tags.member.1.Value=b&"));
 }
 
-/* A role's role: each with its own tags, the first with the keys. */
+/* Tests a role that is assumed by another role. Each has its own tags, and the first one has the
+ * keys. */
 static void test_role_chain(void **state)
 {
     const unsigned before = s3.key_count;
@@ -228,8 +230,8 @@ static void test_web_identity(void **state)
     must_refuse(SHEAF_ERR_NOT_FOUND, path);
 }
 
-/* The profile's own token file; and the environment's before the profile's keys, but not before its
- * role. */
+/* Tests a profile's own token file. Also tests that the token file of the environment comes before
+ * the profile's keys, but after the profile's role. */
 static void test_web_identity_and_profile(void **state)
 {
     char path[100], config[300];
@@ -273,7 +275,8 @@ static void leave_token(const char *name, const char *token, const char *expires
     assert_int_equal(store_put(path, text, strlen(text), &error), SHEAF_OK);
 }
 
-/* What `aws sso login` left is used; without it, or where it is of no more use, it is asked for. */
+/* Tests that the token of `aws sso login` is used, and that the error advises a login if the token
+ * is missing or has expired. */
 static void test_sso(void **state)
 {
     static const char by_session[] = "[default]\nsso_session = company\n" SSO_ROLE
@@ -355,7 +358,7 @@ static void test_instance(void **state)
 
 /* ---- Renewal --------------------------------------------------------------------------------- */
 
-/* Tokens of two seconds: many reads over three lives, and none is ever refused. */
+/* Tests tokens that live for two seconds. Many reads during three lives must all succeed. */
 static void test_renewal(void **state)
 {
     const int64_t end_ms = credentials_now_ms() + 5000;
@@ -374,7 +377,8 @@ static void test_renewal(void **state)
     fake_s3_set(&s3, s3.life_ms = 3600000);
 }
 
-/* A service that ends a token early: the next one is got, and the read succeeds. */
+/* Tests a service that ends a token early. The next token must be fetched, and the read must
+ * succeed. */
 static void test_ended_early(void **state)
 {
     const struct fake_fault expired = { .kind = FAKE_STATUS, .status = 400, .times = 1,
@@ -397,7 +401,8 @@ static void test_ended_early(void **state)
     store_close(object);
 }
 
-/* Directory buckets: every request but CreateSession is signed with the session's keys. */
+/* Tests directory buckets: every request except CreateSession must be signed with the session's
+ * keys. */
 static void test_sessions(void **state)
 {
     static const char url[] = "s3://data--use1-az4--x-s3/object";
@@ -412,7 +417,7 @@ static void test_sessions(void **state)
     assert_int_equal(store_get(url, 100, &text, &size, &error), SHEAF_OK);
     assert_string_equal(text, "content");
     free(text);
-    /* What only reads has a session that may only read. */
+    /* A program that only reads gets a session that may only read. */
     assert_int_equal(s3.key_count - before, 2);
     assert_true(s3.keys[(before + 1) % FAKE_KEYS_MOST].read_only);
     assert_false(s3.keys[before % FAKE_KEYS_MOST].read_only);
@@ -445,7 +450,8 @@ static void with_sso(void)
     without_keys("[default]\n" SSO SSO_ROLE);
 }
 
-/* An answer that ends early is asked for again; for ever it is an error, without any of it. */
+/* Tests responses that end early. The request must be repeated. If all responses end early, the
+ * result is an error that contains no part of the credentials. */
 static void test_torn(void **state)
 {
     static const struct {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Crops against tests/corpus/crop_vectors.txt, which an independent implementation and Pillow made
- * (tests/system/crop_reference.py): where they are, and their pixels, with every loop that this
- * processor has.  The distribution of crops, and options that are refused. */
+ * Tests crops against tests/corpus/crop_vectors.txt, which was made by an independent
+ * implementation and by Pillow (tests/system/crop_reference.py). Compares positions and pixels,
+ * with every loop that this processor supports. Also tests the distribution of crops, and options
+ * that are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +58,7 @@ static void check_draw(char *text)
 
 /* ---- Their pixels ---------------------------------------------------------------------------- */
 
-/* Pixels of four bytes, row after row. */
+/* Makes a picture of pixels of four bytes, row after row. */
 static uint8_t *picture(uint64_t seed, uint32_t width, uint32_t height)
 {
     uint8_t *rows = calloc((size_t)width * height * 4, 1);
@@ -148,7 +149,8 @@ static void test_vectors(void **state)
 #define BINS  20
 #define DRAWS 200000
 
-/* Of so many equally probable bins.  With 19 degrees of freedom, 60 is beyond one in 10^5. */
+/* Checks that all bins are equally probable. With 19 degrees of freedom, a value above 60 has a
+ * probability of less than 10^-5. */
 static void check_uniform(const uint32_t *counts)
 {
     double sum = 0;
@@ -166,8 +168,8 @@ static int bin(double at)
     return at <= 0 ? 0 : at >= 1 ? BINS - 1 : (int)(at * BINS);
 }
 
-/* Of a square picture that every try fits into, area, logarithm of the ratio and place are
- * uniform, and independent of whether it is a mirror image. */
+/* For a square picture into which every attempt fits, the area, the logarithm of the ratio and the
+ * position must be uniform. They must not depend on whether the crop is mirrored. */
 static void test_distribution(void **state)
 {
     const struct crop_range range = {
@@ -193,7 +195,7 @@ static void test_distribution(void **state)
     assert_true(flips > DRAWS / 2 - 1500 && flips < DRAWS / 2 + 1500);
 }
 
-/* The first and the last place come as often as others. */
+/* Tests that the first and the last position occur as often as others. */
 static void test_edges(void **state)
 {
     const struct crop_range range = { { 0.25, 0.25 }, { 1, 1 }, { 0, 0 }, 0 };

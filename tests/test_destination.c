@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What is said of a destination: each thing that can be there, alone and together, is found, and
- * nothing else is. */
+ * Tests the inspection of a destination. Everything that can be there, alone and together, must be
+ * found, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static char dest[TREE_PATH];
 
 /* ---- What is there --------------------------------------------------------------------------- */
 
-/* An output of the plan that the data set there is of, if one is. */
+/* Opens an output with the plan of the existing data set, if there is one. */
 static void open_output(void)
 {
     struct manifest m;
@@ -125,7 +125,7 @@ static void nothing_is_nothing(void **state)
     inspect(ALL);
     assert_empty();
     tree_text(&tree, "out/notes.txt", "");
-    tree_text(&tree, "out/shard-1.tar", "");            /* no name that a shard has */
+    tree_text(&tree, "out/shard-1.tar", "");            /* this name is not the name of a shard */
     tree_text(&tree, "out/below/shard-000000.tar", "");
     tree_text(&tree, "out/.sheaf-partial/killed.tmp", "");
     inspect(ALL);
@@ -229,7 +229,7 @@ static void files_of_nobody_are_found(void **state)
     tree_text(&tree, "out/shard-000123.txt", "the user's");
     inspect(ALL);
     assert_non_null(found.unknown);
-    /* What a run has packed, and what is on its way out, belongs to somebody. */
+    /* Packed shards of another run, and files that it is removing, are not unknown files. */
     tree_text(&tree, "out/.sheaf-partial/shard-000123.tar." OTHER_HASH ".done", "");
     inspect(ALL);
     assert_null(found.unknown);
@@ -240,7 +240,8 @@ static void files_of_nobody_are_found(void **state)
     assert_null(found.unknown);
 }
 
-/* A split that this run has not is the data set's that is there. */
+/* Tests that a split which this run does not have is found, because it belongs to the existing data
+ * set. */
 static void splits_are_found(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Messages: one line of text, whose reason is there however long the path before it is. */
+ * Tests error messages: one line of text that includes the reason, however long a path in it is. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ static bool ends_with(const char *text, const char *end)
     return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
 }
 
-/* A path of `size` bytes whose parts are `part`; to be freed. */
+/* Returns a path of `size` bytes that consists of copies of `part`. The caller frees it. */
 static char *long_path(const char *part, size_t size)
 {
     char *path = calloc(1, size + 1);
@@ -52,7 +52,7 @@ static void test_the_reason_stays(void **state)
     }
 }
 
-/* A reason goes with its message: it stays with what is put around it, and goes with the next. */
+/* Tests that a reason stays if text is added to its message, and is cleared by a new message. */
 static void test_the_reason_for_programs(void **state)
 {
     struct sheaf_error err;
@@ -74,7 +74,7 @@ static void test_the_reason_for_programs(void **state)
     assert_int_equal(err.reason, SHEAF_REASON_NONE);
 }
 
-/* No character is cut in two, and all of the room is used but for a few bytes. */
+/* Tests that no character is cut in two, and that all but a few bytes of the room are used. */
 static void test_characters_stay_whole(void **state)
 {
     struct sheaf_error err;

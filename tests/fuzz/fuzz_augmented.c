@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lines of augmented manifests, with 0x1e between them. */
+ * Fuzzes the parser of augmented manifests. The input is a list of lines, separated by 0x1e. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Every field has a path with a key and a dot, and a content that lies in the line. */
+/* Checks that every field has a path with a key and a dot, and that its content lies in the
+ * line. */
 static void check(const struct augmented *a, const char *line, size_t size)
 {
     const struct augmented_field *fields = (const void *)a->fields.data;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a platform says of a channel: its configuration, the job's hyperparameters, and the
- * attributes of an augmented manifest's lines, names and records with 0x1e between them. */
+ * Fuzzes the texts by which a platform describes a channel. The input has the channel's
+ * configuration, the job's hyperparameters, the attribute names of an augmented manifest, and
+ * records, separated by 0x1e. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,8 @@ static void require(bool holds)
         abort();
 }
 
-/* Every field has a name, and a content that lies in the record or in what was decoded of it. */
+/* Checks that every field has a name, and that its content lies in the record or in memory that was
+ * decoded from the record. */
 static void check_sample(const struct sheaf_sample *s)
 {
     require(s->key[0] != '\0' && s->field_count <= ATTRIBUTES_MOST);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compressed streams and blocks: any bytes give an error or raw bytes, without harm.  The first
- * byte chooses codec and form, and whether the rest is taken as it is or as edits to a sound
- * block; the second is the size of the room. */
+ * Fuzzes compressed streams and blocks. Any bytes must give an error or raw bytes, without harm.
+ * The first byte chooses the codec and the form of a shard, and whether the rest is used as it is
+ * or as edits to an intact block. The second byte is the size of the output buffer. */
 #include "formats/codec.h"
 #include "tests/fuzz/patch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* No more output than this: deflate grows a thousandfold. */
+/* Limit for the output, because deflate may make data a thousand times larger. */
 #define OUTPUT_LIMIT 100000
 
 static void read_stream(enum sheaf_codec codec, const uint8_t *data, size_t size, uint8_t *room,
@@ -53,7 +53,8 @@ static void read_both_ways(enum sheaf_codec codec, bool single, const uint8_t *d
     free(room);
 }
 
-/* As many raw bytes as the room has, so that the block is whole unless it is damaged. */
+/* Decompresses an edited block. The block has as many raw bytes as the output buffer, so it fits
+ * unless it is damaged. */
 static void read_edited(enum sheaf_codec codec, const uint8_t *edits, size_t edits_size,
                         size_t raw_size)
 {

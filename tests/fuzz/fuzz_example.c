@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Any bytes as the payload of a TFRecord; framed here, so that no CRC stands in the way.  What was
- * kept of an Example is written again, too: the sample that is then read must be the same, also if
- * fields are left out, renamed or changed as `convert` may do it, and a second time must give the
- * same bytes. */
+ * Fuzzes the payload of a TFRecord. This target frames the payload itself, so that no CRC is wrong.
+ * The features that were kept of an Example are written again. The result must decode to the same
+ * sample, even if fields were left out, renamed or changed as `convert` does it. Writing it a
+ * second time must give the same bytes. */
 #include "base/crc32c.h"
 #include "tests/fuzz/fuzz_stream.h"
 
@@ -36,7 +36,7 @@ static bool encode_kept(const struct kept_sample *k, struct buf *out)
     return tfrecord_ops.encode(&k->sample, &context, out, NULL, &encoded, NULL) == SHEAF_OK;
 }
 
-/* Changes fields as the bits of `how` say. */
+/* Changes fields of the sample as the bits of `how` say. */
 static void change(struct kept_sample *k, uint32_t how)
 {
     static const char *const names[] = { "jpg", "b.jpg", "png", "class" };
@@ -69,7 +69,7 @@ static void change(struct kept_sample *k, uint32_t how)
     k->sample.field_count = count;
 }
 
-/* Every feature that became a field is there again, with all its bytes. */
+/* Checks that every feature that became a field occurs again with all its bytes. */
 static void assert_whole(const struct kept_features *before, const struct kept_features *after)
 {
     for (size_t i = 0; i < before->count; i++) {

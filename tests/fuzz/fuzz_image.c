@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Images: whatever the bytes are, a header, a check, a conversion and crops end in bounded memory.
- * What is converted is a sound JPEG, and a part of one has the pixels of the whole. */
+ * Fuzzes images. For any bytes, reading the header, checking, converting and cropping must end and
+ * use bounded memory. A converted image must be an intact JPEG. Crops must have the same pixels
+ * whether a part of a JPEG or the whole was decoded. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,8 @@ static void give(void *context, uint64_t bytes)
 
 #define SIDE 24u
 
-/* Crops of the part that they need, and of the whole. */
+/* Makes crops by decoding only the necessary part, and by decoding the whole image, and compares
+ * them. */
 static void crop(const uint8_t *data, size_t size, const struct image_room *room)
 {
     static uint8_t out[2][SIDE * SIDE * 3];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index sections: the input as it comes, and as edits to a sound section whose hash is then made
- * right.  A section that is accepted must hold together. */
+ * Fuzzes index sections. The input is used as it is, and as edits to an intact section whose hash
+ * is then corrected. A section that is accepted must be consistent. */
 #include <xxhash.h>
 
 #include "formats/index.h"
@@ -54,7 +54,7 @@ static void parse_sealed(uint8_t *data, size_t size)
     parse(data, size);
 }
 
-/* A section with everything in it. */
+/* Makes a section that has every kind of content. */
 static struct buf make_section(void)
 {
     struct index_writer w = { 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A packer's journal: entries and the claim, as they come and as edits to sound ones whose
- * checksums are then made right.  An entry that is accepted can be written again, and its sides can
- * be taken off it.  A claim that is accepted can be taken over, and the journal cleared. */
+ * Fuzzes a packer's journal: entries and the claim. The input is used as it is, and as edits to
+ * intact ones whose checksums are then corrected. An accepted entry can be written again, and the
+ * list of files in it can be read. An accepted claim can be taken over, and the journal can be
+ * cleared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static const char sound_claim[] =
     "run fedcba9876543210fedcba9876543210\nholder process 7 on host, since yesterday\n"
     "state grows\n";
 
-/* Behind the last line its sum. */
+/* Stores a claim that consists of the text and the correct checksum after it. */
 static void put_sealed_claim(const void *text, size_t size)
 {
     struct buf claim = BUF_INIT(SIZE_MAX / 4);
@@ -112,7 +113,8 @@ static void check_plan(const struct journal_plan *plan)
     free(text);
 }
 
-/* Another run comes: the claim is then its own, and says the same of the plan. */
+/* Takes over the claim for another run. The claim must then name this run and describe the same
+ * plan. */
 static void take_over(struct journal *j, const struct store_seen *seen)
 {
     struct journal_plan plan;
@@ -138,7 +140,7 @@ static int check_name(void *context, const char *name, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* The entry that an earlier run has left, as this one finds it and writes it again. */
+/* Stores an entry as if an earlier run had left it, reads it, and writes it again. */
 static void resume_entry(struct journal *j, const uint8_t *data, size_t size)
 {
     struct journal_entry entry = { .facts = { .bytes = 0 } }, again = { .facts = { .bytes = 0 } };
@@ -170,7 +172,8 @@ static void leave_nothing(const struct journal *j)
     require(model_objects() == NULL);
 }
 
-/* The claim is there already; entries are looked for only if its hash is one. */
+/* Uses a directory that has a claim already. Looks for entries only if the claim's hash is
+ * valid. */
 static void use_directory(const uint8_t *entry, size_t entry_size)
 {
     struct store_seen seen;

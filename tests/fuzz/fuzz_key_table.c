@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of keys: the input as it comes, and as edits to a sound table.  Whatever is accepted
- * lies within the file, and names samples that there are. */
+ * Fuzzes the table of keys. The input is used as it is, and as edits to an intact table. Every
+ * accepted position must lie within the file, and every accepted number must be that of an existing
+ * sample. */
 #include "base/sort.h"
 #include "base/tempfile.h"
 #include "formats/key_table.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parsers of lists: the first byte says which, the rest are lines with 0x1e between
- * them, since a record of a CSV may hold newlines. */
+ * Fuzzes the parsers of lists. The first byte chooses the parser. The rest is a list of lines,
+ * separated by 0x1e, because a record of a CSV file may contain newlines. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Whatever an entry points to must be there. */
+/* Reads all memory that an entry points to. */
 static void touch(const struct list_entry *entry)
 {
     for (size_t i = 0; i < entry->label_count; i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A prefix of S3 as a list of objects, for those who fetch and feed it.  The input is a page of a
- * listing, and after the byte 0x1e the content that every object has: a manifest, whose fingerprint
- * is made right, a claim, or anything.  What is listed has names in order, which no run that packs
- * has made; of a data set, just the shards are kept. */
+ * Fuzzes listings of S3 prefixes, as sheaf_fetch and sheaf_feed use them. The input is a page of a
+ * listing and, after the byte 0x1e, the content of every object: a manifest whose fingerprint is
+ * corrected, a claim, or anything else. The names must come in order, and none may be a name that a
+ * packing run uses. Of a data set's directory, only the shards may be listed. */
 #include <stdlib.h>
 #include <string.h>
 

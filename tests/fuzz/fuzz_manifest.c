@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Manifests: the input as it comes, and as edits to a sound one and to one that has grown twice,
- * whose fingerprints are then made right.  One that is accepted can be written, is then read back,
- * and its growth can be undone. */
+ * Fuzzes manifests. The input is used as it is, as edits to an intact manifest, and as edits to one
+ * with two appends; the fingerprints are then corrected. An accepted manifest can be written and
+ * read back, and its appends can be undone. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static void ask_options(const struct manifest *m)
     free(value);
 }
 
-/* What it was before it grew last. */
+/* Undoes the last append, and checks the result. */
 static void undo_growth(struct manifest *m)
 {
     const struct manifest_growth before = m->growths[m->growth_count - 1];
@@ -129,7 +129,7 @@ static struct buf make_manifest(void)
     return text_of(&m);
 }
 
-/* One shard packed, and one appended twice; its fields and classes are counted. */
+/* Makes a manifest with one packed shard and two appends, and with counts of fields and classes. */
 static struct buf make_grown(void)
 {
     static char names[][8] = { "0.tar", "1.tar", "2.tar" }, cat[] = "cat", dog[] = "dog";

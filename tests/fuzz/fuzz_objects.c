@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * SageMaker's two kinds of manifest as lists of objects, for those who fetch and feed them: every
- * object that is accepted has a name and a place, and the units hold all of them, in order. */
+ * Fuzzes SageMaker's two kinds of manifests, as sheaf_fetch and sheaf_feed use them. Every accepted
+ * object must have a name and a location, and the units must contain all objects in order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

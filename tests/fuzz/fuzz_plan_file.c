@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stored plans: facts and records as they come, and edits to sound facts.  What is accepted must
- * be what a plan can say, and can be written again. */
+ * Fuzzes stored plans: facts and records as they are, and edits to intact facts. Accepted facts
+ * must be possible for a plan, and can be written again. */
 #include "packer/plan/plan_file.h"
 #include "tests/fuzz/patch.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A RecordIO stream of any bytes, behind a line of a .lst of any bytes. */
+ * Fuzzes a RecordIO stream. The input is a line of a .lst file, and the stream after it. */
 #include "tests/fuzz/fuzz_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

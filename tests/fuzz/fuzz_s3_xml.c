@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * S3's and STS's replies: every parser on every input.  What a listing hands out must hold
- * together, and nothing may be handed out twice or not freed. */
+ * Fuzzes the parsers of responses from S3 and STS. Every parser gets every input. The values from a
+ * listing must be consistent. No value may be passed on twice or never freed. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What every container's fuzz target does with a stream: cut it into frames as a reader would,
- * over damage too, and check and decode each from memory of just its size.  A sample that was
- * decoded and can be encoded must come back equal. */
+ * The steps that the fuzz targets of all containers share. They cut a stream into frames as a
+ * reader does, even after damage, and check and decode each frame in memory of exactly its size. A
+ * decoded sample that can be encoded must come back equal. */
 #ifndef TESTS_FUZZ_STREAM_H
 #define TESTS_FUZZ_STREAM_H
 
@@ -45,7 +45,7 @@ static inline void fuzz_touch(const struct sheaf_sample *s)
     }
     for (i = 0; i < s->label_count; i++)
         sum += s->labels[i] > 0;
-    fuzz_assert(sum != UINT64_MAX);     /* so that the reads are not optimised away */
+    fuzz_assert(sum != UINT64_MAX);     /* keeps the compiler from removing the reads */
 }
 
 static inline void fuzz_same(const struct sheaf_sample *a, const struct sheaf_sample *b)
@@ -115,7 +115,8 @@ static inline void fuzz_frame(const struct format_ops *format, const uint8_t *fr
     free(copy);
 }
 
-/* The part at `at`, seen through a window that grows as it asks for. */
+/* Finds the part at the beginning of `data`. At first shows only one byte, and then as many bytes
+ * as the container asks for. */
 static inline int fuzz_part(const struct format_ops *format, struct format_scan *scan,
                             const uint8_t *data, size_t size, struct part *part)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tallies of fields.  The input is read as samples: divided anywhere, here by its last byte, they
- * give the same tally, and so does its text.  It is also read as such a text, and as edits to the
- * text: what is accepted can be written again, asked and merged. */
+ * Fuzzes tallies of fields. The input is read as samples. However they are divided (here by the
+ * last byte), they must give the same tally, and so must the tally's text. The input is also read
+ * as such a text, and as edits to an intact text. An accepted tally can be written again, queried
+ * and merged. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,9 @@ static void require(bool holds)
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Which of eight names it has, of which group, and of each its size, over all magnitudes.  Most are
- * of one group; of all groups there are more names than a tally keeps, which takes long.  One group
- * has names that are no UTF-8. */
+/* Draws a sample. The input chooses which of eight names the sample has, a group of names, and the
+ * size of each field, of any magnitude. Most samples are of one group. All groups together have
+ * more names than a tally keeps, which makes a run slow. The names of one group are not UTF-8. */
 static size_t draw_sample(const uint8_t *data, size_t size, size_t number, struct drawn_sample *d)
 {
     const unsigned group = data[1] < 192 ? 0 : data[1] - 191u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A TFRecord stream of any bytes. */
+ * Fuzzes a TFRecord stream with any bytes. */
 #include "tests/fuzz/fuzz_stream.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * URLs, the shared configuration files, and credentials as JSON: text from people and services.
- * What is taken of a URL must be fit for a request line, and what is encoded must decode to
- * itself. */
+ * Fuzzes URLs, AWS's shared configuration files, and credentials in JSON: texts from users and
+ * services. Parts of an accepted URL must be fit for a request line, and an encoded text must
+ * decode to the original. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static void require(bool holds)
         abort();
 }
 
-/* Only the ARN of an access point has a slash, and none reaches the host that is asked. */
+/* Checks a bucket's name. Only the ARN of an access point may contain a slash. The name of the host
+ * must contain only valid characters. */
 static void check_place(const char *bucket)
 {
     char region[] = "eu-west-1";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Documents of views: what is parsed is written, and parsed again as the same. */
+ * Fuzzes documents of views. An accepted document is written, and the result must be parsed as the
+ * same view. */
 #include <stdlib.h>
 #include <string.h>
 

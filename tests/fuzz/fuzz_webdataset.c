@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A tar of any bytes.  Few mutations leave a checksum right, so those of all blocks that say
- * "ustar" are put right before. */
+ * Fuzzes a tar with any bytes. Few mutations leave a checksum correct. So the checksums of all
+ * blocks that contain "ustar" are corrected first. */
 #include "tests/fuzz/fuzz_stream.h"
 
 static void fix_checksum(uint8_t *block)

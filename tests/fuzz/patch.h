@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fuzzing behind checksums and strict grammars: the input is read as a list of edits to
- * something sound, so that most of what is tried comes far. */
+ * Helps to fuzz formats with checksums and strict grammars. The input is a list of edits to intact
+ * data, so that most inputs get past the first checks. */
 #ifndef TESTS_FUZZ_PATCH_H
 #define TESTS_FUZZ_PATCH_H
 
@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 
-/* A copy of `sound` with edits of 4 bytes each: where (16 bits), what (change, insert, remove,
- * cut off), and a byte.  The caller frees it. */
+/* Returns a copy of `sound` to which the edits were applied. An edit has 4 bytes: the position (16
+ * bits), the action (change, insert, remove, truncate), and a byte. The caller frees the copy. */
 static inline uint8_t *patched(const void *sound, size_t sound_size, const uint8_t *edits,
                                size_t edits_size, size_t *size)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A library to preload that holds a process just before a file gets its name, if that ends with
- * HOLD_END: until the file HOLD_FILE, which it makes then, is gone.  With NO_FLOCK set, flock fails
- * as on a file system without locks. */
+ * A library for LD_PRELOAD. It stops a process just before the process renames a file to a name
+ * that ends with HOLD_END. The library then creates the file HOLD_FILE, and the process continues
+ * when this file is removed. If NO_FLOCK is set, flock fails as on a file system without locks. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A library to preload that makes calls fail with REFUSE_ERRNO: those that open or look at a path
- * which ends with REFUSE_END; or, with REFUSE_SYNC, syncs of a directory that has a file of that
- * name in it. */
+ * A library for LD_PRELOAD that makes calls fail with REFUSE_ERRNO. These are calls that open or
+ * examine a path that ends with REFUSE_END. If REFUSE_SYNC is set, they are instead the syncs of a
+ * directory that contains a file of that name. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A library to preload that stops one process in the middle of its work, for good: the one that
- * is the first to open SHEAF_STALL_AFTER .jpg files.  Its number is in the file SHEAF_STALL then;
- * while that file is there, nobody else is stopped. */
+ * A library for LD_PRELOAD that stops one process in the middle of its work and never continues it.
+ * This is the first process that opens SHEAF_STALL_AFTER .jpg files. Its number is written to the
+ * file SHEAF_STALL. While this file exists, no other process is stopped. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdarg.h>
