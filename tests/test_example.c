@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tf.train.Example: golden bytes by a second implementation (Python, by the protobuf wire
- * format's specification), what foreign Examples become, and what is no Example. */
+ * Tests tf.train.Example: bytes that a second implementation has made (in Python, from the
+ * specification of protobuf's wire format), the samples that foreign Examples become, and payloads
+ * that are not Examples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,13 +16,13 @@
 #include "tests/common_random.h"
 #include "tests/common_sample.h"
 
-/* A JPEG header of 16 x 9 pixels. */
+/* The header of a JPEG of 16 x 9 pixels. */
 static const uint8_t tiny_jpeg[] = {
     0xff, 0xd8, 0xff, 0xc0, 0x00, 0x11, 0x08, 0x00, 0x09, 0x00, 0x10, 0x03, 0x01, 0x11,
     0x00, 0x02, 0x11, 0x00, 0x03, 0x11, 0x00, 0xff, 0xd9,
 };
 
-/* image/{class/label: 300, class/text: "cat", encoded: tiny_jpeg, filename: "a/b.JPG",
+/* The Example image/{class/label: 300, class/text: "cat", encoded: tiny_jpeg, filename: "a/b.JPG",
  * format: "JPEG", height: 9, width: 16}, txt: "hi" */
 static const uint8_t image_example[] = {
     0x0a, 0xdd, 0x01, 0x0a, 0x1b, 0x0a, 0x11, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x63,
@@ -50,8 +51,8 @@ static const uint8_t keyed_example[] = {
     0x0c, 0x12, 0x0a, 0x0a, 0x08, 0x00, 0x00, 0x00, 0x3f, 0x00, 0x00, 0x80, 0xbf,
 };
 
-/* image/{channels: 3, class/label: -5, encoded: a PNG's beginning, format: "PNG", height: 3,
- * object/bbox/xmin: [0.25, 0.5], object/class/text: ["cat", "dog"], width: 4} */
+/* The Example image/{channels: 3, class/label: -5, encoded: a PNG's beginning, format: "PNG",
+ * height: 3, object/bbox/xmin: [0.25, 0.5], object/class/text: ["cat", "dog"], width: 4} */
 static const uint8_t foreign_example[] = {
     0x0a, 0xf8, 0x01, 0x0a, 0x17, 0x0a, 0x0e, 0x69, 0x6d, 0x61, 0x67, 0x65, 0x2f, 0x63,
     0x68, 0x61, 0x6e, 0x6e, 0x65, 0x6c, 0x73, 0x12, 0x05, 0x1a, 0x03, 0x0a, 0x01, 0x03,
@@ -73,7 +74,7 @@ static const uint8_t foreign_example[] = {
     0x2f, 0x77, 0x69, 0x64, 0x74, 0x68, 0x12, 0x05, 0x1a, 0x03, 0x0a, 0x01, 0x04,
 };
 
-/* n: [5, 300], not packed; f: 1.5, not packed, then [2, 3], packed */
+/* The Example n: [5, 300], not packed; f: 1.5, not packed, then [2, 3], packed */
 static const uint8_t unpacked_example[] = {
     0x0a, 0x26, 0x0a, 0x0c, 0x0a, 0x01, 0x6e, 0x12, 0x07, 0x1a, 0x05, 0x08, 0x05, 0x08,
     0xac, 0x02, 0x0a, 0x16, 0x0a, 0x01, 0x66, 0x12, 0x11, 0x12, 0x0f, 0x0d, 0x00, 0x00,
@@ -105,7 +106,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Decodes from memory of just that size. */
+/* Decodes a copy in memory of exactly this size. */
 static int decode(struct fixture *f, const struct decode_context *context, const void *data,
                   size_t size)
 {
@@ -212,7 +213,8 @@ static void reads_lists_that_are_not_packed(void **state)
     assert_field(&f->sample, "f", "1.5 2 3", 7);
 }
 
-/* The image's size is a field unless it is what the image says. */
+/* Tests that the image's size is dropped only if the image itself states the same size; otherwise
+ * it becomes a field. */
 static void keeps_what_the_image_does_not_say(void **state)
 {
     struct fixture *f = *state;
@@ -233,7 +235,7 @@ static void names_fall_back(void **state)
     uint8_t copy[sizeof(image_example)];
     size_t at;
 
-    /* A file name that leads out of the tree is no key, but stays a field. */
+    /* A file name that leads out of the tree is not used as a key. It becomes a field. */
     memcpy(copy, image_example, sizeof(copy));
     for (at = 0; memcmp(copy + at, "a/b.JPG", 7) != 0; at++)
         ;
@@ -246,14 +248,14 @@ static void names_fall_back(void **state)
     assert_non_null(strstr(f->err.message, "__key__"));
 }
 
-/* What was kept of the sample, for the encoder. */
+/* Returns what the decoder has kept of the sample's features, for the encoder. */
 static struct kept_features kept_of(const struct fixture *f)
 {
     return (struct kept_features){ (struct kept_feature *)(void *)f->scratch.kept.data,
                                    f->scratch.kept.size / sizeof(struct kept_feature) };
 }
 
-/* Whether the sample's Example has this byte string. */
+/* Returns whether the Example that is written for the sample contains this byte string. */
 static bool is_written(const struct fixture *f, const char *text, size_t size)
 {
     const struct kept_features kept = kept_of(f);
@@ -302,7 +304,7 @@ static void keeps_features_as_they_are(void **state)
     assert_true(IS_WRITTEN(f, "image.object.bbox.xmin\x12\x0c\x0a\x0a\x0a\x08" "0.25 0.5"));
 }
 
-/* Data that are others than those that were read. */
+/* Tests fields whose data was changed after they were decoded. */
 static void writes_what_a_field_has_become(void **state)
 {
     struct fixture *f = *state;
@@ -343,7 +345,7 @@ static void leaves_anything_else_alone(void **state)
     assert_opaque(f, "", 0);
     assert_opaque(f, "hello", 5);
     assert_opaque(f, "\xff\xd8\xff\xe0", 4);
-    /* A SequenceExample: its second message would be lost. */
+    /* This is a SequenceExample. As an Example it would lose its second message. */
     memcpy(more, keyed_example, sizeof(keyed_example));
     more[sizeof(keyed_example)] = 0x12;
     more[sizeof(keyed_example) + 1] = 0;
@@ -362,7 +364,8 @@ static void refuses_two_features_of_one_name(void **state)
     assert_non_null(strstr(f->err.message, "two fields"));
 }
 
-/* With as many fields as a sample may have, there are features beside them. */
+/* Tests a sample with the largest number of fields. Its Example has other features in addition to
+ * these fields. */
 static void reads_as_many_fields_as_it_writes(void **state)
 {
     static struct sheaf_field fields[FIELD_LIMIT];
@@ -390,7 +393,7 @@ static void reads_as_many_fields_as_it_writes(void **state)
     buf_free(&out);
 }
 
-/* A label that no double holds is left as text. */
+/* Tests that a label which a double cannot represent stays a text. */
 static void keeps_labels_exact(void **state)
 {
     static const uint8_t wide[] = {         /* 2^53 + 1 */
@@ -420,7 +423,8 @@ static void refuses_labels_that_fit_no_list(void **state)
     buf_free(&out);
 }
 
-/* Whatever a byte becomes, there is a sample or an error; and no read past the end. */
+/* Replaces each byte. The result must be a sample or an error, and nothing past the end may be
+ * read. */
 static void copes_with_any_byte(void **state)
 {
     const struct {

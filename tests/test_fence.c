@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * A model checker of publication: the real packer, on a store in memory, two runs stopped at their
- * calls in turn, killed there or let go on; or one whose store fails at one call.  After each
- * change, whoever looks at the place sees a whole data set or is refused:
+ * A model checker of publication. The real packer works on a store in memory. Two runs take turns:
+ * each is stopped at some of its calls to the store, and there it is killed or later continued. Or
+ * there is one run, and one of its calls fails. After each change, a reader must see a complete
+ * data set or be refused:
  *
  *     a manifest        all shards, sides and the index are there, as the manifest says
  *     no manifest       there are no shards either, or a claim says that a run is at work
  *     a column          if it has a manifest, all its shards and its index are there
  *
- * What a run says at its end must be so, and the next run that overwrites makes all good.
+ * The result that a run reports at its end must be true. The next run that overwrites must repair
+ * everything.
  *
  *     test_fence                      some random interleavings; those in which a run that appends
  *                                     or indexes is held before it publishes; each failing call
@@ -38,21 +40,25 @@
 #include "tests/common_tree.h"
 
 #define CASES       1500u
-#define QUICK_CASES 100u        /* with QUICK: a sanitizer makes each fifteen times as slow */
-#define QUICK_CALLS 8u          /* and then every eighth call fails */
-#define CALLS_MOST 160u         /* no run makes more, so that each of its calls is stopped at */
+/* with QUICK, because a sanitizer makes each case fifteen times as slow */
+#define QUICK_CASES 100u
+#define QUICK_CALLS 8u          /* with QUICK, only every eighth call of the store fails */
+/* no run makes more calls, so a run can be stopped at each of its calls */
+#define CALLS_MOST 160u
 #define TURNS_MOST 6            /* three of each run */
-#define APPENDED   2            /* samples that are appended, and have no value in a column */
-#define RECOVERED  8u           /* of so many cases one is recovered from, which takes as long */
+#define APPENDED   2            /* number of appended samples, which have no value in a column */
+/* one of this many cases includes the recovery, which takes as long as the case */
+#define RECOVERED  8u
 
 static struct tree tree;
 static struct sheaf_error error;
 static uint64_t cases_wanted = CASES, cases_done;
 static uint32_t part, parts = 1;
 static bool is_campaign;
-static uint64_t published;      /* the number of the manifest that was seen last; */
-static uint64_t column_published;       /* the same for the manifest of the column */
-static uint32_t publishing;     /* the last call of the first run that has changed it */
+static uint64_t published;      /* number of the manifest that was seen last */
+static uint64_t column_published;       /* number of the column's manifest that was seen last */
+/* number of the last call of the first run that has changed the manifest */
+static uint32_t publishing;
 static size_t first_scene, scene_count;
 
 /* ---- What is run ----------------------------------------------------------------------------- */
@@ -61,13 +67,14 @@ enum what {
     PACK, OVERWRITE, RESUME, PART, COMMIT,
     APPEND, APPEND_RESUME, APPEND_OVERWRITE, EDIT, EDIT_RESUME, EDIT_OVERWRITE,
     INDEX, INDEX_OVERWRITE, KEYS,
-    COLUMN, COLUMN_RESUME, COLUMN_DROP          /* tree 1: a sample has no value */
+    COLUMN, COLUMN_RESUME, COLUMN_DROP          /* for tree 1: one sample has no value */
 };
 
 struct step {
     enum what what;
-    int tree;                   /* 0 or 1; 2 or 3 to append; of parts and commits 0; 0 or 1 to
-                                   edit: it deletes a sample of its own, and 1 purges */
+    /* which tree: 0 or 1; to append, 2 or 3; for parts and commits, 0; to edit, 0 or 1: each
+     * deletes another sample, and 1 purges as well */
+    int tree;
 };
 
 struct acting {
@@ -181,7 +188,7 @@ static void *run_acting(void *context)
     return NULL;
 }
 
-/* Lets it run until it has made so many calls, or ends. */
+/* Lets a run continue until it has made `stop_after` calls or has ended. */
 static void advance(struct acting *a, uint32_t stop_after)
 {
     if (a->is_started) {
@@ -208,13 +215,13 @@ static void join(struct acting *a)
 enum place {
     EMPTY, FULL_ONE, FULL_TWO, PLANNED, PACKED,
     FOREIGN, INDEXED,           /* shards of another program, without and with an index */
-    COLUMNED,                   /* as FULL_ONE, with the column of tree 0 */
+    COLUMNED,                   /* like FULL_ONE, with the column of tree 0 */
     PLACES
 };
 
 static struct model_state *all_places[MODEL_KINDS][PLACES], **places = all_places[0];
 
-/* Calls of one kind of place are made on what runs have left at such a place. */
+/* Chooses the kind of store, and the initial places that runs have made with this kind of store. */
 static void use(enum model_kind kind)
 {
     model_use(kind);
@@ -224,7 +231,7 @@ static void use(enum model_kind kind)
 static const struct {
     enum place place;
     struct step first, second;
-    bool differ;                /* the second has one file less */
+    bool differ;                /* whether the second run sees one file less */
 } scenes[] = {
     { EMPTY, { PACK, 0 }, { PACK, 1 }, false },
     { EMPTY, { PACK, 0 }, { OVERWRITE, 1 }, false },
@@ -288,8 +295,9 @@ static const struct {
 
 enum fate { GOES_ON, KILLED };
 
-/* Turn t is the first's (t even) or the second's: it runs until it has made stops[t] calls.  Who is
- * not killed after its last turn ends then. */
+/* A case. Turn t belongs to the first run if t is even, and otherwise to the second run. The run
+ * continues until it has made stops[t] calls. After its last turn, a run is killed or continues to
+ * its end. */
 struct one_case {
     size_t scene, turns;
     uint32_t stops[TURNS_MOST];
@@ -335,7 +343,8 @@ static bool has_said(const struct acting *a)
     return a->code == SHEAF_OK && a->step.what != PART;
 }
 
-/* How many say that they have appended, or edited.  Two that resume one another do so once. */
+/* Returns how many runs report that they have appended (or edited). Two runs that resume each other
+ * count as one. */
 static int count_said(const struct acting acting[2], enum what first, enum what last)
 {
     const bool is_one = acting[0].step.tree == acting[1].step.tree;
@@ -347,7 +356,8 @@ static int count_said(const struct acting acting[2], enum what first, enum what 
     return is_one ? MIN(said, 1) : said;
 }
 
-/* Who says that it has appended or edited has, and what it has found is still there. */
+/* Checks that a run which reports that it has appended or edited has done so, and that the samples
+ * that it found still exist. */
 static void check_grown(const struct acting acting[2])
 {
     if (seen_tree() != 0)
@@ -364,9 +374,10 @@ static bool is_of_column(const struct acting *a)
     return a->step.what >= COLUMN;
 }
 
-/* Who says that it has added the column has, unless the other one drops it.  The column is that of
- * the only one that says so.  Who says that it has dropped the column has, unless the other one
- * adds it. */
+/* Checks the column. If a run reports that it has added the column, the column must exist, unless
+ * the other run drops columns. If only one run reports this, the column must be that run's. If a
+ * run reports that it has dropped the column, the column must not exist, unless the other run adds
+ * it. */
 static void check_column(const struct acting acting[2])
 {
     const int missing = seen_column_missing();
@@ -390,7 +401,8 @@ static void check_column(const struct acting acting[2])
     }
 }
 
-/* Whoever says that it has made an index has, unless the other one has packed since. */
+/* Checks that an index exists if a run reports that it has made one, unless the other run has
+ * packed since. */
 static void check_indexed(const struct acting acting[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -403,7 +415,8 @@ static void check_indexed(const struct acting acting[2])
         seen_blame("a run says that it has made an index, but there is none", "the place");
 }
 
-/* Who says that it has packed or committed the data set has, unless another one came after it. */
+/* Checks that the data set of a run exists if the run reports that it has packed or committed it,
+ * unless another run came after it. */
 static void check_said(const struct one_case *c, const struct acting acting[2])
 {
     bool said[2];
@@ -411,7 +424,7 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
 
     for (int i = 0; i < 2; i++)
         said[i] = has_said(&acting[i]);
-    /* Who has replaced what the other one had finished, and then failed, leaves nothing. */
+    /* A run that has removed the other run's finished data set, and then failed, leaves nothing. */
     for (int i = 0; i < 2; i++)
         if (!said[i] && (acting[i].step.what == OVERWRITE || acting[i].step.what == RESUME))
             return;
@@ -434,9 +447,9 @@ static void check_said(const struct one_case *c, const struct acting acting[2])
         seen_blame("there is another data set than the run has finished", "the place");
 }
 
-/* Whatever has happened: who overwrites has a whole data set then, and nothing else; or is told of
- * a file that a run which had lost the place has still made, under a name that was free.  And who
- * drops the column then removes all of it. */
+/* Checks the recovery after a case. A run that overwrites must leave a complete data set and
+ * nothing else. It may also report a file that a run without a claim has written late under a free
+ * name. A run that then drops the column must remove all of it. */
 static void check_recovery(char run)
 {
     const struct step step = { OVERWRITE, 1 };
@@ -480,9 +493,9 @@ static void describe(const struct one_case *c)
                                                                                  : " (killed)");
 }
 
-/* *ended: the second had ended before its last turn was over. */
-/* Dropping a column keeps a run that writes it from publishing only where there are stages or
- * locks (doc/columns.md). */
+/* Sets *ended to whether the second run had ended before its last turn was over. */
+/* Returns whether the documentation promises a correct result. A drop of a column prevents a run
+ * that writes the column from publishing only if the store has stages or locks (doc/columns.md). */
 static bool is_promised(size_t scene, enum model_kind kind)
 {
     const struct step *first = &scenes[scene].first, *second = &scenes[scene].second;
@@ -530,7 +543,7 @@ static void make_tree(const char *name, int count, int size)
     }
 }
 
-/* Files with keys of their own. */
+/* Writes files whose keys no other tree has. */
 static void make_more(const char *name)
 {
     char path[64];
@@ -541,7 +554,7 @@ static void make_more(const char *name)
     }
 }
 
-/* Values for the first `count` samples of the tree "one". */
+/* Writes values for the first `count` samples of the tree "one". */
 static void make_captions(const char *name, int count)
 {
     char text[400] = "";
@@ -575,7 +588,7 @@ static void take_hash(int i)
     manifest_clear(&m);
 }
 
-/* The plan is the same for both runs, but for the name that each has for the place. */
+/* Makes the same plan for both runs, except that each has its own URL for the destination. */
 static void make_plans(void)
 {
     const char *source = tree_path(&tree, "one");
@@ -669,7 +682,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* How many calls it makes alone. */
+/* Returns the number of calls that a run makes if no other run disturbs it. */
 static uint32_t calls_alone(enum place place, struct step step)
 {
     model_restore(places[place]);
@@ -678,7 +691,8 @@ static uint32_t calls_alone(enum place place, struct step step)
     return model_calls('a');
 }
 
-/* The second is stopped at each of its calls, and not at all. */
+/* Tries all cases in which the second run is stopped at one of its calls, and the case in which it
+ * is not stopped. */
 static void stop_second(struct one_case *c)
 {
     bool ended = false;
@@ -687,8 +701,9 @@ static void stop_second(struct one_case *c)
         check_case(c, &ended);
 }
 
-/* With locks, who finds the place locked may wait for the one that is stopped: so that is killed.
- * What has ended before its stop has one fate. */
+/* Tries all cases in which the first run is stopped at this call. With locks, the second run may
+ * wait for the lock of the stopped one, so the first run is killed. A run that has ended before its
+ * stop can only end. */
 static void stop_first(size_t scene, uint32_t stop, enum model_kind kind)
 {
     const enum place place = scenes[scene].place;
@@ -752,7 +767,8 @@ static void random_stops(void **state)
     }
 }
 
-/* The call of the first by which it publishes, alone; 0: it does not. */
+/* Returns the number of the call by which the first run publishes if it is alone, or 0 if it does
+ * not publish. */
 static uint32_t publishing_call(size_t scene)
 {
     publishing = 0;
@@ -760,8 +776,8 @@ static uint32_t publishing_call(size_t scene)
     return publishing;
 }
 
-/* The first is held just before it publishes, the second is stopped at each of its calls, and then
- * the first goes on. With locks, the second is told at once, or waits. */
+/* Stops the first run just before it publishes, stops the second run at each of its calls, and then
+ * continues the first run. With locks, the second run is refused at once, or waits. */
 static void held_before_publishing(void **state)
 {
     (void)state;
@@ -779,7 +795,7 @@ static void held_before_publishing(void **state)
         }
 }
 
-/* A call of a store that fails once: the run ends well all the same, or says why it has not. */
+/* Makes one call of the store fail. The run must succeed anyway, or report why it failed. */
 static void fail_once(enum place place, struct step step, uint32_t call)
 {
     snprintf(seen_now, SEEN_TEXT, "run %d of tree %d at place %d, failing call %u",
@@ -814,7 +830,7 @@ static void failing_calls(void **state)
         }
 }
 
-/* The threads of one case take turns, so that one processor is theirs. */
+/* Binds the process to one processor, because the threads of a case take turns. */
 static void stay_on(uint32_t number)
 {
     cpu_set_t allowed, one;

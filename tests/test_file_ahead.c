@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files opened ahead: each comes in its turn, whatever became of the others, and with however few
- * descriptors there are. */
+ * Tests files that are opened ahead of time. They must be returned in order, even if other files
+ * are missing and the process may open only a few files. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,8 @@
 #include "packer/file_ahead.h"
 #include "tests/common_tree.h"
 
-#define SAMPLES 40u     /* of one, two, three, one, ... files: several times FILES_AHEAD */
+/* number of samples with one, two, three, one, ... files; several times FILES_AHEAD */
+#define SAMPLES 40u
 
 static struct tree tree;
 static struct catalog_file files[3 * SAMPLES];
@@ -24,7 +25,7 @@ static struct plan plan = { .files = files, .samples = samples, .sample_count = 
 static char names[3 * SAMPLES][24];
 static int root = -1;
 
-/* The samples' files lie in the opposite order of the samples. */
+/* Makes files whose order is the reverse of the order of the samples. */
 static int setup(void **state)
 {
     uint32_t file = 0;
@@ -53,7 +54,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Takes the files of the samples from `first` on; `missing` is not there. */
+/* Takes the files of the samples `first` up to, but not including, `end`. The file `missing` does
+ * not exist. */
 static void take_all(uint64_t first, uint64_t end, const char *missing)
 {
     struct file_ahead ahead;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Filters of paths, compared with git, whose rules they have. */
+ * Tests filters of paths. Their rules are those of git, so the results are compared with git's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static struct rng rng;
 static char paths[FILES_MOST][TEXT_BYTES];
 static size_t path_count;
 
-/* Appends to a text that has so much room. */
+/* Appends to a text in memory of `room` bytes. */
 static void add(char *text, size_t room, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -80,7 +80,7 @@ static void test_patterns(void **state)
 
 /* ---- Filters --------------------------------------------------------------------------------- */
 
-/* Opens a filter of rules such as "+*.jpg" and "-raw/", up to a NULL. */
+/* Opens a filter of rules such as "+*.jpg" and "-raw/". NULL ends the rules. */
 static int open_rules(struct filter *filter, const char *const *texts, struct sheaf_error *error)
 {
     struct sheaf_filter rules[FILTERS_MOST];
@@ -91,7 +91,8 @@ static int open_rules(struct filter *filter, const char *const *texts, struct sh
     return filter_open(filter, rules, count, error);
 }
 
-/* What the rules pack of five files, as the first letters of their base names. */
+/* Checks which of five files the rules pack. `packed` has the first letters of the files' base
+ * names. */
 static void check(const char *const *rules, const char *packed)
 {
     static const char *const all[] = { "a.jpg", "A.txt", "d/b.jpg", "d/keep.txt", "x/d/c.txt" };
@@ -126,7 +127,8 @@ static void test_order(void **state)
     check(RULES("+d/"), "bkc");                     /* all that is in it */
     check(RULES("+/d"), "bk");
     check(RULES("+d/", "-*.txt"), "b");
-    check(RULES("-d/", "+*.txt"), "aA");            /* what is in a pruned directory stays out */
+    /* files in a directory that is left out stay left out */
+    check(RULES("-d/", "+*.txt"), "aA");
     check(RULES("+*.txt", "-x/"), "Ak");
     check(RULES("+x/", "+*.jpg", "-b.*"), "ac");
     check(RULES("-*", "+*.jpg"), "a");
@@ -178,7 +180,8 @@ static void make_pattern(char *out)
     add(out, room, "%s", rng_below(&rng, 4) == 0 ? "/" : "");
 }
 
-/* Neither a file where another has a directory, nor the reverse, nor the same. */
+/* Returns whether the path can be added to the tree: no other path is equal, or is a directory of
+ * it, or lies in it. */
 static bool fits(const char *path)
 {
     for (size_t i = 0; i < path_count; i++) {
@@ -215,8 +218,8 @@ static void make_paths(void)
     }
 }
 
-/* As git has it: where the first rule packs, nothing else does but what is in a directory that one
- * of them packs. */
+/* Writes the rules in the form of a .gitignore. If the first rule packs files, all other files are
+ * ignored, except those in a directory that a rule packs. */
 static void write_ignore_file(char rules[][TEXT_BYTES], size_t count)
 {
     static char text[FILTERS_MOST * 3 * TEXT_BYTES];
@@ -247,7 +250,8 @@ static void write_ignore_file(char rules[][TEXT_BYTES], size_t count)
     tree_text(&tree, "ignored", text);
 }
 
-/* Whether git leaves a path out, by its answer: paths, each with a NUL. */
+/* Returns whether git ignores a path. git's answer is a list of ignored paths, each followed by a
+ * NUL. */
 static bool is_listed(const char *answer, size_t size, const char *path)
 {
     for (const char *at = answer; at < answer + size; at += strlen(at) + 1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What holds for all containers alike: round trips, every prefix, every flipped byte, failures
- * that leave buffers as they were, detection, and the public encoder. */
+ * Tests properties that all containers share: round trips, every prefix, every flipped byte,
+ * failures that leave buffers unchanged, detection, and the public encoder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ static void free_shard(struct shard *shard)
     buf_free(&shard->names);
 }
 
-/* Sample i of a shard, decoded from exactly its bytes and no more. */
+/* Decodes sample i of a shard in memory of exactly its size. */
 static int decode_one(const struct format_ops *format, const struct shard *shard, size_t i,
                       const char *line, struct decode_scratch *scratch,
                       struct sheaf_sample *sample, struct sheaf_error *err)
@@ -99,7 +99,8 @@ static void round_trip(const struct format_ops *format, struct rng *rng)
     free_shard(&shard);
 }
 
-/* One field read to its place, the others elsewhere: the frame is what copying all makes. */
+/* Puts the content of one field directly into the output buffer, at the position that content_at
+ * returns. The frame must be the same as if the content had been copied. */
 static void encode_in_place(const struct format_ops *format, const struct test_sample *from,
                             size_t field, struct sheaf_error *err)
 {
@@ -136,7 +137,7 @@ static void encode_in_place(const struct format_ops *format, const struct test_s
 static void content_in_its_place_is_not_copied(void **state)
 {
     static struct test_sample sample;
-    static char long_key[300];      /* more than a tar's header has room for */
+    static char long_key[300];      /* longer than the name in a tar header */
     struct sheaf_error err = { 0 };
     struct rng rng;
 
@@ -153,7 +154,7 @@ static void content_in_its_place_is_not_copied(void **state)
         }
 }
 
-/* Before the content is read, its place is that of an image of usual size. */
+/* Tests content_at for content that was not read yet. It assumes an image of usual size. */
 static void place_is_known_before_the_content(void **state)
 {
     static const uint8_t jpeg[] = { 0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 1, 0x90, 1, 0xf4, 1, 1,
@@ -210,7 +211,8 @@ static void is_deterministic(void **state)
     }
 }
 
-/* Whether a stream may end at `size`: between two records of a container without an end. */
+/* Returns whether a stream may end at `size`. In a container without an end mark, this is so
+ * between two records. */
 static bool may_end_at(const struct format_ops *format, const struct shard *shard, size_t count,
                        size_t size)
 {
@@ -250,7 +252,8 @@ static void finds_every_truncation(void **state)
     }
 }
 
-/* A reader that hops from header to header shows no more than part() asks for. */
+/* Tests that part() needs no more bytes than it asks for, if a reader moves from header to
+ * header. */
 static void hops_with_what_it_asks_for(void **state)
 {
     static struct shard shard;
@@ -287,8 +290,8 @@ static void hops_with_what_it_asks_for(void **state)
     }
 }
 
-/* A damaged frame, in memory of just its size, is refused or has another CRC; and decoding it
- * stays within it. */
+/* Flips a byte of a frame, in memory of exactly its size. The frame must be refused or have another
+ * CRC, and decoding must read only this memory. */
 static void flip_byte(const struct format_ops *format, const uint8_t *frame, size_t size,
                       uint32_t good, size_t at, uint8_t by)
 {
@@ -328,7 +331,7 @@ static void finds_every_flipped_byte(void **state)
     }
 }
 
-/* Buffers with less and less room: each failure leaves them as they were. */
+/* Encodes into buffers with less and less room. Each failure must leave the buffers unchanged. */
 static void failures_leave_no_trace(void **state)
 {
     struct test_sample sample;
@@ -413,7 +416,7 @@ static void refuses_samples_against_the_rules(void **state)
     assert_refused(&good, FIELD_LIMIT + 1, "a", NULL, 0, "1025 fields");
 }
 
-/* Refused by its size alone: the data are never touched. */
+/* Tests samples that are refused because of their size. Their data is not read. */
 static void refuses_what_is_too_large(void **state)
 {
     const struct sheaf_field fields[] = {
@@ -525,8 +528,8 @@ static void encodes_for_the_public(void **state)
     assert_null(encoder);
 }
 
-/* The second of two samples with one key in a row, which each reader of a tar would take for one,
- * is refused; of what has keys or frames of its own it is not. */
+/* Encodes two samples with one key in a row. Every reader of a tar would merge them, so the second
+ * one must be refused. Containers with frames of their own must accept it. */
 static void a_tar_never_has_one_key_twice_in_a_row(void **state)
 {
     const struct sheaf_field field = { .name = "txt", .data = "hi", .size = 2 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sequential frame reader and the header scan on damaged shards: what they give out is right,
- * and what they cannot give out they report. */
+ * Tests the sequential frame reader and the header scan on damaged shards. The frames that they
+ * return must be right, and they must report everything else as damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ struct outcome {
     unsigned errors;
 };
 
-/* Decodes a frame; its number if it is a sample of the set, to the last byte. */
+/* Decodes a frame. Returns the sample's number if every byte is that of a sample of the set. */
 static uint64_t number_of(const struct format_ops *format, const uint8_t *data, size_t size)
 {
     const struct record record = { .data = data, .size = size };
@@ -117,7 +117,7 @@ static void run_scan(const struct format_ops *format, const char *path, const ui
     store_close(object);
 }
 
-/* The shard's bytes, and where its frames end. */
+/* Returns the bytes of a shard, and writes a path for a temporary copy to `path`. */
 static uint8_t *shard_bytes(const struct format_ops *format, size_t *size, char *path)
 {
     struct shard_set set;
@@ -152,8 +152,8 @@ static void whole_shards_are_read_whatever_the_pieces(void **state)
     }
 }
 
-/* A prefix gives samples 0, 1, ..., k - 1, and an error unless it ends between two records of a
- * container that has no mark at its end. */
+/* Reads every prefix of a shard. The result must be the samples 0, 1, ..., k - 1. There must be an
+ * error, unless the prefix ends between two records and the container has no end mark. */
 static void every_prefix_is_found_out(void **state)
 {
     (void)state;
@@ -182,8 +182,8 @@ static void every_prefix_is_found_out(void **state)
     }
 }
 
-/* A flipped byte of a TFRecord costs at most the record it is in, and one of its length may cost
- * the search for the next: never a sample that is wrong. */
+/* Flips each byte of a TFRecord file. At most the record with this byte may be lost; if the byte is
+ * part of a length, the search may also skip the next record. No sample may be wrong. */
 static void every_flipped_byte_of_tfrecord_is_found(void **state)
 {
     char path[64];

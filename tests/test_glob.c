@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Patterns of a shell: stars, sets, and what is not a pattern. */
+ * Tests shell patterns: stars, sets, and invalid patterns. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +60,7 @@ static void test_problems(void **state)
             fail_msg("\"%s\" is not valid", good[i]);
 }
 
-/* With a step for every way to divide the text among the stars, this would never end. */
+/* A matcher that tries every way to divide the text among the stars would not end. */
 static void many_stars_end(void **state)
 {
     static char pattern[401], text[10001];

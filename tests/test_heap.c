@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap of pieces: they do not overlap, memory is used again, and the budget has every byte. */
+ * Tests the heap: pieces must not overlap, memory must be reused, and the budget must count every
+ * byte. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,7 +32,7 @@ static void take(struct heap *heap, struct piece *piece, size_t size, uint8_t ma
         memset(piece->data, mark, size);
 }
 
-/* The piece still holds what was written to it. */
+/* Frees a piece, after checking that its content is unchanged. */
 static void give(struct heap *heap, struct piece *piece)
 {
     for (size_t i = 0; piece->data != NULL && i < piece->size; i++)
@@ -66,7 +67,7 @@ static void test_pieces_come_and_go_in_any_order(void **state)
     assert_int_equal(budget.used, 0);
 }
 
-/* What was one block before the pieces is one block again after them. */
+/* Tests that all free neighbours are merged into one block. */
 static void test_neighbours_become_one(void **state)
 {
     struct budget budget = { .limit = 1 << 20 };
@@ -80,7 +81,7 @@ static void test_neighbours_become_one(void **state)
     for (unsigned i = 0; i < 64; i++)
         take(heap, &pieces[i], 10000, (uint8_t)i);
     held = heap->size;
-    for (unsigned i = 0; i < 64; i++)       /* an order without neighbours, then the rest */
+    for (unsigned i = 0; i < 64; i++)       /* first no neighbours, then the others */
         give(heap, &pieces[i * 5 % 64]);
     whole = heap_take(heap, held * 15 / 16);
     assert_non_null(whole);
@@ -89,19 +90,19 @@ static void test_neighbours_become_one(void **state)
     heap_close(heap);
 }
 
-/* Small pieces of one size: the last that was given back is the first that is taken again. */
+/* Tests that small pieces of one size are reused, the last one that was freed first. */
 static void take_again(struct heap *heap, size_t size, size_t more)
 {
     void *pieces[64], *larger[64];
     size_t larger_count = 0;
 
-    for (unsigned i = 0; i < 64; i++) {     /* what was left of a block may be larger */
+    for (unsigned i = 0; i < 64; i++) {     /* pieces that are the rest of a block may be larger */
         while (heap_piece_bytes(pieces[i] = heap_take(heap, size)) != size + more)
             larger[larger_count++] = pieces[i];
         memset(pieces[i], 0xff, size);
     }
     heap_lend(heap, pieces[50]);
-    for (unsigned i = 0; i < 64; i++)       /* 50 is given when it is returned */
+    for (unsigned i = 0; i < 64; i++)       /* piece 50 is lent, so heap_return frees it */
         heap_give(heap, pieces[i * 5 % 64]);
     heap_return(heap, pieces[50]);
     assert_ptr_equal(heap_take(heap, size + more), pieces[50]);
@@ -125,7 +126,7 @@ static void test_small_pieces_are_taken_again(void **state)
     (void)state;
     assert_int_equal(heap_open(&heap, &budget, budget.limit, NULL), SHEAF_OK);
     for (size_t size = 16; size < 1008; size += 48)
-        take_again(heap, size - 15, 15);    /* both in a piece of `size` */
+        take_again(heap, size - 15, 15);    /* both sizes fit into a piece of `size` */
     held = heap->size;
     whole = heap_take(heap, held * 15 / 16);
     assert_non_null(whole);
@@ -135,7 +136,7 @@ static void test_small_pieces_are_taken_again(void **state)
     assert_int_equal(budget.used, 0);
 }
 
-/* Small pieces whose sizes drift do not keep what others need. */
+/* Tests small pieces whose sizes change slowly. Freed pieces must become usable for other sizes. */
 static void test_small_pieces_become_others(void **state)
 {
     struct budget budget = { .limit = 1 << 20 };
@@ -182,8 +183,8 @@ static void test_the_budget_is_the_limit(void **state)
     assert_int_equal(budget.used, 0);
 }
 
-/* A shuffle buffer's pattern: one piece for another, of sizes that vary and drift.  What the
- * pieces do not fill stays a small part. */
+/* Tests the pattern of a shuffle buffer: one piece is replaced by another of a varying size, and
+ * sizes change slowly. The holes must stay a small part of the heap. */
 static void test_little_is_lost_to_holes(void **state)
 {
     struct budget budget = { .limit = 1 << 30 };
@@ -210,7 +211,7 @@ static void test_little_is_lost_to_holes(void **state)
     heap_close(heap);
 }
 
-/* Pieces that are lent come back by another thread, and after the heap's owner is gone. */
+/* Returns lent pieces on another thread, and after the heap's owner has closed it. */
 static void *return_piece(void *argument)
 {
     void **heap_and_piece = argument;
@@ -264,7 +265,8 @@ static void test_what_is_lent_comes_back(void **state)
     heap_return(heap, last.data);
 }
 
-/* It takes no more addresses than it needs, and goes on where those it has are used up. */
+/* Tests that the heap reserves no more addresses than it needs, and reserves more when these are
+ * used up. */
 static void test_addresses_are_few(void **state)
 {
     struct budget budget = { .limit = (uint64_t)1 << 44 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Data sets of the Hugging Face hub: a hub that wants a token and names commits, and a host that it
- * redirects to, where the token must not come. */
+ * Tests data sets of the Hugging Face hub. The fake hub requires a token, names commits, and
+ * redirects to another host, which must not get the token. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +29,8 @@ static struct {
     const char *main;           /* the commit of "main" */
     const char *listing;        /* of the directory "bad" */
     unsigned pages;             /* of the directory "endless" */
-    unsigned leaks;             /* requests to the other host that had the token */
-    unsigned refused;           /* and to the hub that had none */
+    unsigned leaks;             /* requests to the other host that contained the token */
+    unsigned refused;           /* requests to the hub without the token */
 } world = { .main = FIRST };
 
 static struct sheaf_error error;
@@ -161,7 +161,7 @@ static void must_not_open(const char *url, int code, const char *text)
     assert_null(strstr(error.message, "hf_secret"));
 }
 
-/* What the hub redirects to is read, and never sees the token. */
+/* Tests that the redirection is followed, and that its destination never gets the token. */
 static void test_read(void **state)
 {
     struct store_object *object;
@@ -184,7 +184,8 @@ static void test_read(void **state)
     assert_int_equal(world.refused, 0);
 }
 
-/* A revision that moves does not move for a process that has begun with it. */
+/* Tests that a revision always means the same commit within a process, even if the revision
+ * moves. */
 static void test_pinned(void **state)
 {
     struct store_object *object;
@@ -227,7 +228,7 @@ static void test_list(void **state)
     assert_int_equal(store_list(URL "/nothing", add_name, names, &error), SHEAF_ERR_NOT_FOUND);
 }
 
-/* An answer that ends early is asked for again. */
+/* Tests that a response which ends early is requested again. */
 static void test_torn(void **state)
 {
     struct fake_fault torn = { .kind = FAKE_TORN, .at = 20, .times = 2 };
@@ -254,7 +255,7 @@ static void test_torn(void **state)
     assert_string_equal(names, "a.tar:5 b 1.tar:36 a.tar:5 b 1.tar:36 ");
 }
 
-/* A hub that is not one. */
+/* Tests a server that is not a hub. */
 static void test_damaged(void **state)
 {
     static const char *const listings[] = {

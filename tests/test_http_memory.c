@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each allocation of libcurl fails once, while an object is read whose URL has a query, alone,
- * behind a redirect, and through a proxy: another object's bytes must never come. */
+ * Makes each allocation of libcurl fail once while an object is read. The object's URL has a query,
+ * and is read directly, through a redirect, and through a proxy. The bytes of another object must
+ * never be returned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,8 +57,8 @@ static char *own_strdup(const char *text)
 
 /* ---- The server ------------------------------------------------------------------------------ */
 
-/* Which object it is, only the query says; "/go" leads to it.  A proxy gets a
- * whole URL. */
+/* Serves the objects, which differ only by their query; "/go" redirects to the object. Requests to
+ * a proxy have the whole URL. */
 static void serve(void *context, const struct fake_request *r, const struct fake_fault *fault,
                   struct fake_answer *answer)
 {
@@ -108,7 +109,8 @@ static int stop(void **state)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Opens and reads; the `at`th allocation fails.  *more: there was one. */
+/* Opens and reads an object while allocation number `at` fails. Sets *more to whether there was
+ * such an allocation. */
 static int read_once(const char *url, long at, bool *more)
 {
     struct store_object *object;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What plain web servers do that S3 does not: other names of an object's content, or none, and
- * answers of the whole. */
+ * Tests behaviour of plain web servers that S3 does not have: other or missing identifications of
+ * an object's content, and responses with the whole object. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static int stop(void **state)
     return 0;
 }
 
-/* Opens an object of a plain server, replaces it by one of the same size, and reads it. */
+/* Opens an object of a plain server, replaces it by an object of the same size, and reads it. */
 static int read_replaced(enum fake_etags etags, const char *query, bool known)
 {
     struct store_object *object;
@@ -79,7 +79,8 @@ static void test_http_replaced(void **state)
     }
 }
 
-/* A server that knows no ranges gives the whole, which has to be as long as what was opened. */
+/* Tests a server that does not support ranges. It sends the whole object, whose size must be that
+ * of the opened object. */
 static void test_http_whole_object(void **state)
 {
     const struct fake_fault whole = { .kind = FAKE_WHOLE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index sections: what is written is read back, and nothing else is. */
+ * Tests index sections: a section that was written is read back, and anything else is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "formats/index.h"
 #include "tests/common_random.h"
 
-/* Where the words are, and how long the header is. */
+/* Position of word n, and length of the header. */
 #define WORD(n)      (8 + 8 * (n))
 #define HEADER_BYTES 96
 
@@ -28,7 +28,7 @@ static void add_samples(struct index_writer *w, const uint64_t *sizes, size_t co
                                           NULL), SHEAF_OK);
 }
 
-/* A section with everything in it: names, gaps, blocks. */
+/* Makes a section with names, gaps and blocks. */
 static struct buf make_section(void)
 {
     static const uint64_t first[] = { 100, 1 << 20 }, second[] = { 1, 300, 127, 128 };
@@ -54,7 +54,7 @@ static int parse(const void *data, size_t size, uint64_t samples)
 {
     struct index_section *section = NULL;
     struct sheaf_error err = { 0 };
-    uint8_t *copy = malloc(size != 0 ? size : 1);   /* so that a sanitizer sees its end */
+    uint8_t *copy = malloc(size != 0 ? size : 1);   /* a sanitizer notices a read past the end */
     int code;
 
     assert_non_null(copy);
@@ -70,7 +70,7 @@ static int parse(const void *data, size_t size, uint64_t samples)
     return code;
 }
 
-/* Makes the hash right again, so that what is behind it is tested. */
+/* Corrects the hash, so that the checks after the check of the hash are tested. */
 static void seal(struct buf *b)
 {
     XXH64_canonical_t hash;
@@ -280,7 +280,7 @@ static void another_number_of_samples_is_refused(void **state)
     buf_free(&b);
 }
 
-/* Every word of the header made wrong, the hash right: nothing may be believed. */
+/* Makes each word of the header wrong and corrects the hash. The section must be refused. */
 static void no_count_is_believed(void **state)
 {
     static const uint64_t values[] = {
@@ -308,8 +308,8 @@ static void no_count_is_believed(void **state)
     buf_free(&b);
 }
 
-/* Every byte behind the header replaced, the hash right: an error, or a section whose sums are
- * those that the header states. */
+/* Replaces each byte after the header and corrects the hash. The result must be an error, or a
+ * section whose sums are those in the header. */
 static void no_part_is_believed(void **state)
 {
     struct buf b = make_section();
@@ -349,7 +349,7 @@ static const struct index_block pieces[] = {
     { 101024, 1024 + 700 + 5000 + 1024 },
 };
 
-/* The samples of a shard whose files do not lie side by side. */
+/* Makes the section of a shard in which the files of a sample do not lie side by side. */
 static struct buf make_joined(void)
 {
     static const uint64_t sizes[] = { 1724, 5000 };

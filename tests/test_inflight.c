@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of outstanding work: which item comes back when, from workers and from strangers. */
+ * Tests the window of outstanding work: the order in which items come back, from workers and from
+ * other threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +26,7 @@ struct work {
     struct inflight_item item;
     unsigned number;
     unsigned pause_us;
-    pthread_mutex_t *gate;      /* it runs when this is open; NULL: at once */
+    pthread_mutex_t *gate;      /* runs when this mutex is unlocked; NULL: at once */
     int code;
     unsigned runs;
 };
@@ -55,7 +56,7 @@ static void open_window(struct inflight *window, enum inflight_order order, stru
     }
 }
 
-/* Takes one back, which must be right, and counts it. */
+/* Collects one item, checks it, and counts it. */
 static void take_one(struct inflight *window, unsigned *taken, bool seen[WORKS])
 {
     const struct work *w = (struct work *)inflight_next(window);
@@ -70,7 +71,7 @@ static void take_one(struct inflight *window, unsigned *taken, bool seen[WORKS])
     inflight_add(window, (struct inflight_item *)(uintptr_t)w);
 }
 
-/* All works, of which some fail, through a window that has room for a few. */
+/* Does all work, some of which fails, through a window with room for a few items. */
 static void go_through(struct workers *workers, enum inflight_order order)
 {
     struct work works[ITEMS];
@@ -117,7 +118,7 @@ static void test_workers(void **state)
     go_through(NULL, INFLIGHT_ANY);
 }
 
-/* Of three that somebody else does, the last is done first. */
+/* Starts three items whose work the test itself does, and completes the last one first. */
 static void test_order(void **state)
 {
     struct inflight_item items[3], *got;
@@ -140,14 +141,15 @@ static void test_order(void **state)
         inflight_done(&items[1]);
         assert_ptr_equal(inflight_next(&window), &items[1]);
         assert_ptr_equal(inflight_next(&window), order == INFLIGHT_ANY ? NULL : &items[2]);
-        inflight_begin(&window, &items[0]);     /* the list goes on behind one that was taken */
+        /* the list must continue after an item was taken from its end */
+        inflight_begin(&window, &items[0]);
         inflight_done(&items[0]);
         assert_ptr_equal(inflight_next(&window), &items[0]);
         inflight_close(&window);
     }
 }
 
-/* Items of their own memory, which are freed as soon as they come back. */
+/* Tests items that are allocated one by one and freed as soon as they come back. */
 static void test_freed_at_once(void **state)
 {
     struct workers *workers;
@@ -180,7 +182,7 @@ static void test_freed_at_once(void **state)
 
 /* ---- Ending it ------------------------------------------------------------------------------- */
 
-/* A read that does not come before it is cancelled. */
+/* A read that ends only when it is cancelled. */
 struct stuck {
     struct inflight_item item;
     atomic_bool cancelled;
@@ -217,7 +219,7 @@ static void test_cancel(void **state)
     assert_int_equal(inflight_busy(&window), 0);
     for (unsigned i = 0; i < 4; i++)
         assert_ptr_equal(inflight_next(&window), &stuck[i].item);
-    begin_stuck(&window, stuck, 2);             /* it goes on as if nothing had been */
+    begin_stuck(&window, stuck, 2);             /* the window can be used again */
     assert_null(inflight_take(&window));
     inflight_close(&window);                    /* waits for them */
     assert_int_equal(stuck[0].cancels, 1);
@@ -252,7 +254,8 @@ static void test_interrupted(void **state)
     }
 }
 
-/* What waits for a worker is left out; what runs comes to its end; and later work is done. */
+/* Tests a cancellation. Work that waits for a worker must be skipped, running work must end, and
+ * later work must be done. */
 static void test_cancelled_before_it_ran(void **state)
 {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index files of other readers: what they say of a shard is what is in it. */
+ * Tests the index files for other programs. They must describe the content of the shards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +59,7 @@ static void clear_shelf(struct shelf *s)
     s->count = 0;
 }
 
-/* Sample i of a shard: key, a picture of some size, and a text. */
+/* Encodes sample i of a shard: a key, a picture of some size, and a text. */
 static void encode(enum sheaf_container container, const char *key, size_t i, struct buf *shard)
 {
     char picture[2000];
@@ -83,7 +83,7 @@ static void encode(enum sheaf_container container, const char *key, size_t i, st
 
 #define SAMPLES 3
 
-/* A shard, and the index files that are made of it. */
+/* Makes a shard and its index files. */
 static struct buf make_shard(struct interop_writer *w, const char *keys[SAMPLES],
                              uint64_t offsets[SAMPLES + 1])
 {
@@ -157,7 +157,7 @@ static void recordio_is_indexed_by_number_and_offset(void **state)
     }
 }
 
-/* Reads DALI's index as DALI does, and compares what it points to. */
+/* Reads DALI's index as DALI does, and compares the files to which it points. */
 static void check_dali_lines(const char *text, const struct buf *shard, const char *keys[SAMPLES],
                              bool has_paths)
 {
@@ -258,7 +258,8 @@ static void an_extension_with_a_blank_is_refused(void **state)
     buf_free(&shard);
 }
 
-/* wids reads the first 100 bytes of a name, so a longer one is another sample to it. */
+/* wids reads only the first 100 bytes of a name, so it would assign a longer name to another
+ * sample. */
 static void wids_refuses_long_paths(void **state)
 {
     static const struct sheaf_field field = { .name = "txt", .data = "", .size = 0 };
@@ -295,7 +296,7 @@ static void a_cut_frame_is_refused(void **state)
     (void)state;
     encode(SHEAF_WEBDATASET, "k", 1, &shard);
     for (size_t size = 1; size < shard.size; size++) {
-        uint8_t *copy = malloc(size);       /* so that a sanitizer sees its end */
+        uint8_t *copy = malloc(size);       /* a sanitizer notices a read past the end */
         struct interop_writer w;
         int code;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Nobody waits for a server that has stopped answering: once a reader is interrupted, or is to do
- * something else, what it asked for is given up.  The server counts: what is given up is asked for
- * once, and what is waited for to the end, six times. */
+ * Tests that nobody waits for a server that no longer responds. If a reader is interrupted or gets
+ * another task, its requests must be abandoned. The server's counts show this: an abandoned request
+ * is sent once, and a request that is awaited to the end is sent six times. */
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static struct fake_s3 s3;
 static struct tree tree;
 static struct sheaf_error error;
 
-/* Moves the files into the bucket. */
+/* Moves the files of the data set into the bucket. */
 static void put_set(const char *directory)
 {
     DIR *all = opendir(directory);
@@ -96,7 +96,7 @@ static int no_entry(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Each call of the store that waits ends by the thread's flag, once that is raised. */
+/* Tests that each waiting call of the store ends when the thread's flag is set. */
 static void test_store_calls(void **state)
 {
     const struct fake_fault silence = { .kind = FAKE_SILENCE, .match = "stalled" };
@@ -133,7 +133,7 @@ static void test_store_calls(void **state)
     store_close(object);
 }
 
-/* Whoever lists a source is not kept waiting by it either. */
+/* Tests that an interrupt also ends the listing of a source. */
 static void test_listing_a_source(void **state)
 {
     static const char *const source = "s3://bucket/stalled/";
@@ -164,8 +164,8 @@ static void test_listing_a_source(void **state)
     fake_server_clear_faults(s3.server);
 }
 
-/* A reader whose shard cannot be opened, or read, goes to another epoch and to a position, and is
- * closed, all without an answer. */
+/* Tests a reader whose shard cannot be opened or read. It moves to another epoch and to a position,
+ * and is closed, without any response. */
 static void check_reader(const struct fake_fault *fault, bool cached, const char *match)
 {
     const char *source = "s3://bucket/set";
@@ -191,8 +191,9 @@ static void check_reader(const struct fake_fault *fault, bool cached, const char
     sheaf_reader_interrupt(reader);
     assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_ERR_INTERRUPTED);
     sheaf_reader_free(reader);
-    /* Five times it was begun to be read, or given up before that; a shard takes a request or two
-     * (its part of the index, the first samples), each of which would be made six times. */
+    /* The reader began to read five times, or gave up before that. A shard takes one or two
+     * requests (its part of the index, and the first samples). Each would be sent six times if the
+     * reader waited for it. */
     assert_in_range(fake_server_count(s3.server, NULL, match), before, before + 10);
     fake_server_clear_faults(s3.server);
     must(sheaf_reader_open(dataset, &options, &reader, &error));

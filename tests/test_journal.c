@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The journal: what was written comes back, and nothing that is damaged is believed. */
+ * Tests the journal: entries that were written are read back, and damaged ones are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "tests/common_tree.h"
 
 #define HASH  "0123456789abcdef0123456789abcdef"
-/* The name of an entry has the plan's first digits. */
+/* The name of an entry contains the first digits of the plan's hash. */
 #define ENTRY(n) "out/" STORE_PARTIAL "/train.shard-00000" n ".tar.0123456789abcdef.done"
 #define OTHER "0123456789abcdef0123456789abcdee"
 
@@ -64,7 +64,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Field by field: what lies between them is anything. */
+/* Compares field by field, because the bytes between fields are undefined. */
 static void assert_same_facts(const struct shard_facts *a, const struct shard_facts *b)
 {
     assert_string_equal(a->name, b->name);
@@ -111,7 +111,7 @@ static void test_bytes(void **state)
     assert_same_entry(&found, &entry);
     assert_int_equal(journal_entry_parse(bytes.data, bytes.size, OTHER, &found, NULL), SHEAF_END);
     for (size_t size = 0; size < bytes.size; size++) {
-        uint8_t *prefix = malloc(size + 1);     /* of just that size, for the sanitizer */
+        uint8_t *prefix = malloc(size + 1);     /* memory of exactly this size, for the sanitizer */
 
         memcpy(prefix, bytes.data, size);
         assert_int_equal(journal_entry_parse(prefix, size, HASH, &found, NULL), SHEAF_END);
@@ -129,7 +129,8 @@ static void test_bytes(void **state)
     buf_free(&bytes);
 }
 
-/* Makes an entry with the words and texts of an older version, which had fewer. */
+/* Makes an entry with the words and texts of an older version, which had fewer of both, and parses
+ * it. */
 static void test_older_entry(char version, size_t words, bool is_released)
 {
     struct buf bytes = BUF_INIT(1000);
@@ -157,8 +158,9 @@ static void test_older_entry(char version, size_t words, bool is_released)
     buf_free(&bytes);
 }
 
-/* Those of release 0.2, which did not count resized images, and of release 0.1, which kept no more
- * than the sides. Versions in between were never released, and are not read. */
+/* Tests entries of release 0.2, which did not count resized images, and of release 0.1, which had
+ * nothing after the list of files. The versions between them were never released and are
+ * refused. */
 static void test_older_entries(void **state)
 {
     (void)state;
@@ -170,7 +172,7 @@ static void test_older_entries(void **state)
     test_older_entry('4', 15, true);
 }
 
-/* Keys are of all samples, or of none. */
+/* Tests that an entry must have the keys of all samples or of none. */
 static void test_wrong_keys(void **state)
 {
     struct buf bytes = BUF_INIT(1000);
@@ -185,7 +187,7 @@ static void test_wrong_keys(void **state)
     buf_free(&bytes);
 }
 
-/* Says that the first shard was compressed by another library. */
+/* Changes the journal so that another library seems to have compressed the first shard. */
 static void change_library(const char *dest)
 {
     static const char shard[] = "shard-000000.tar.gz";
@@ -243,7 +245,7 @@ static void test_entries(void **state)
     code = journal_get(&journal, "train", "shard-000003.tar", &found, &err);
     assert_int_equal(code, SHEAF_OK);
     assert_same_entry(&found, &entry);
-    /* An entry is of one split, one shard, one plan. */
+    /* An entry belongs to one split, one shard and one plan. */
     code = journal_get(&journal, "", "shard-000003.tar", &found, &err);
     assert_int_equal(code, SHEAF_END);
     assert_int_equal(rename(tree_path(&tree, ENTRY("3")), tree_path(&tree, ENTRY("4"))), 0);
@@ -308,7 +310,8 @@ static void test_clear(void **state)
     assert_int_equal(journal_clear(&journal, &err), SHEAF_OK);
 }
 
-/* Between the request for its first bytes and that for the rest another run replaces the entry. */
+/* Replaces an entry after its first bytes were requested and before the rest is requested, as
+ * another run may do. */
 static void test_replaced_while_it_is_read(void **state)
 {
     const struct fake_fault part = { .kind = FAKE_SHORT, .at = 1, .method = "GET",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a JPEG's markers say: size, and whether the file is whole. */
+ * Tests the markers of a JPEG: its size, and whether the file is complete. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "base/bytes.h"
 #include "formats/jpeg.h"
 
-/* A made-up image of 16 x 9: APP0 with a false SOF inside, fill bytes, SOF0, and two scans with
- * stuffed bytes and a restart marker in them. */
+/* An artificial image of 16 x 9 pixels: APP0 that contains a false SOF, fill bytes, SOF0, and two
+ * scans that contain stuffed bytes and a restart marker. */
 static const uint8_t image[] = {
     0xff, 0xd8,
     0xff, 0xe0, 0x00, 0x08, 0xff, 0xc0, 0xff, 0xd9, 0xff, 0xda,
@@ -50,7 +50,7 @@ static void is_sound(void **state)
     assert_null(jpeg_check(trailed, sizeof(trailed), &info));
 }
 
-/* From memory of just that size, so that a read past it would be found. */
+/* Uses memory of exactly the image's size, so that a read past its end is noticed. */
 static void finds_every_truncation(void **state)
 {
     struct jpeg_info info;
@@ -59,7 +59,7 @@ static void finds_every_truncation(void **state)
     (void)state;
     for (size = 0; size < sizeof(image); size++) {
         uint8_t *copy = malloc(size + 1);
-        uint8_t *data = copy + 1;       /* its end is the end of the memory */
+        uint8_t *data = copy + 1;       /* ends where the memory ends */
         const char *problem;
 
         assert_non_null(copy);
@@ -97,7 +97,7 @@ static void says_what_is_wrong(void **state)
     assert_non_null(strstr(problem_with(5, 1, sizeof(image)), "damaged"));
 }
 
-/* Between two segments: as libjpeg does, stuffed bytes included. */
+/* Tests bytes between two segments. They are skipped as in libjpeg, including stuffed bytes. */
 static void passes_over_bytes_between_segments(void **state)
 {
     static const uint8_t between[] = { 0x00, 0x00, 0x11, 0xff, 0x00, 0x22 };

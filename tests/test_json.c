@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * JSON when memory is exhausted at each allocation in turn: the result is SHEAF_ERR_MEMORY or the
- * whole text, never a shorter text and never "not JSON". */
+ * Tests JSON functions when memory is exhausted, at each allocation in turn. The result must be
+ * SHEAF_ERR_MEMORY or the whole text, and never a shorter text or the error "not JSON". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void *take(size_t size)
     return NULL;
 }
 
-/* Makes the allocation of this number and all later ones fail. */
+/* Makes the allocation with this number and all later ones fail. */
 static void fail_at(size_t at)
 {
     calls = 0;
@@ -52,7 +52,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* One use of a text, whose result is compared with that of undisturbed memory. */
+/* A function that uses a text. Its result is compared with the result without failures. */
 typedef int use_fn(const char *text, size_t size, char **out);
 
 static int use_tree(const char *text, size_t size, char **out)

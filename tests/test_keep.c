@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples kept beyond the call that gave them, and positions of samples handed out a while ago. */
+ * Tests samples that are kept after the call that returned them, and positions of samples that were
+ * returned some time ago. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,7 @@ struct batch {
     struct sheaf_kept *kept;
 };
 
-/* Keeps a whole epoch in batches, ends the reader, and then looks at what was kept. */
+/* Keeps a whole epoch in batches, frees the reader, and then checks the samples. */
 static void keep_epoch(struct sheaf_dataset *dataset, uint64_t buffer, uint64_t samples)
 {
     struct batch batches[64];
@@ -132,7 +133,8 @@ static int region_needed(void *context, size_t bytes)
     return 0;
 }
 
-/* Keeps an epoch of large samples: they are in the memory, in what of it was needed. */
+/* Keeps an epoch of large samples. They must lie in options.memory, in the part that memory_needed
+ * was called for. */
 static void keep_in_memory(struct sheaf_dataset *dataset, uint64_t buffer)
 {
     struct region region = { 0, (size_t)64 << 20 };
@@ -188,7 +190,8 @@ static void samples_are_read_into_the_program_s_memory(void **state)
         o.memory_needed = region_needed;
         o.memory_context = &region;
         reader = shards_reader(dataset, &o);
-        /* There is less memory than that, so it is read elsewhere. */
+        /* The program can provide less memory than the sample needs, so the sample lies
+         * elsewhere. */
         assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);
         assert_true((uintptr_t)sample->fields[0].data - (uintptr_t)o.memory >= o.memory_bytes);
         sheaf_reader_free(reader);
@@ -201,7 +204,8 @@ static void samples_are_read_into_the_program_s_memory(void **state)
     shards_least = least;
 }
 
-/* Keeps what there is to the end of the epoch; how many samples' bytes are elsewhere. */
+/* Keeps the samples to the end of the epoch. Returns the number of samples whose bytes do not lie
+ * in options.memory. */
 static size_t keep_rest(struct sheaf_reader *reader, const struct sheaf_reader_options *o,
                         const struct sheaf_sample **samples, struct sheaf_kept **kept, size_t *n)
 {
@@ -223,8 +227,8 @@ static void free_all(const struct sheaf_sample **samples, struct sheaf_kept **ke
     }
 }
 
-/* A position of more lanes leaves the heap less room than it has, so that there is a new one; what
- * was kept stays as it is. */
+/* A position with more lanes leaves less room for the heap than it has, so the reader opens a new
+ * heap. The samples that were kept must stay unchanged. */
 static void memory_in_which_something_is_kept_is_left_alone(void **state)
 {
     static const struct sheaf_sample *samples[2][4096];
@@ -272,8 +276,8 @@ static void memory_in_which_something_is_kept_is_left_alone(void **state)
 
 /* ---- Positions ------------------------------------------------------------------------------ */
 
-/* Reads to the end in uneven batches; what was said of every place at the time is said again from
- * later ones, also across bad records and lanes that have ended. */
+/* Reads to the end in batches of different sizes. Each position must be the same whether it is
+ * asked for at once or later, even across bad records and lanes that have ended. */
 static void check_back(const struct sheaf_dataset *dataset, const struct sheaf_reader_options *o,
                        const char *from)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of keys: every key is found again, whatever the number of samples; equal keys are all
- * found; and what was cut off, or changed by one bit, is found by nobody. */
+ * Tests the table of keys. Every key must be found, whatever the number of samples, and so must all
+ * samples with equal keys. A table that was truncated, or changed by one bit, must be refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@ static int put(void *context, const void *data, size_t size, struct sheaf_error 
     return buf_append(context, data, size, error);
 }
 
-/* A table of the hashes, written with little memory. */
+/* Writes a table of the hashes with little memory. */
 static struct buf write_table(const struct key_table *table, const uint64_t *hashes, size_t count)
 {
     char *directory = tempfile_directory(NULL);
@@ -51,7 +51,7 @@ static struct key_table table_of(uint64_t samples)
     return table;
 }
 
-/* A copy of some bytes, so that a sanitizer sees their end. */
+/* Returns a copy of some bytes, so that a sanitizer notices a read past their end. */
 static uint8_t *copy_of(const struct buf *file, const struct key_range *range)
 {
     uint8_t *copy = malloc(MAX(range->size, (size_t)1));
@@ -62,7 +62,8 @@ static uint8_t *copy_of(const struct buf *file, const struct key_range *range)
     return copy;
 }
 
-/* Looks a hash up; the numbers that it may have, in order.  A negative code: what is wrong. */
+/* Looks up a hash. Returns how many samples may have it, and writes their numbers in order. Returns
+ * the code of an error. */
 static int look_up(const struct key_table *t, const struct buf *file, uint64_t hash,
                    uint64_t *numbers, size_t *count)
 {
@@ -115,7 +116,7 @@ static void every_key_is_found(void **state)
     }
 }
 
-/* Most hashes are one of two, so that there are large buckets and empty ones. */
+/* Most hashes have one of two values, so there are large buckets and empty ones. */
 static void equal_keys_are_all_found(void **state)
 {
     enum { COUNT = 5000 };
@@ -202,7 +203,7 @@ static void wrong_counts_are_refused(void **state)
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 
-/* Reads all of a table as verify does: header, records, buckets. */
+/* Reads a whole table as sheaf_verify does: header, records, buckets. */
 static int read_all(const struct key_table *t, const struct buf *file)
 {
     int code = file->size != t->bytes ? SHEAF_ERR_CORRUPT
@@ -247,7 +248,7 @@ static void every_flipped_bit_is_found(void **state)
     buf_free(&file);
 }
 
-/* The table of a data set with as many samples, and other content. */
+/* Tests the table of a data set with the same number of samples and other content. */
 static void another_data_set_s_table_is_refused(void **state)
 {
     const uint64_t hashes[2] = { 5, UINT64_MAX };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Labels as text: what is a number, how it is rounded, and that what is printed is read back. */
+ * Tests labels as text: which texts are numbers, how numbers are rounded, and that printed labels
+ * are read back. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -37,7 +38,7 @@ static void parses_numbers(void **state)
         { "3.0", 1, { 3 } },
         { "9007199254740992", 1, { 9007199254740992.0 } },
         { "-9007199254740991", 1, { -9007199254740991.0 } },
-        { "1e300 2", -1, { 0 } },           /* no float, no integer of that size */
+        { "1e300 2", -1, { 0 } },           /* not a float, and too large for an integer */
         { "1152921504606846976", 1, { 1152921504606846976.0 } },
         { "-01152921504606846976", 1, { -1152921504606846976.0 } },     /* a float just so */
         { "9007199254740993.0", 1, { 9007199254740992.0 } },
@@ -45,7 +46,8 @@ static void parses_numbers(void **state)
         { "-9007199254740993", -1, { 0 } },
         { "9007199254740994 1", -1, { 0 } },
         { "100000000000000000000", -1, { 0 } },
-        /* Halfway between two floats but for the last digit: rounded once, not twice. */
+        /* Almost halfway between two floats, as only the last digit shows. The number must be
+         * rounded once and not twice. */
         { "1.00000017881393432617187499", 1, { (double)1.00000011920928955078125f } },
     };
     size_t i;
@@ -156,7 +158,7 @@ static void rounds_fractions_and_no_whole_numbers(void **state)
     assert_true(isnan(label_rounded(NAN)));
 }
 
-/* A float or an integer of any magnitude. */
+/* Returns a random float or integer of any magnitude. */
 static double random_label(struct rng *rng)
 {
     for (;;) {
@@ -192,7 +194,7 @@ static void reads_back_what_it_prints(void **state)
     buf_free(&out);
 }
 
-/* A program's locale with a decimal comma changes nothing. */
+/* Tests that a locale with a decimal comma makes no difference. */
 static void does_not_depend_on_the_locale(void **state)
 {
     const double half = 0.5;

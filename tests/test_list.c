@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parsers of lists: what a line means, and that a malformed one is named and not guessed. */
+ * Tests the parsers of lists: the meaning of a line, and that a malformed line is reported and not
+ * guessed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 struct expected {
     const char *line;
-    const char *path;           /* NULL: no entry in this line */
-    const char *label;          /* class name in quotes, numbers, or "" */
+    const char *path;           /* NULL if the line has no entry */
+    const char *label;          /* a class name in quotes, or numbers, or "" */
 };
 
 /* Path and label as text. */
@@ -58,7 +59,7 @@ static void check_lines(enum list_kind kind, const struct expected *lines, size_
     list_parser_free(&parser);
 }
 
-/* Each is the first line of a list of its own, after `before`. */
+/* Parses a list that consists of `before` and one malformed line. */
 static void check_malformed(enum list_kind kind, const char *before, const char *const *lines)
 {
     for (; *lines != NULL; lines++) {
@@ -200,7 +201,7 @@ static void test_jsonl(void **state)
     check_malformed(LIST_JSONL, NULL, malformed);
 }
 
-/* What the CSV writer of the test quotes, the parser gives back. */
+/* Tests that the parser returns the texts that the test's CSV writer has quoted. */
 static void test_csv_round_trip(void **state)
 {
     static const char letters[] = "ab,\"\n\r .\xc3\xa9";

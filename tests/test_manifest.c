@@ -25,7 +25,7 @@ static char name_0[] = "shard-000000.rec.gz", name_1[] = "shard-000001.rec.gz";
 static char class_0[] = "001.ak47", class_1[] = "002.am\"\xc3\xa9\"rican-flag";
 static char options[] = "{\"seed\": 0, \"split\": \"train=0.8,val=0.2\", \"label_base\": 1}";
 
-/* A manifest with everything in it, of memory that is not its own. */
+/* A manifest with every kind of content, in memory that does not belong to it. */
 struct example {
     struct manifest m;
     struct manifest_shard shards[2];
@@ -66,7 +66,7 @@ static struct buf example_text(void)
 static int parse(const void *text, size_t size)
 {
     struct sheaf_error err = { 0 };
-    char *copy = malloc(size != 0 ? size : 1);  /* so that a sanitizer sees its end */
+    char *copy = malloc(size != 0 ? size : 1);  /* a sanitizer notices a read past the end */
     struct manifest m;
     int code;
 
@@ -128,7 +128,7 @@ static void everything_is_found_again(void **state)
     buf_free(&text);
 }
 
-/* With what older releases did not count, of which only the sums are written. */
+/* Tests counts that older releases did not write. */
 static void counts_are_found_again(void **state)
 {
     const struct sheaf_field fields[] = { { .name = "jpg", .size = 12345 },
@@ -230,7 +230,7 @@ static void the_text_is_as_documented(void **state)
     buf_free(&text);
 }
 
-/* Python: xxhash.xxh3_128_hexdigest(json.dumps(d, sort_keys=True, separators=(",", ":"),
+/* In Python: xxhash.xxh3_128_hexdigest(json.dumps(d, sort_keys=True, separators=(",", ":"),
  * ensure_ascii=False).encode()) of the document without its fingerprint. */
 static void the_fingerprint_is_of_the_sorted_compact_text(void **state)
 {
@@ -318,7 +318,7 @@ static void every_flipped_bit_is_found(void **state)
     buf_free(&text);
 }
 
-/* Changes the document and makes its fingerprint right again. */
+/* Changes the document, corrects its fingerprint, and parses it. */
 static int parse_changed(void (*change)(json_t *document, json_t *shard, const void *with),
                          const void *with)
 {
@@ -338,7 +338,7 @@ static int parse_changed(void (*change)(json_t *document, json_t *shard, const v
 
 struct change {
     bool in_shard;
-    const char *key, *value;    /* JSON; NULL: the key is removed */
+    const char *key, *value;    /* JSON; NULL removes the key */
 };
 
 static void set_key(json_t *document, json_t *shard, const void *with)
@@ -435,7 +435,7 @@ static void what_is_no_document_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         assert_int_equal(parse(texts[i], strlen(texts[i])), SHEAF_ERR_CORRUPT);
-    text.data[text.size - 2] = ',';     /* a doubled key behind everything else */
+    text.data[text.size - 2] = ',';     /* adds a repeated key at the end */
     text.size--;
     assert_int_equal(buf_append(&text, "\"sheaf\": 1}", 11, NULL), SHEAF_OK);
     assert_int_equal(parse(text.data, text.size), SHEAF_ERR_CORRUPT);
@@ -495,7 +495,7 @@ static void *failing_malloc(size_t size)
     return NULL;
 }
 
-/* Memory is exhausted from one allocation on, at each allocation in turn. */
+/* Makes all allocations from a certain one on fail, for each allocation in turn. */
 static void want_of_memory_changes_nothing_that_is_written(void **state)
 {
     static char many[] = "{\"plan\": \"d17ee6633f2578b4544405372895743b\", \"seed\": 1}";

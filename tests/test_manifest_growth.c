@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The manifest of a data set that has grown. */
+ * Tests the manifest of a data set to which samples were appended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,7 +77,8 @@ static void one_that_has_grown(void **state)
     buf_free(&text);
 }
 
-/* Times that do not follow one another, add nothing, or have what the data set has not. */
+/* Tests appends that are not in order, add nothing, or have more shards or classes than the data
+ * set. */
 static void growths_that_cannot_be(void **state)
 {
     static const struct manifest_growth wrong[][2] = {
@@ -147,7 +148,8 @@ static void names_of_edited_shards(void **state)
                      SHEAF_ERR_LIMIT);
 }
 
-/* What an edit names is removed on request, so it is in the directory, and no shard of now. */
+/* Tests the names of replaced shards, which are removed on request. They must lie in the directory
+ * and must not be names of present shards. */
 static void edits_that_cannot_be(void **state)
 {
     static const char *const names[] = { "", "..", "a/b", "shard-000000.rec" };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory that is just enough: with whatever budget a reader opens, it reads the same samples in
- * the same order, and stays within it; and the budget that a refusal names is enough. */
+ * Tests readers with little memory. With every budget that a reader accepts, it must read the same
+ * samples in the same order and stay within the budget. A budget that a refusal names must be
+ * enough. */
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +26,7 @@
 
 /* ---- What is foreseen ----------------------------------------------------------------------- */
 
-/* Plays the steps on a copy of the slots. */
+/* Plays the next steps on a copy of the slots, and compares them with the foreseen ones. */
 static void foreseen_is_what_comes(void **state)
 {
     struct rng rng;
@@ -56,7 +57,7 @@ static void foreseen_is_what_comes(void **state)
     }
 }
 
-/* The step that draws what is in each slot, found by playing all steps first. */
+/* Finds the step that draws each slot's sample by playing all steps first. */
 static void list_draws(struct shuffle s, uint64_t *input_drawn)
 {
     uint64_t slots[64];
@@ -67,7 +68,8 @@ static void list_draws(struct shuffle s, uint64_t *input_drawn)
         input_drawn[shuffle_draw(&s, slots)] = step;
 }
 
-/* What is noted for each slot is right, or later than all that is seen. */
+/* Checks the foreseen step for each slot. It must be right, or LATER if the step lies after all
+ * foreseen steps. */
 static void check_drawn(const struct foresight *f, const uint64_t *slots, uint64_t filled,
                         const uint64_t *input_drawn)
 {
@@ -130,7 +132,8 @@ static void what_is_reserved_is_there(void **state)
 
 /* ---- Random sets, budgets and lanes --------------------------------------------------------- */
 
-/* The CRC of every key and content in turn, or the code that the reading ended with. */
+/* The result of reading a data set: the CRC of all keys and contents in order, or the code of the
+ * error. */
 struct outcome {
     int code;
     uint64_t samples, crc, read_bytes;
@@ -174,7 +177,7 @@ static struct outcome read_set(const struct sheaf_dataset *dataset,
     return o;
 }
 
-/* The number that a refusal ends with names what is enough. */
+/* Returns the number of bytes that is enough, from the message of a refusal. */
 static uint64_t least_of(const struct outcome *o)
 {
     const char *at = strstr(o->error.message, "at least ");
@@ -212,7 +215,7 @@ static void check_budgets(const struct sheaf_dataset *dataset,
 static const enum sheaf_codec codecs[] = { SHEAF_CODEC_NONE, SHEAF_CODEC_GZIP, SHEAF_CODEC_LZ4,
                                            SHEAF_CODEC_ZSTD };
 
-/* Log-normal sizes, and some that are far larger. */
+/* Returns a random size: usually log-normal, and sometimes much larger. */
 static size_t random_size(struct rng *rng)
 {
     double normal = -3;
@@ -311,7 +314,7 @@ static void every_budget_that_is_enough_reads_the_same(void **state)
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 
-/* The CRCs of the samples that a reader gives, and how many it passes over. */
+/* Returns the CRC of the samples that a reader returns, and counts the samples that it skips. */
 static uint64_t read_damaged(const struct sheaf_dataset *dataset,
                              const struct sheaf_reader_options *options, uint64_t *corrupt)
 {
@@ -333,7 +336,7 @@ static uint64_t read_damaged(const struct sheaf_dataset *dataset,
     return o.crc;
 }
 
-/* Changes a byte of the first shard, or cuts it. */
+/* Changes a byte of the first shard, or truncates the shard. */
 static void damage(const struct tree *tree, const char *shard, struct rng *rng)
 {
     const char *path = tree_path(tree, shard);
@@ -389,7 +392,7 @@ static void check_damage(enum sheaf_codec codec, struct rng *rng)
     tree_remove(&tree);
 }
 
-/* Which samples of a damaged block are lost has nothing to do with how it is read. */
+/* Tests that the budget does not determine which samples of a damaged block are lost. */
 static void what_is_passed_over_does_not_depend_on_the_budget(void **state)
 {
     struct rng rng;
@@ -402,7 +405,7 @@ static void what_is_passed_over_does_not_depend_on_the_budget(void **state)
 
 /* ---- Small sets ------------------------------------------------------------------------------ */
 
-/* A set that is smaller than the budget is read in any number of lanes. */
+/* Tests that a data set smaller than the budget is read with any number of lanes. */
 static void a_set_that_fits_is_not_refused(void **state)
 {
     struct sheaf_dataset_info info;
@@ -425,7 +428,8 @@ static void a_set_that_fits_is_not_refused(void **state)
             sheaf_reader_options_init(&o, sizeof(o));
             o.lanes = lanes;
             o.no_shuffle = lanes == 64;
-            /* The bytes of its tars, of its index, and what a sample is unpacked through. */
+            /* Room for the bytes of the tars and of the index, and for the decompression of a
+             * sample. */
             o.memory_bytes = info.payload_bytes + 1536 * info.samples + ((uint64_t)74 << 10);
             assert_int_equal(read_set(dataset, &o, 64).samples, info.samples);
         }
@@ -470,7 +474,7 @@ static void put_file(const char *path, const char *object)
     free(data);
 }
 
-/* Puts the set's files to where `url` says. */
+/* Puts the files of the data set at `url`. */
 static void put_set(const char *directory, const char *url)
 {
     DIR *d = opendir(directory);
@@ -488,7 +492,7 @@ static void put_set(const char *directory, const char *url)
     closedir(d);
 }
 
-/* Samples, some so large that their blocks are read in several pieces. */
+/* Packs samples of which some are so large that their blocks are read in several pieces. */
 static void pack_for_pieces(const char *directory, enum sheaf_codec codec, struct rng *rng)
 {
     struct sheaf_packer *packer = open_packer(directory, SHEAF_WEBDATASET, codec, 150000000);
@@ -541,8 +545,9 @@ static void pack_many(const char *directory, enum sheaf_codec codec, struct rng 
     close_packer(packer);
 }
 
-/* Where the shuffle buffer has no room for half of its samples, they are read again, but not each
- * with the whole of its block. */
+/* Tests a shuffle buffer for which the memory has room for less than half of its samples. The
+ * others are read when they are drawn, but a block must not be read again for each of its
+ * samples. */
 static void blocks_are_not_read_for_each_sample(void **state)
 {
     static const uint32_t lanes[] = { 1, 4 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of a view: against tests/corpus/view_vectors.txt, which an independent implementation
- * (tests/system/view_reference.py) has made from reader/ORDER.md, from the epoch's start and
- * resumed; the bounds that it promises, on random weights; and selections against plain lists. */
+ * Tests the order of a view. Compares it with tests/corpus/view_vectors.txt, which an independent
+ * implementation (tests/system/view_reference.py) has made from reader/ORDER.md, from the start of
+ * the epoch and resumed. Tests the bounds that ORDER.md promises with random weights, and
+ * selections of samples against plain lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -108,7 +109,7 @@ static void vector_free(struct vector *v)
 
 /* ---- An epoch on numbers --------------------------------------------------------------------- */
 
-/* What a lane draws from one source. */
+/* The samples that a lane draws from one source. */
 struct drawing {
     struct mix_stretch stretch;
     struct order_line line;
@@ -147,7 +148,7 @@ static void drawing_begin(const struct vector *v, uint32_t lane, size_t source, 
     d->left = d->stretch.count - d->stretch.before;
 }
 
-/* The next chosen number from a source. */
+/* Returns the number of the next chosen sample of a source. */
 static uint64_t draw(const struct vector *v, struct walk *w, uint32_t lane, size_t source)
 {
     struct drawing *d = &w->drawings[source];
@@ -189,7 +190,7 @@ static void walk_step(const struct vector *v, struct walk *w, uint32_t lane, uin
     pair[1] = draw(v, w, lane, source);
 }
 
-/* The next source and number of a lane; false: it is at its end. */
+/* Finds the source and number of the lane's next sample. Returns false at the end of the lane. */
 static bool walk_next(const struct vector *v, struct walk *w, uint32_t lane, uint64_t pair[2])
 {
     if (w->turns.step != w->turns.steps) {
@@ -208,7 +209,7 @@ static bool walk_next(const struct vector *v, struct walk *w, uint32_t lane, uin
     return true;
 }
 
-/* The member's epoch from a round on. */
+/* Plays the epoch of a member from a round on. */
 static size_t play(const struct vector *v, uint64_t rounds, uint32_t *pairs, size_t most)
 {
     const uint32_t own = v->order.lanes / v->member.world_size;
@@ -236,7 +237,7 @@ static size_t play(const struct vector *v, uint64_t rounds, uint32_t *pairs, siz
     return count;
 }
 
-/* Of numbers as the vectors have them: little-endian. */
+/* Returns the hash of numbers in the form of the vectors, which are little-endian. */
 static uint64_t hash_numbers(const uint32_t *numbers, size_t count)
 {
     uint32_t *stored = calloc(count + 1, sizeof(stored[0]));
@@ -250,7 +251,7 @@ static uint64_t hash_numbers(const uint32_t *numbers, size_t count)
     return hash;
 }
 
-/* Every draw of every lane is found at its step, without walking the turns. */
+/* Checks that every draw of every lane is found at its step without playing the earlier steps. */
 static void check_steps(const struct vector *v)
 {
     struct mix_steps steps;
@@ -329,7 +330,8 @@ static void test_vectors(void **state)
 
 /* ---- Bounds ---------------------------------------------------------------------------------- */
 
-/* Every prefix of a table has each source within one of its share. */
+/* Tests that in every prefix of a table, the number of draws of each source differs by less than
+ * one from its share. */
 static void test_shares(void **state)
 {
     double worst = 0;
@@ -387,7 +389,8 @@ static void test_apportion(void **state)
     assert_int_equal(mix_apportion(none, 2), 0);
 }
 
-/* The lane that takes in each chosen sample of a source of one shard, in a source epoch. */
+/* Finds which lane reads each chosen sample of a source with one shard, in one epoch of the
+ * source. */
 static void find_lanes(const struct order *order, const struct order_chosen *chosen,
                        uint32_t *lanes)
 {
@@ -400,7 +403,7 @@ static void find_lanes(const struct order *order, const struct order_chosen *cho
     order_line_free(&line);
 }
 
-/* A sample of a small source is in another lane in another epoch, as if by chance. */
+/* Tests that a sample of a small source is in a random lane in each epoch. */
 static void test_small_sources_change_lanes(void **state)
 {
     static const uint64_t sizes[] = { 40, 200, 1000, 3000 };

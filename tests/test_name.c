@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The key rule against what webdataset's regular expression gives, and what it must not let in. */
+ * Compares the key rule with the results of webdataset's regular expression, and tests names that
+ * must be refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -132,7 +133,7 @@ static void has_a_problem(void **state)
         { "a/.jpg", "key.suffix" },
         { "a.", "key.suffix" },
         { "a.__key__", "reserved" },
-        /* Latin-1, overlong, surrogate, beyond Unicode, cut short, stray continuation */
+        /* Latin-1, overlong, surrogate, beyond Unicode, truncated, stray continuation byte */
         { "\xe4.jpg", "UTF-8" },
         { "\xc0\xaf.jpg", "UTF-8" },
         { "\xe0\x80\xaf.jpg", "UTF-8" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists of objects: directories, manifests, augmented manifests, and what is malformed. */
+ * Tests lists of objects: directories, manifests, augmented manifests, and malformed lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -193,7 +193,7 @@ static void wrong_attributes(void **state)
                      SHEAF_ERR_ARGUMENT);
 }
 
-/* Local references can be asked; what is missing has a name. */
+/* Tests requests for the sizes of local objects. An object that does not exist is named. */
 static void asking(void **state)
 {
     struct watch watch = { .interrupt = NULL };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order contract as properties: whatever the shards, lanes, ranks and remainder, each sample
- * comes once, the ranks' sequences interleaved are one order, resuming changes nothing; and the
- * shuffle is uniform.  The exact order is pinned by test_order_vectors.c. */
+ * Tests properties of the order. For all shards, lanes, ranks and remainders, each sample must come
+ * once, the interleaved sequences of all ranks must form one order, and resuming must change
+ * nothing. The shuffle must be uniform. (test_order_vectors.c tests the exact order.) */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ struct sequence {
     size_t count;
 };
 
-/* The epoch of one member, `rounds` rounds into it. */
+/* Plays the epoch of one member, beginning after `rounds` rounds. */
 static void sequence_of(const struct setting *s, const struct order_member *m, uint64_t rounds,
                         struct sequence *out)
 {
@@ -122,7 +122,8 @@ static void ranks_interleaved_are_one_order(void **state)
     }
 }
 
-/* At any other world size that fits, the rest after R rounds is the rest of the whole order. */
+/* Tests that after R rounds, the rest of the epoch is the rest of the whole order at any other
+ * world size that fits. */
 static void resuming_in_another_world_goes_on_with_the_order(void **state)
 {
     static struct sequence whole, rest;
@@ -156,7 +157,8 @@ static void resuming_in_another_world_goes_on_with_the_order(void **state)
     }
 }
 
-/* The share of places in which two sequences agree; unrelated ones agree in 1 of N on average. */
+/* Returns the number of places in which two sequences agree. On average, unrelated sequences agree
+ * in one place. */
 static size_t agreements(const struct sequence *a, const struct sequence *b)
 {
     size_t same = 0;
@@ -175,7 +177,8 @@ static void epochs_seeds_and_ranks_are_unrelated(void **state)
                                     .remainder = SHEAF_KEEP } };
     struct order_member zero = { .rank = 0, .world_size = 2, .workers = 1 };
     struct order_member one = { .rank = 1, .world_size = 2, .workers = 1 };
-    const size_t most = 12;     /* of Poisson(1): less than one chance in 10^9 */
+    /* limit for a Poisson distribution with mean 1; it is exceeded with probability 10^-9 */
+    const size_t most = 12;
 
     (void)state;
     for (size_t i = 0; i < s.shards; i++)
@@ -191,8 +194,8 @@ static void epochs_seeds_and_ranks_are_unrelated(void **state)
         assert_true(agreements(&base, &other) <= most);
         s.order.seed = 0;
     }
-    /* The same slots drawn for rank 1 of seed 0 and rank 0 of seed 1 would show in the places
-     * relative to the lane's start. */
+    /* If rank 1 of seed 0 and rank 0 of seed 1 drew the same slots, this would show in the places
+     * relative to the start of the lane. */
     s.order.lanes = 2;
     for (s.order.seed = 0; s.order.seed < 20; s.order.seed++) {
         struct setting next = s;
@@ -204,8 +207,8 @@ static void epochs_seeds_and_ranks_are_unrelated(void **state)
     }
 }
 
-/* Chi-square of where each of 50 samples comes, over 20,000 epochs, with a buffer that holds them
- * all: 50 x 50 cells of 400 expected, 49 x 49 degrees of freedom. */
+/* Computes the chi-square of the places of 50 samples over 20,000 epochs, with a buffer that holds
+ * all samples. There are 50 x 50 cells with 400 expected each, and 49 x 49 degrees of freedom. */
 static void a_full_buffer_shuffles_uniformly(void **state)
 {
     enum { N = 50, EPOCHS = 20000 };
