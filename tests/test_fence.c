@@ -493,7 +493,6 @@ static void describe(const struct one_case *c)
                                                                                  : " (killed)");
 }
 
-/* Sets *ended to whether the second run had ended before its last turn was over. */
 /* Returns whether the documentation promises a correct result. A drop of a column prevents a run
  * that writes the column from publishing only if the store has stages or locks (doc/columns.md). */
 static bool is_promised(size_t scene, enum model_kind kind)
@@ -505,6 +504,8 @@ static bool is_promised(size_t scene, enum model_kind kind)
            (first->what != COLUMN && second->what != COLUMN);
 }
 
+/* Runs a case and checks the result. Sets *ended to whether the second run had ended before its last
+ * turn was over. */
 static void check_case(const struct one_case *c, bool *ended)
 {
     struct acting acting[2];
