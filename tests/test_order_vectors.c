@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of an epoch against tests/corpus/order_vectors.txt, which an independent
- * implementation (tests/system/order_reference.py) has made from reader/ORDER.md.  Each case is
- * walked from its start, and resumed from every step of it. */
+ * Tests the order of an epoch against tests/corpus/order_vectors.txt, which an independent
+ * implementation (tests/system/order_reference.py) has made from reader/ORDER.md. Each case is
+ * played from its start, and resumed at every step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ static void vector_parse(char *text, struct vector *v)
     assert_string_equal(text, "\n");
 }
 
-/* One lane on its way: what its slots hold are inputs. */
+/* State of one lane. Its slots contain numbers of inputs. */
 struct walk {
     struct order_lane lane;
     struct shuffle shuffle;
@@ -68,7 +68,7 @@ static void walk_begin(struct walk *w, const struct vector *v, uint32_t i, uint6
     shuffle_replay(&w->shuffle, steps, w->slots);
 }
 
-/* The manifest number of the next sample of a lane. */
+/* Returns the manifest number of the next sample of a lane. */
 static uint64_t walk_next(struct walk *w, const struct vector *v, const struct order_line *line)
 {
     const uint64_t input = shuffle_draw(&w->shuffle, w->slots);
@@ -79,7 +79,7 @@ static uint64_t walk_next(struct walk *w, const struct vector *v, const struct o
     return v->firsts[run.shard] + run.record;
 }
 
-/* The epoch from round `rounds` on. */
+/* Plays the epoch from round `rounds` on, and compares the numbers. */
 static void check_from(const struct vector *v, const struct order_line *line, uint64_t rounds)
 {
     const uint32_t own = v->order.lanes / (v->member.world_size * v->member.workers);

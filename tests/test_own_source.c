@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A destination that is where the source lies is refused, whatever it is called, before anything is
- * removed there. */
+ * Tests that a destination which contains the source is refused, under whatever name, before
+ * anything is removed there. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +29,8 @@ static void pack(const char *dest)
                     &error));
 }
 
-/* A data set d, one with splits s, and a link to the former; the tree is the working directory. */
+/* Makes a data set d, a data set s with splits, and a link to d. The tree becomes the working
+ * directory. */
 static int setup(void **state)
 {
     (void)state;
@@ -117,7 +118,7 @@ static void files_are_not_packed_into_themselves(void **state)
     assert_int_equal(tree_count(&tree, "files"), 2);
 }
 
-/* The directory that several sources have in common is not one of them. */
+/* The common directory of several sources is not a source itself. */
 static void a_place_beside_several_sources_is_none_of_them(void **state)
 {
     const char *const sources[] = { "files/a", "files/b" };

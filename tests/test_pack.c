@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_pack, end to end: bytes that depend on nothing but the input, bad files, memory. */
+ * Tests sheaf_pack from end to end: bytes that depend only on the input, bad files, and memory. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -55,7 +55,8 @@ static void pack_well(const char *dest)
     assert_int_equal(code, SHEAF_OK);
 }
 
-/* Some MB in a few hundred files of all sizes; JPEGs, and samples of several fields. */
+/* Makes some MB of JPEGs and of samples with several fields, in a few hundred files of all
+ * sizes. */
 static void make_source(void)
 {
     uint8_t *data = malloc(300000);
@@ -202,7 +203,8 @@ static void test_bad_files_are_skipped_and_listed(void **state)
     free(report);
 }
 
-/* Its path is longer than a message, and it is not the first of its sample. */
+/* Tests a bad file whose path is longer than a message, and which is not the first file of its
+ * sample. */
 static void test_a_bad_file_is_named_however_long_its_path(void **state)
 {
     char path[1300] = "src/", line[1400];
@@ -236,7 +238,7 @@ static void test_bad_files_fail(void **state)
     make_bad_files();
     assert_int_equal(pack("out"), SHEAF_ERR_CORRUPT);
     assert_non_null(strstr(err.message, "a/"));
-    /* Nothing is left that would stand in the way of another try. */
+    /* Nothing is left that would prevent another attempt. */
     assert_int_equal(tree_count(&tree, "out"), 0);
     assert_false(tree_has(&tree, "out/.sheaf-partial"));
 }
@@ -252,7 +254,8 @@ static void test_nothing_to_pack(void **state)
     assert_false(tree_has(&tree, "out"));
 }
 
-/* Two inputs with one key are found, and reported, after the scan and before any file is read. */
+/* Makes two samples with one key. They must be found and reported after the scan and before any
+ * file is read. */
 static void make_doubles(void)
 {
     tree_text(&tree, "src/z/double.bin", "");
@@ -284,7 +287,7 @@ static void test_files_that_change_after_the_scan(void **state)
         tree_text(&tree, path, "abc");
     }
     make_doubles();
-    usleep(20000);      /* a later time of writing, on any file system */
+    usleep(20000);      /* so that the modification time differs on any file system */
     options.report = vanish;
     options.on_change = SHEAF_SKIP;
     pack_well("out");
@@ -323,7 +326,7 @@ static void test_memory_is_bounded(void **state)
     assert_false(tree_has(&tree, "out"));
 }
 
-/* What is in a data set does not depend on the memory there is. */
+/* Tests that the content of a data set does not depend on the available memory. */
 static void test_nothing_is_skipped_for_want_of_memory(void **state)
 {
     unsigned long long needed = 0;
@@ -356,7 +359,7 @@ static void test_nothing_packed_is_an_error(void **state)
     assert_false(tree_has(&tree, "out/dataset.json"));
 }
 
-/* RecordIO's magic makes a record swell to twice its size. */
+/* Tests data with so many of RecordIO's magic numbers that a record becomes twice as large. */
 static void test_records_that_swell(void **state)
 {
     uint32_t *magic = malloc(3 << 20);
@@ -405,7 +408,7 @@ static void test_interrupt(void **state)
     assert_int_not_equal(access(tree_path(&tree, "out"), F_OK), 0);
 }
 
-/* A limit on the size of files stands in for a full disk. */
+/* Limits the size of files, which has the same effect as a full disk. */
 static void test_full_disk(void **state)
 {
     struct rlimit before, small;
@@ -451,7 +454,7 @@ static void test_dry_run(void **state)
     pack_well("out");
     assert_int_equal(sums[0], result.shards);
     assert_int_equal(sums[2], result.payload_bytes);
-    options.dry_run = 1;        /* which is no less of one where a run would be refused */
+    options.dry_run = 1;        /* a dry run also prints the plan if the destination is refused */
     pack_well("out");
     assert_int_equal(err.code, SHEAF_ERR_EXISTS);
     assert_int_equal(sums[0], 2 * result.shards);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What sheaf_pack does where there is something already: goes on, replaces, or refuses, and
- * never removes what is not a data set's own. */
+ * Tests sheaf_pack with a destination that is not empty. The call resumes, replaces or refuses, and
+ * never removes files that belong to no data set. */
 #include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,7 +36,7 @@ static void pack_well(const char *dest)
     assert_int_equal(code, SHEAF_OK);
 }
 
-/* Twenty shards or so, the last of which has a file that can be made bad. */
+/* Makes a source for about twenty shards. A file in the last shard can be made bad. */
 static int setup(void **state)
 {
     uint8_t *data = malloc(100000);
@@ -69,7 +69,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A run that fails in its last shard. */
+/* Packs until the last shard, which fails. */
 static void pack_most(const char *dest)
 {
     uint8_t bad[sizeof(tiny_jpeg)];
@@ -112,7 +112,8 @@ static void test_resume(void **state)
     assert_false(tree_has(&tree, "out/.sheaf-partial"));
 }
 
-/* The one file of a name with a part that is not known before. */
+/* Returns the path of the only file that matches the pattern, because a part of its name is
+ * unknown. */
 static const char *find(const char *pattern)
 {
     static char found[TREE_PATH];
@@ -125,7 +126,7 @@ static const char *find(const char *pattern)
     return found;
 }
 
-/* Whatever happens to one of the files of a finished shard, it is made again. */
+/* Damages each file of a finished shard in turn. A resumed run must make the file again. */
 static void test_damage_is_made_good(void **state)
 {
     static const char *const files[] = {
@@ -180,7 +181,7 @@ static void test_resume_of_another_plan(void **state)
     assert_true(tree_hash(&tree, "out") == hash_of_whole());
 }
 
-/* The same size, other bytes: its shard is packed again, and no other that was finished. */
+/* Changes a source file without changing its size. Only its shard must be packed again. */
 static void test_a_source_that_changed_is_packed_again(void **state)
 {
     uint64_t whole;
@@ -200,7 +201,7 @@ static void test_a_source_that_changed_is_packed_again(void **state)
     assert_true(tree_hash(&tree, "out") == whole);
 }
 
-/* A copy of the source is not the source. */
+/* Tests that a copy of the source does not count as the same source. */
 static void test_resume_from_elsewhere(void **state)
 {
     char command[4096];
@@ -235,7 +236,8 @@ static void test_resume_of_nothing_and_of_all(void **state)
     assert_true(tree_hash(&tree, "out") == whole);
 }
 
-/* Killed between the manifest and the end of the journal. */
+/* Resumes a run that was killed after it had published the manifest, before its journal was
+ * removed. */
 static void test_resume_of_a_published_run(void **state)
 {
     const uint64_t whole = hash_of_whole();
@@ -253,7 +255,7 @@ static void test_resume_of_a_published_run(void **state)
     assert_true(tree_hash(&tree, "out") == whole);
 }
 
-/* Shards that left out files are not taken for whole ones. */
+/* Tests that a shard from which files were left out is not kept as a complete one. */
 static void test_skipped_files_are_remembered(void **state)
 {
     char *report;
@@ -266,8 +268,8 @@ static void test_skipped_files_are_remembered(void **state)
     options.index = "energon";
     tree_text(&tree, "src/z/last.jpg", "x");
     pack_well("whole");
-    /* Publishing fails at the directory of energon's files, so there is a full journal and no
-     * manifest. */
+    /* A file where energon's directory belongs makes publishing fail. So there is a complete
+     * journal and no manifest. */
     tree_text(&tree, "out/.nv-meta", "in the way");
     assert_int_not_equal(pack("out"), SHEAF_OK);
     tree_delete(&tree, "out/.nv-meta");

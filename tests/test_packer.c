@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_packer: the same shards as sheaf_pack makes of the same samples, and clear refusals. */
+ * Tests sheaf_packer: it must make the same shards as sheaf_pack from the same samples, and its
+ * refusals must be clear. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,7 +86,7 @@ static void make_files(void)
     }
 }
 
-/* The shards that sheaf_pack cuts, in samples, as its plan says. */
+/* The number of samples in each shard of sheaf_pack, from its plan. */
 static uint64_t cuts[64];
 static size_t cut_count;
 
@@ -247,7 +248,8 @@ static void test_too_little_memory_is_refused_first(void **state)
                          SHEAF_ERR_LIMIT);
         assert_true(tree_has(&tree, "out/dataset.json"));
         assert_false(tree_has(&tree, "out/.sheaf-partial"));
-        assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);     /* a lock that was never taken */
+        /* the packer must not close a lock that it never took */
+        assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0);
     }
     options.memory_bytes = strtoull(strstr(err.message, "at least ") + 9, NULL, 10);
     open_packer("out");
@@ -258,7 +260,7 @@ static void test_too_little_memory_is_refused_first(void **state)
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* A packer that has ended is not in the way of another one, before it is freed. */
+/* Tests that a packer which has ended does not block another one, even before it is freed. */
 static void test_the_end_lets_go(void **state)
 {
     struct sheaf_packer *ended[4];
@@ -268,7 +270,7 @@ static void test_the_end_lets_go(void **state)
     for (int i = 0; i < 4; i++) {
         open_packer("out");
         assert_int_equal(append("k", "txt", "1", 1), SHEAF_OK);
-        if (i == 0)                     /* its claim is lost, so it fails */
+        if (i == 0)                     /* the run has lost its claim, so it fails */
             tree_delete(&tree, "out/.sheaf-partial/plan");
         if (i == 1)
             sheaf_packer_abort(packer);
@@ -301,7 +303,7 @@ static void test_samples_that_are_refused(void **state)
     assert_int_equal(append("x", "txt", NULL, 1), SHEAF_ERR_ARGUMENT);
     assert_int_equal(append("x", "jpg", "1", 1), SHEAF_ERR_CORRUPT);
     assert_non_null(strstr(sheaf_packer_error(packer)->message, "x.jpg: not a JPEG"));
-    /* None of them did any harm, and the refused keys are free still. */
+    /* The refused samples had no effect, and their keys are still free. */
     assert_int_equal(append("x", "txt", NULL, 0), SHEAF_OK);
     assert_int_equal(sheaf_packer_finish(packer, &result), SHEAF_OK);
     assert_int_equal(result.samples, 2);
@@ -309,7 +311,7 @@ static void test_samples_that_are_refused(void **state)
     assert_int_equal(sheaf_packer_finish(packer, &result), SHEAF_ERR_STATE);
 }
 
-/* A fraction is rounded to a 32-bit float, and a whole number is never changed. */
+/* Tests that a fraction is rounded to a 32-bit float, and that a whole number is never changed. */
 static void test_labels_are_rounded_as_in_lists(void **state)
 {
     const double labels[] = { 0.1, 3, -2.5 }, large = 0x1p53 + 2;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lateness against peers: no clock but the times given here. */
+ * Tests when a read counts as late compared with its peers. The test provides all times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void note(struct peers *p, unsigned count, uint64_t ns)
         peers_note(p, ns);
 }
 
-/* Before some peers have answered, a read gets five seconds. */
+/* Before enough peers have answered, a read may take five seconds. */
 static void test_first_reads(void **state)
 {
     struct peers p = { 0 };
@@ -33,8 +33,8 @@ static void test_first_reads(void **state)
     assert_int_equal(peers_patience(&p, 0), SECOND);
 }
 
-/* A near server's reads get a second; each further time they get twice as long, and at last no
- * limit. */
+/* Reads from a near server may take a second. Each further request may take twice as long, and the
+ * last one has no limit. */
 static void test_patience_grows(void **state)
 {
     struct peers p = { 0 };
@@ -46,7 +46,7 @@ static void test_patience_grows(void **state)
     assert_int_equal(peers_patience(&p, 5), 0);
 }
 
-/* A server that always takes long is not late, also if it took less before. */
+/* Reads from a server that always answers slowly are not late, even if it was faster before. */
 static void test_slow_server(void **state)
 {
     struct peers p = { 0 };
@@ -59,7 +59,7 @@ static void test_slow_server(void **state)
     assert_int_equal(peers_patience(&p, 0), SECOND);
 }
 
-/* A server whose answers take 0.1 s or 2 s by turns is not late after 2 s. */
+/* A server that answers after 0.1 s and after 2 s in turn is not late after 2 s. */
 static void test_uneven_server(void **state)
 {
     struct peers p = { 0 };
@@ -72,7 +72,7 @@ static void test_uneven_server(void **state)
     assert_in_range(peers_patience(&p, 0), 5 * SECOND, 7 * SECOND);
 }
 
-/* Of many reads, at most a quarter is asked again, and a few more at the beginning. */
+/* At most a quarter of many reads may be requested again, and a few more at the beginning. */
 static void test_price(void **state)
 {
     struct peers p = { 0 };

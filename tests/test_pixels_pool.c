@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pool that makes the crops of batches: each crop is the one that sheaf_pixels makes alone, at
- * any number of threads, in any order of waiting, and however little memory it has. Bad images are
- * told apart and named. A batch that is freed early writes nothing afterwards. */
+ * Tests the pool that makes the crops of batches. Each crop must equal the one that sheaf_pixels
+ * makes, with any number of threads, any order of waiting, and little memory. Bad images must be
+ * reported with their sample. A batch that is freed early writes nothing afterwards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,9 +23,9 @@
 #define SAMPLES 24u
 #define SIDE    20u
 #define GUARD   64u
-#define LARGE   60000u          /* pixels of the width of the large image */
+#define LARGE   60000u          /* width of the large image in pixels */
 
-/* A sample with an image and a mask of the same size. */
+/* A sample with an image, and a mask of the same size. */
 struct case_sample {
     struct sheaf_sample sample;
     struct sheaf_field fields[3];
@@ -115,7 +115,7 @@ static struct sheaf_pixels_options small_crops(bool has_mask)
     return o;
 }
 
-/* The memory of a batch, with a guard behind each view. */
+/* Memory for the crops of a batch, with guard bytes after each view. */
 struct made {
     void *out[2];
     struct sheaf_crop_box *crops;
@@ -153,7 +153,7 @@ static void end(struct made *m)
     free(m->crops);
 }
 
-/* The crops are those that are made alone. */
+/* Checks that the crops equal those that sheaf_pixels makes. */
 static void check(const struct sheaf_pixels_options *o, const struct made *m,
                   const struct sheaf_sample *first)
 {
@@ -188,7 +188,7 @@ static struct sheaf_pixels_pool *open_pool(const struct sheaf_pixels_options *o,
 
 /* ---- Tests ----------------------------------------------------------------------------------- */
 
-/* Several batches are under way, and are waited for from the last to the first. */
+/* Starts several batches, and waits for them in reverse order. */
 static void test_any_threads(void **state)
 {
     static const unsigned threads[] = { 1, 2, 7, 64 };
@@ -254,7 +254,7 @@ static void expect(const struct made *m, size_t i, int code, const char *says)
         fail_msg("%d: %s", error->code, error->message);
 }
 
-/* A PNG whose header says 60,000 x 60,000 pixels. */
+/* Makes a PNG whose header states 60,000 x 60,000 pixels. */
 static void make_bomb(struct case_sample *c)
 {
     for (int i = 16; i < 24; i++)
@@ -303,7 +303,8 @@ static void test_bad_images(void **state)
     sheaf_pixels_pool_free(pool);
 }
 
-/* An image that can never fit is an error; it stops no other one. */
+/* Tests an image that needs more than the whole memory. This must be an error, and must not affect
+ * other images. */
 static void test_too_large(void **state)
 {
     struct case_sample large = { .jpeg = BUF_INIT((size_t)1 << 24) };
@@ -328,7 +329,7 @@ static void test_too_large(void **state)
     buf_free(&large.jpeg);
 }
 
-/* Batches that nobody waits for are finished before their memory is freed. */
+/* Frees batches without waiting. They must be finished before their memory is freed. */
 static void test_freed_early(void **state)
 {
     const struct sheaf_pixels_options o = small_crops(true);
@@ -386,7 +387,7 @@ static void test_png(void **state)
                      SHEAF_ERR_ARGUMENT);
 }
 
-/* Random values do not become smaller, and still have room. */
+/* Random values cannot be compressed. Their PNG must still fit into SHEAF_PNG_ROOM. */
 static void test_png_room(void **state)
 {
     const size_t most = SHEAF_PNG_ROOM(300, 200, 3);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan: every sample exactly once, in an order and in shards that depend on nothing but the
- * files and the options. */
+ * Tests the plan. It must contain every sample exactly once, and its order and shards must depend
+ * only on the files and the options. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -69,7 +69,8 @@ static void test_files_of_one_key_are_one_sample(void **state)
     assert_int_equal(make(), SHEAF_OK);
     assert_int_equal(plan.sample_count, 3);
     assert_int_equal(plan.payload_bytes, 15);
-    /* "a" < "a-b" < "a/b", whatever the whole paths */
+    /* keys are in byte order, "a" < "a-b" < "a/b", which differs from the order of the whole
+     * paths */
     assert_int_equal(plan.samples[0].file_count, 3);
     assert_int_equal(plan.samples[0].payload_bytes, 9);
     assert_string_equal(first_file(&plan.samples[0])[0].path, "a.JSON");
@@ -130,7 +131,7 @@ static void test_label_map(void **state)
     assert_int_equal(catalog_numbers(&catalog, vector, 2, &label, &err), SHEAF_OK);
     assert_int_equal(catalog_add(&catalog, &problems, "v.jpg", &stat, label, &err), SHEAF_OK);
     assert_int_equal(make(), SHEAF_OK);
-    /* A file .cls does not renumber the classes of the others. */
+    /* A file .cls does not change the numbers of the other classes. */
     assert_int_equal(plan.class_count, 4);
     assert_string_equal(plan.classes[0], "a");
     assert_string_equal(plan.classes[1], "a-b");
@@ -142,7 +143,7 @@ static void test_label_map(void **state)
 
         if (path[0] == 'z')
             assert_true(l->value_count == 1 && l->values[0] == 4);
-        if (path[0] == 'c')     /* unless its own cls says another label */
+        if (path[0] == 'c')     /* the sample also has its own file .cls */
             assert_true(l->value_count == 1 && l->values[0] == 3 && plan.samples[i].has_cls);
         if (path[0] == 'v')
             assert_true(l->value_count == 2 && l->values[1] == 2.5);
@@ -152,7 +153,7 @@ static void test_label_map(void **state)
 
 /* ---- Order ----------------------------------------------------------------------------------- */
 
-/* Random files of up to 3 a key, in a random order; the same for the same seed. */
+/* Adds random files, up to 3 for each key, in a random order, which the seed determines. */
 static void add_random(struct rng *rng, size_t keys, uint64_t order_seed)
 {
     struct { char path[40]; uint64_t bytes; char class[8]; } *files =
@@ -232,7 +233,7 @@ static void test_every_option_that_counts_changes_the_hash(void **state)
     }
 }
 
-/* A file's size, and its name, too; not the time when it was written. */
+/* Tests that the size and the name of a file change the hash. */
 static void test_files_change_the_hash(void **state)
 {
     char hashes[3][PLAN_HASH_SIZE];
@@ -249,7 +250,7 @@ static void test_files_change_the_hash(void **state)
     assert_string_not_equal(hashes[0], hashes[2]);
 }
 
-/* How many samples come before it in byte order of keys. */
+/* Returns the number of samples before this one in byte order of their keys. */
 static size_t rank_of(const struct plan_sample *s)
 {
     size_t rank = 0;
@@ -278,7 +279,7 @@ static void test_shuffle_is_one(void **state)
     assert_true(ascending > 1300 && ascending < 1700);
 }
 
-/* Its hash is of all that there is in it. */
+/* Compares plans with the model. The hash covers everything in a plan. */
 static void test_it_is_the_model_s(void **state)
 {
     static const char *const splits[] = { NULL, "a=0.5,b=0.3,c=0.2", "a=2/class,b=rest" };
@@ -328,7 +329,7 @@ static void check_cut(uint64_t *sizes, uint64_t count, uint64_t shards)
         assert_true(starts[k] < starts[k + 1]);
         for (uint64_t i = starts[k]; i < starts[k + 1]; i++)
             bytes += sizes[i];
-        /* Each cut is at most half a sample off, where no shard had to be filled up. */
+        /* If every shard has room for the largest sample, each cut is at most half a sample off. */
         if (largest * shards < total)
             assert_true(fabs((double)bytes - (double)total / (double)shards) <=
                         (double)largest + 1);
@@ -409,7 +410,8 @@ static void test_every_sample_is_in_one_shard(void **state)
     }
 }
 
-/* Each class by itself, and never the same stretch of the shuffled order. */
+/* Tests that each class is split by itself, and that a split is not a range of the shuffled
+ * order. */
 static void test_splits_are_stratified(void **state)
 {
     uint64_t of_class[10] = { 0 }, train[10] = { 0 }, sum = 0;

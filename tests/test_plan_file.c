@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stored plans: what is written is read back, shard by shard; what is damaged, cut off or of
- * another version is refused; and a plan that was made with temporary files is that of the
- * model. */
+ * Tests stored plans. A plan that was written must be read back shard by shard. A plan that is
+ * damaged, truncated or of another version must be refused. A plan that was made with temporary
+ * files must equal that of the model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,7 +67,7 @@ static void add_kind(struct catalog *c, struct rng *rng, const char *path, uint3
     case 1:
         stat.bytes = rng_below(rng, sizeof(text));
         stat.text = text;
-        /* Two texts of one name would be merged, which test_labels.py looks at. */
+        /* Two texts of one name would be merged, which test_labels.py tests. */
         snprintf(named, sizeof(named), "%s%u", path, (unsigned)rng_below(rng, 1u << 30));
         path = named;
         break;
@@ -75,7 +75,8 @@ static void add_kind(struct catalog *c, struct rng *rng, const char *path, uint3
     add(c, path, &stat, label);
 }
 
-/* Samples of one to three files, of classes, numbers or no label, some that cannot be one. */
+/* Adds samples of one to three files, with classes, numbers or no label, and some files that cannot
+ * form a sample. */
 static void fill(struct catalog *c, struct rng *rng, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -138,7 +139,7 @@ static void write_plan(const char *url, struct plan_facts *facts)
     assert_int_equal(plan_writer_commit(writer, facts, &err), SHEAF_OK);
 }
 
-/* A plan of random files, stored; its path. */
+/* Stores a plan of random files. Returns its path. */
 static const char *make_stored(struct rng *rng, int count)
 {
     struct plan_facts facts = {
@@ -231,7 +232,7 @@ static void test_round_trip(void **state)
     plan_file_close(&file);
 }
 
-/* The first version has no identity, which is a text of 32 bytes after the hash. */
+/* Tests the first version, which has no identity (a text of 32 bytes after the hash). */
 static void test_the_first_version(void **state)
 {
     struct plan_facts facts = {
@@ -251,7 +252,8 @@ static void test_the_first_version(void **state)
     facts.plan = plan;
     assert_int_equal(plan_facts_write(&facts, &text, &err), SHEAF_OK);
     memmove(text.data + 33, text.data + 66, text.size - 66);
-    text.size -= 33 + 6 + 2;    /* and nothing of images and skipping, eight bytes at the end */
+    /* the first version also lacks eight bytes at the end, about images and skipping */
+    text.size -= 33 + 6 + 2;
     assert_int_equal(plan_facts_read(text.data, text.size, 1, &read, &err), SHEAF_OK);
     assert_string_equal(read.plan.hash, plan.hash);
     assert_string_equal(read.plan.identity, plan.hash);
@@ -358,7 +360,7 @@ static void test_every_flip(void **state)
 /* ---- Without memory -------------------------------------------------------------------------- */
 
 
-/* What plan_sort_samples makes is what the model makes of the same files. */
+/* Checks that plan_sort_samples makes the same plan as the model. */
 static void check_streams(struct plan_sort *g, const struct plan *sorted)
 {
     struct buf found = BUF_INIT(SIZE_MAX / 4), record = BUF_INIT(SIZE_MAX / 4);
@@ -437,7 +439,7 @@ static void test_sorted_is_made(void **state)
         }
     options.split = splits[1];
     options.no_shuffle = 0;
-    check_sorted(rng_next(&rng), many);     /* more than one run of the sort */
+    check_sorted(rng_next(&rng), many);     /* so many that the sort makes more than one run */
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan that is put away comes back shard by shard, with all that it said, from memory and from a
+ * Tests that a stashed plan is returned shard by shard with all its content, from memory and from a
  * temporary file. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 
 static struct sheaf_error err;
 
-/* Samples of one to three files in a few classes, so many that a shard has several blocks. */
+/* Adds samples of one to three files in a few classes, so many that a shard has several blocks. */
 static void fill(struct catalog *c, struct rng *rng, unsigned count)
 {
     static const char *const suffixes[] = { "jpg", "json", "txt" };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a program that makes samples of others needs: the samples of a stored plan, as its files
- * have them, and a packer that goes on behind its last finished shard. */
+ * Tests the functions for programs that change the samples of a stored plan and pack the results:
+ * reading the samples, and a packer that resumes after its last finished shard. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -87,7 +87,8 @@ static void assert_sample(const struct sheaf_sample *s, uint64_t number)
     assert_string_equal(s->class_name, i % 3 == 0 ? "c0" : i % 3 == 1 ? "c1" : "c2");
 }
 
-/* Stretches end at the same numbers whether they are read or not, and shards with them. */
+/* Tests that ranges of samples end at the same numbers whether they are read or skipped, and at the
+ * ends of shards. */
 static void test_all_samples_in_order(void **state)
 {
     const struct sheaf_sample *samples;
@@ -150,7 +151,7 @@ static void test_a_bad_file(void **state)
     assert_non_null(strstr(err.message, "c0/003.txt"));
     assert_int_equal(sheaf_planned_read(planned, &at, &samples, &count, tell, NULL, &err),
                      SHEAF_OK);
-    assert_int_equal(told, 2);          /* the other file of the sample, too */
+    assert_int_equal(told, 2);          /* both files of the sample are reported */
     assert_int_equal(at, count + 1);
     assert_int_equal(samples[0].number, 0);
     assert_int_equal(samples[1].number, 2);
@@ -179,7 +180,8 @@ static int append(struct sheaf_packer *packer, int i)
     return sheaf_packer_append(packer, &sample);
 }
 
-/* Samples `first` to before `end`, ten a shard, whose place is ten times the number. */
+/* Appends the samples `first` up to, but not including, `end`, ten per shard. The place of a shard
+ * is ten times the number of the next sample. */
 static void append_some(struct sheaf_packer *packer, int first, int end)
 {
     for (int i = first; i < end; i++) {
@@ -198,7 +200,7 @@ static void test_a_run_goes_on_at_its_place(void **state)
     assert_int_equal(sheaf_packer_skip(packer, &place), SHEAF_OK);
     assert_int_equal(place, 0);
     append_some(packer, 0, 45);
-    sheaf_packer_abort(packer);         /* which finishes what has all its samples */
+    sheaf_packer_abort(packer);         /* finishes the shards that have all their samples */
     sheaf_packer_free(packer);
 
     packer = open_packer("dest", 1);
@@ -221,7 +223,7 @@ static void test_a_run_goes_on_at_its_place(void **state)
     assert_true(tree_hash(&tree, "dest") == tree_hash(&tree, "whole"));
 }
 
-/* Without places all samples are to be appended, as ever. */
+/* Tests a run whose shards have no places: all samples must be appended again. */
 static void test_no_place(void **state)
 {
     struct sheaf_packer *packer = open_packer("dest", 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Positions as text: damaged ones and those outside their epoch are refused, version 1 is read, and
- * a reader that was resumed is at its position before it has read anything. */
+ * Tests positions as text. Damaged positions and positions outside of their epoch must be refused,
+ * and version 1 must be read. A resumed reader must have its position even before it reads
+ * anything. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@
 
 static const uint64_t counts[] = { 12, 7, 3, 0 };
 
-/* The text with its end changed to the checksum that it should have. */
+/* Replaces the checksum at the end of the text by the correct one. */
 static void seal(char text[SHEAF_POSITION_SIZE])
 {
     char *end = strstr(text, " crc=");
@@ -33,7 +34,7 @@ static void seal(char text[SHEAF_POSITION_SIZE])
     snprintf(end, 14, " crc=%08" PRIx32, crc);
 }
 
-/* Replaces the value of a word; the checksum is right again. */
+/* Replaces the value of a word, and corrects the checksum. */
 static void set_word(char text[SHEAF_POSITION_SIZE], const char *word, const char *value)
 {
     char copy[SHEAF_POSITION_SIZE];
@@ -147,7 +148,7 @@ static void a_newline_is_no_part_of_it(void **state)
     assert_int_equal(read_all(f->reader), 22 - 9);
 }
 
-/* 22 samples in 4 lanes: two lanes of 6 and two of 5. */
+/* 22 samples in 4 lanes: two lanes of 6 and two of 5 samples. */
 static void places_outside_the_epoch_are_refused(void **state)
 {
     struct fixture *f = *state;
@@ -171,7 +172,7 @@ static void places_outside_the_epoch_are_refused(void **state)
 
 /* ---- A stream ------------------------------------------------------------------------------- */
 
-/* Makes a packed tar of STREAM_SAMPLES samples, and opens it. */
+/* Makes a compressed tar with STREAM_SAMPLES samples, and opens it. */
 static struct sheaf_dataset *stream_open_set(char directory[32], char path[64])
 {
     const char *sources[] = { directory };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shared configuration files, and the settings that come from them and the environment. */
+ * Tests AWS's shared configuration files, and the settings that come from them and from the
+ * environment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,7 +60,8 @@ static void test_config(void **state)
     profiles_free(&p);
 }
 
-/* Sections are names as they are in credentials; what is there wins. */
+/* Tests the file `credentials`, in which a section is named like its profile, and which takes
+ * precedence. */
 static void test_credentials_file(void **state)
 {
     struct profiles p = { 0 };
@@ -216,7 +218,7 @@ static void test_profile_settings(void **state)
     s3_config_free(&c);
 }
 
-/* Settings that stand in two places, and one that names what is not there. */
+/* Tests settings that occur in two places, and a setting that names a missing section. */
 static void test_flags(void **state)
 {
     static const char text[] = "[profile p]\nservices = gone\n"
@@ -242,7 +244,8 @@ static void test_flags(void **state)
 
 #define ARN "arn:aws:s3:eu-west-1:123456789012:accesspoint"
 
-/* Variables of the environment, a bucket, and "HOST PREFIX REGION SERVICE" or part of an error. */
+/* Environment variables, a bucket, and the expected "HOST PREFIX REGION SERVICE" or a part of the
+ * error. */
 static const struct {
     const char *environment[4], *bucket, *place;
 } places[] = {
@@ -347,7 +350,8 @@ static void test_bad_settings(void **state)
     clear();
 }
 
-/* "~" in a variable, which no shell has seen; a quoted name; keys in any case, with a colon. */
+/* Tests "~" in a variable (which no shell has expanded), a quoted name, and keys in any case with a
+ * colon. */
 static void test_home(void **state)
 {
     static const char text[] = "[profile \"two words\"]\nRegion : eu-west-1\n";

@@ -131,7 +131,7 @@ static void test_interruption(void **state)
     object->interrupt = &interrupt;
     assert_int_equal(store_read(object, 0, &byte, 1, &error), SHEAF_ERR_INTERRUPTED);
     store_close(object);
-    object = wrapped(&o, SIZE);     /* closing ends what is under way, too */
+    object = wrapped(&o, SIZE);     /* closing the window must also end running reads */
     must_read(object, 0, 1);
     __atomic_store_n(&o.is_stuck, true, __ATOMIC_RELAXED);
     interrupt = 1;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples by number: of every container and codec, of foreign shards and from S3, each number gets
- * its own sample, whatever the memory, the threads, and a fork; and damage is found. */
+ * Tests reading by number, from every container and codec, from foreign shards and from S3. Each
+ * number must get its own sample, with any memory, any threads, and after a fork. Damage must be
+ * found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +97,7 @@ static void read_numbers(const struct sheaf_dataset *dataset, const uint64_t *nu
     sheaf_kept_free(kept);
 }
 
-/* Scattered numbers, twice the same, all of them in order, and single ones. */
+/* Reads scattered numbers, repeated numbers, all numbers in order, and single ones. */
 static void check_set(const struct sheaf_dataset *dataset, uint64_t samples, struct rng *rng)
 {
     uint64_t numbers[MOST];
@@ -188,7 +189,8 @@ static void memory_is_a_ceiling(void **state)
                      SHEAF_ERR_LIMIT);
     assert_non_null(strstr(error.message, "ask for fewer at once"));
     read_numbers(dataset, numbers, 5, 100000);
-    /* Room for the samples, and for little more: groups wait for each other. */
+    /* The memory has room for the samples and for little more, so groups of reads wait for each
+     * other. */
     read_numbers(dataset, numbers, SAMPLES, 2500000);
     sheaf_dataset_free(dataset);
     tree_remove(&tree);
@@ -321,10 +323,10 @@ static void a_child_of_a_fork_reads_too(void **state)
 
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip();             /* it ends a child of a program with threads that starts one */
+    skip();             /* the sanitizer ends a forked child that starts a thread */
 #endif
     if (getenv("UNDER_QEMU") != NULL)
-        skip();         /* qemu ends it itself, in rcu_read_unlock */
+        skip();         /* qemu ends such a child, in rcu_read_unlock */
     tree_make(&tree);
     pack(tree_path(&tree, "set"), SHEAF_WEBDATASET, SHEAF_CODEC_NONE);
     dataset = open_set(tree_path(&tree, "set"));
@@ -364,7 +366,7 @@ static void neighbours_come_in_one_request(void **state)
         dataset = open_set("s3://bucket/set");
         check_set(dataset, SAMPLES, &rng);
         for (size_t i = 0; i < COUNT_OF(numbers); i++)
-            numbers[i] = 2 * i;         /* the gaps between them are read along */
+            numbers[i] = 2 * i;         /* the gaps between the samples are read as well */
         before = fake_server_count(s3.server, "GET", ".tar");
         read_numbers(dataset, numbers, COUNT_OF(numbers), 0);
         assert_true(fake_server_count(s3.server, "GET", ".tar") - before <= 4);

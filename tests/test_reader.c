@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reader over foreign shards of every container: its order is the one that order.h gives on
- * numbers, whatever threads, memory, batches and ranks; positions go on exactly; damage is found
- * before a sample is handed out. */
+ * Tests the reader over foreign shards of every container. Its order must be that of order.h on
+ * numbers, with any threads, memory, batches and ranks. Positions must resume exactly, and damage
+ * must be found before a sample is returned. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ struct numbers {
     size_t count;
 };
 
-/* Reads on to the end, in batches of `batch`. */
+/* Reads to the end in batches of `batch` samples. */
 static void read_rest(struct sheaf_reader *reader, size_t batch, struct numbers *out)
 {
     for (;;) {
@@ -63,7 +63,7 @@ static struct order order_of(const struct sheaf_reader_options *o)
     };
 }
 
-/* Reads with these options and compares with the numbers alone. */
+/* Reads with these options, and compares the order with that of order.h. */
 static void check_epoch(const struct shard_set *set, const struct sheaf_reader_options *options,
                         size_t batch)
 {
@@ -269,7 +269,8 @@ static void an_interrupt_comes_once(void **state)
     shards_remove(&set);
 }
 
-/* A flipped byte of a payload, in foreign TFRecords: found by the record's own checksum. */
+/* Flips a byte of a payload in foreign TFRecords. The record's own checksum must show the
+ * damage. */
 static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
 {
     struct shard_set set;
@@ -317,8 +318,8 @@ static void a_bad_record_fails_or_is_skipped_and_counted(void **state)
     shards_remove(&set);
 }
 
-/* From every sample of a member's part, in any number of lanes, what follows is the same; and each
- * sample knows its ordinal. */
+/* Begins at every sample of a member's part, with any number of lanes. The following samples and
+ * their ordinals must be the same. */
 static void an_epoch_begins_at_any_sample(void **state)
 {
     static const uint32_t lanes[] = { 1, 2, 6 };

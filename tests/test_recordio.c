@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * RecordIO: golden bytes by a second implementation (Python, from dmlc's source), the magic
- * inside records, IRHeaders of MXNet's, and the trailer of samples with several fields. */
+ * Tests RecordIO: bytes that a second implementation has made (in Python, from dmlc's source), the
+ * magic number inside of records, MXNet's IRHeader, and the trailer of samples with several
+ * fields. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +25,8 @@ static const uint8_t scalar_record[] = {
     0x00, 0x00, 0x00, 0x00, 0xff, 0xd8, 0xff, 0x21, 0x21, 0x00, 0x00, 0x00,
 };
 
-/* IRHeader(2, 0, 1, 0), labels 0.5 and 3, then MAGIC MAGIC "ab" MAGIC "cd" MAGIC "z": that
- * between "ab" and "cd" is not at a multiple of 4, so it stays. */
+/* IRHeader(2, 0, 1, 0), labels 0.5 and 3, then MAGIC MAGIC "ab" MAGIC "cd" MAGIC "z". The magic
+ * number between "ab" and "cd" is not at a multiple of 4, so it stays. */
 static const uint8_t split_record[] = {
     0x0a, 0x23, 0xd7, 0xce, 0x20, 0x00, 0x00, 0x20, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -149,7 +150,7 @@ static void cuts_parts(void **state)
     assert_int_equal(frames[0].size, sizeof(split_record));
     assert_int_equal(frames[1].size, sizeof(scalar_record));
     assert_int_equal(recordio_ops.check(stream, frames[0].size, &crc, NULL), SHEAF_OK);
-    /* A record of several parts that breaks off between two of them. */
+    /* A record of several parts that ends between two of them. */
     for (i = 40; i < sizeof(split_record); i++)
         assert_int_equal(cut_frames(&recordio_ops, stream, i, frames, 2, NULL),
                          SHEAF_ERR_TRUNCATED);
@@ -170,7 +171,7 @@ static void refuses_parts_out_of_order(void **state)
     (void)state;
     for (cflag = 0; cflag < 8; cflag++) {
         memcpy(copy, split_record, sizeof(copy));
-        set_header(copy + 40, cflag, 0);        /* the second part, with flag 2 */
+        set_header(copy + 40, cflag, 0);        /* the second part, which has the flag 2 */
         assert_int_equal(cut_frames(&recordio_ops, copy, sizeof(copy), &frame, 1, NULL),
                          cflag == 2 ? 1 : SHEAF_ERR_CORRUPT);
         assert_int_equal(recordio_ops.check(copy, sizeof(copy), &crc, NULL),
@@ -181,7 +182,7 @@ static void refuses_parts_out_of_order(void **state)
                          cflag == 1 ? 1 : SHEAF_ERR_CORRUPT);
     }
     memcpy(copy, split_record, sizeof(copy));
-    set_header(copy + 48, 2, 7);                /* only the last may have an odd length */
+    set_header(copy + 48, 2, 7);                /* only the last part may have an odd length */
     assert_int_equal(recordio_ops.check(copy, sizeof(copy), &crc, &err), SHEAF_ERR_CORRUPT);
     assert_non_null(strstr(err.message, "multiple of 4"));
 }
@@ -297,7 +298,7 @@ static void finds_damage_in_trailers(void **state)
     size_t at;
 
     (void)state;
-    for (at = table; at < end - 8; at++) {      /* up to the magic that ends it */
+    for (at = table; at < end - 8; at++) {      /* everything up to the magic number at the end */
         memcpy(copy, two_fields_record, sizeof(copy));
         copy[at] ^= 0x10;
         assert_int_equal(decode(copy, sizeof(copy), "9\t0\tk.jpg", &of_ours, &scratch, &sample,
@@ -327,7 +328,7 @@ static void assert_round_trip(const struct sheaf_sample *sample)
     buf_free(&names);
 }
 
-/* A field that is itself a record's content with trailer, or ends like one. */
+/* Tests a field whose content is a record's content with a trailer, or ends like one. */
 static void is_never_ambiguous(void **state)
 {
     const struct sheaf_field nested = { .name = "jpg", .data = two_fields_record + 32, .size = 58 };
@@ -343,7 +344,7 @@ static void is_never_ambiguous(void **state)
     assert_round_trip(&sample);
 }
 
-/* Content that is mostly the magic, at any alignment. */
+/* Tests content that is mostly the magic number, at any alignment. */
 static void gives_back_the_magic_anywhere(void **state)
 {
     uint8_t data[64];

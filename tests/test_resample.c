@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resampling: the rows that come a few at a time become what the sums of the whole plane are, and
- * the loops for each kind of processor give the same integers. */
+ * Tests resampling. Rows that arrive a few at a time must give the sums of the whole plane, and the
+ * loops for all processors must give the same integers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static uint32_t up_to(uint32_t most)
     return 1 + (uint32_t)rng_below(&rng, most);
 }
 
-/* Small and large ones, cut ones, and such as are made larger. */
+/* Returns a random side: small or large, cut, or enlarged. */
 static struct resample_side any_side(void)
 {
     struct resample_side side = { .in = up_to(rng_below(&rng, 8) == 0 ? 900 : 150) };
@@ -44,7 +44,7 @@ static uint8_t *any_bytes(size_t count)
     uint8_t *bytes = malloc(count);
 
     assert_non_null(bytes);
-    for (size_t i = 0; i < count; i++)      /* extremes, that sums may overflow if they can */
+    for (size_t i = 0; i < count; i++)      /* extreme values, so that sums overflow if they can */
         bytes[i] = rng_below(&rng, 2) == 0 ? (uint8_t)rng_below(&rng, 256)
                                            : rng_below(&rng, 2) == 0 ? 255 : 0;
     return bytes;
@@ -52,7 +52,7 @@ static uint8_t *any_bytes(size_t count)
 
 /* ---- The whole plane ------------------------------------------------------------------------- */
 
-/* Pixel `at` of a row or column whose pixels are `step` apart. */
+/* Computes output pixel `at` of a row or column whose input pixels are `step` apart. */
 static uint8_t sum_of(const struct resample_axis *axis, uint32_t at, const uint8_t *from,
                       size_t step, uint32_t in)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The retry policy: no clock and no dice but those given here. */
+ * Tests the retry policy. The test provides the times and the random numbers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@ static const struct retry_policy policy = {
     .attempts = 5, .time_ns = 1000 * MS, .base_ns = 10 * MS, .longest_ns = 35 * MS,
 };
 
-/* The wait before each further attempt, with the highest dice and the lowest. */
+/* Tests the wait before each further attempt, with the highest and the lowest random number. */
 static void test_backoff(void **state)
 {
     static const uint64_t most[] = { 10 * MS, 20 * MS, 35 * MS, 35 * MS };
@@ -48,7 +48,7 @@ static void test_one_attempt(void **state)
     assert_false(retry_again(&once, &retry, 0, 0, 0, &wait));
 }
 
-/* No attempt begins after the time is up, also not because of a long wait. */
+/* Tests that no attempt begins after the time limit, even if only the wait exceeds it. */
 static void test_time(void **state)
 {
     struct retry late = { .began_ns = 5000 * MS }, exact = late, longer = late;
@@ -74,7 +74,7 @@ static void test_retry_after(void **state)
     assert_false(retry_again(&policy, &retry, 0, 1001 * MS, 0, &wait));
 }
 
-/* Attempts are counted anew after progress; the time is not. */
+/* Tests that progress resets the number of attempts, but not the time. */
 static void test_progress(void **state)
 {
     struct retry retry = { .began_ns = 1 };
@@ -90,7 +90,7 @@ static void test_progress(void **state)
     assert_false(retry_again(&policy, &retry, 1001 * MS, 0, 0, &wait));
 }
 
-/* A clock that went back is no reason to wait for ever, nor to give up. */
+/* Tests a clock that went back. The policy must neither wait for ever nor give up. */
 static void test_clock_back(void **state)
 {
     struct retry retry = { .began_ns = 1000 * MS };
@@ -118,8 +118,8 @@ static void test_no_overflow(void **state)
 
 /* ---- Stalls ---------------------------------------------------------------------------------- */
 
-/* Looks every millisecond while `bytes` move in each; when the transfer is found to have stalled,
- * in milliseconds after the end of that, or 0 if it did so before. */
+/* Moves `bytes` in each millisecond for `for_ms`, and then nothing. Returns how many milliseconds
+ * later the transfer counts as stalled, or 0 if it stalled earlier. */
 static uint64_t stalls_after(uint64_t bytes, uint64_t for_ms)
 {
     struct stall stall = { .limit_ns = 1000 * MS, .least_bytes = 1000 };
@@ -136,7 +136,7 @@ static uint64_t stalls_after(uint64_t bytes, uint64_t for_ms)
     return ms + 1 - for_ms;
 }
 
-/* Wherever in its course a fast transfer stops, that is noticed one limit after the last byte. */
+/* A fast transfer stops at any time. This must be noticed one limit after the last byte. */
 static void test_stop(void **state)
 {
     (void)state;
@@ -145,7 +145,7 @@ static void test_stop(void **state)
         assert_int_equal(stalls_after(1000, ms), 1000);
 }
 
-/* The least rate goes on for ever; half of it takes twice the limit. */
+/* A transfer at the least rate never stalls. At half that rate it stalls after twice the limit. */
 static void test_drip(void **state)
 {
     struct stall slow = { .limit_ns = 1000 * MS, .least_bytes = 1000 };

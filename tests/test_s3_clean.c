@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Uploads that nobody has completed: ours are aborted, those that clean as well, and no others. */
+ * Tests incomplete uploads. Our own must be aborted, including those of the cleaning itself, and no
+ * others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #include "tests/common_must.h"
 
 #define SIZE ((size_t)9 << 20)      /* two parts */
-#define STALL_MS 30000              /* nothing stalls, however slow the machine is */
+#define STALL_MS 30000              /* so long that no request stalls on a slow machine */
 
 static struct fake_s3 s3;
 static struct sheaf_error error;
@@ -70,7 +71,7 @@ static void leave_by(enum fake_kind kind, const char *url)
     assert_true(fake_s3_uploads(&s3) > before);
 }
 
-/* Uploads whose beginning was answered by nobody. */
+/* Begins uploads whose response is lost. */
 static void leave_uploads(const char *url)
 {
     leave_by(FAKE_LOSE, url);
@@ -100,16 +101,19 @@ static void test_clean(void **state)
     must(clean("s3://bucket", "", false));
     assert_int_equal(fake_s3_uploads(&s3), 0);
 
-    leave_uploads("s3://bucket/dir/.sheaf-probe");      /* a run was killed while it cleaned */
+    /* as if a run was killed while it cleaned */
+    leave_uploads("s3://bucket/dir/.sheaf-probe");
     must(clean("s3://bucket/dir", "shard", false));
     assert_int_equal(fake_s3_uploads(&s3), 0);
 
-    leave_by(FAKE_TORN, "s3://bucket/dir/shard-1");     /* answered, but nobody could read it */
+    /* the response arrives, but its text is incomplete */
+    leave_by(FAKE_TORN, "s3://bucket/dir/shard-1");
     must(clean("s3://bucket/dir", "shard", false));
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
-/* A service that lists uploads by their keys alone is told from one that has none. */
+/* Tests a service that lists uploads only for a whole key. It must be distinguished from a service
+ * without uploads. */
 static void test_clean_by_name(void **state)
 {
     (void)state;
@@ -123,13 +127,13 @@ static void test_clean_by_name(void **state)
     assert_true(fake_s3_uploads(&s3) >= 1);
     fake_s3_set(&s3, s3.uploads_by_key = false);
     must(store_clean_object("s3://bucket/dir/shard-1", &error));
-    assert_true(fake_s3_uploads(&s3) >= 1);     /* nor is the other one touched here */
+    assert_true(fake_s3_uploads(&s3) >= 1);     /* the other upload stays here as well */
     must(store_clean_object("s3://bucket/dir/shard-10", &error));
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
-/* The probe of an empty listing leaves none of its own: not where the answer to its beginning is
- * lost, in any store; nor where a single request of it is refused. */
+/* Tests the probe, a test upload that is made if a listing is empty. It must leave no upload, even
+ * if the response to its beginning is lost, or if one of its requests is refused. */
 static void test_probe(void **state)
 {
     static const struct {
@@ -162,8 +166,8 @@ static void test_probe(void **state)
     fake_s3_set(&s3, s3.uploads_by_key = false);
 }
 
-/* An upload of a writer that is gone.  The service says yes to an abort from now on, and does
- * nothing. */
+/* Leaves an upload without a writer. From now on, the service confirms aborts without doing
+ * them. */
 static void leave_one(const char *url)
 {
     const struct fake_fault idle = { .kind = FAKE_STATUS, .status = 204, .method = "DELETE" };
@@ -176,7 +180,7 @@ static void leave_one(const char *url)
     assert_int_equal(fake_s3_uploads(&s3), 1);
 }
 
-/* A packer that makes its shards as samples come knows their names at its end. */
+/* Tests a packer of a program's samples. It knows the names of its shards only at its end. */
 static void test_clean_by_name_at_the_end(void **state)
 {
     const struct sheaf_field field = { .name = "bin", .data = "x", .size = 1 };
@@ -199,7 +203,8 @@ static void test_clean_by_name_at_the_end(void **state)
     fake_s3_set(&s3, s3.uploads_by_key = false);
 }
 
-/* An abort that is answered and does nothing is an error, not a loop. */
+/* Tests an abort that is confirmed but has no effect. The result must be an error and not an
+ * endless loop. */
 static void test_clean_in_vain(void **state)
 {
     (void)state;

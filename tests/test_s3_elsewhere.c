@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Buckets that are elsewhere than the configuration says: in another region, which the service
- * names, and at Google's. */
+ * Tests buckets that are not where the configuration says: in another region, which the service
+ * names, or at Google's service. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,8 +65,8 @@ static void count_notice(void *context, const char *where, const struct sheaf_er
     ++*notices;
 }
 
-/* The service names the bucket's region: that is where all requests go from then on, and it is said
- * once.  Reads begun at the old place end at the new one. */
+/* The service names the bucket's region. All further requests must go there, and a notice must
+ * report this once. Reads that were begun at the old endpoint must end at the new one. */
 static void test_other_region(void **state)
 {
     static uint8_t copy[SIZE];
@@ -88,7 +88,7 @@ static void test_other_region(void **state)
     assert_int_equal(s3.refused - before, 1);
     assert_int_equal(notices, 1);
 
-    /* HEAD, whose answer says nothing here, comes first. */
+    /* The first request is a HEAD, whose response does not name the region here. */
     fake_s3_use(&s3, STALL_MS);
     setenv("AWS_REGION", "eu-north-1", 1);
     must(store_open("s3://bucket/dir/object", &object, &error));
@@ -98,7 +98,8 @@ static void test_other_region(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
-/* gs:// is the same service under another name, with keys of its own or none, and read-only. */
+/* Tests gs://, the same service under another name, with its own keys or without keys, and
+ * read-only. */
 static void test_google(void **state)
 {
     static uint8_t copy[SIZE];

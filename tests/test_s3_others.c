@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packing to servers whose listings differ from those of S3: nothing is left of a run where they
- * name no ETags, and keys that they do not encode, though they say so, are refused before anything
- * is published. */
+ * Tests packing to servers whose listings differ from those of S3. If a listing has no ETags,
+ * nothing of a run must be left. If a server falsely says that its keys are encoded, this must be
+ * refused before anything is published. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static int pack(const char *source, const char *dest)
     return sheaf_pack(source, dest, &options, &result, &error);
 }
 
-/* Objects whose path has `word` in it. */
+/* Returns the number of objects whose path contains `word`. */
 static size_t count_of(const char *word)
 {
     size_t count = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packing to S3 with little memory: what is on its way there is within it, too. */
+ * Tests packing to S3 with little memory. The memory must include the data that is on its way to
+ * the server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +66,7 @@ static void check_stored(const char *path)
     assert_memory_equal(o->data, data, SIZE);
 }
 
-/* Two objects are written at once, by turns, with memory for only so many parts. */
+/* Writes two objects in turns, with memory for only this number of parts. */
 static void write_two_within(uint64_t parts)
 {
     struct part_memory *memory;
@@ -94,7 +95,7 @@ static void test_memory_is_shared(void **state)
         write_two_within(parts);
 }
 
-/* An aborted object gives back what it has, so that the next one can be written. */
+/* Tests that an aborted object gives its memory back, so that the next one can be written. */
 static void test_memory_of_an_aborted_object(void **state)
 {
     struct part_memory *memory;
@@ -111,7 +112,7 @@ static void test_memory_of_an_aborted_object(void **state)
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
-/* Eight parts are under way at first, or as many as there is memory for. */
+/* Tests that at first eight parts may be sent at once, or fewer if the memory has less room. */
 static void test_window_of_parts(void **state)
 {
     static const uint64_t limits[] = { UINT64_MAX, 100 * 8 * MIB, 3 * 8 * MIB + 1, 8 * MIB };
@@ -133,8 +134,8 @@ static void test_window_of_parts(void **state)
     }
 }
 
-/* A part is no larger than it must be for an object of the expected size to have 5000, and what is
- * too large for the memory is an error. */
+/* A part must not be larger than necessary for an object of the expected size to have 5000 parts.
+ * If a part is too large for the memory, this must be an error. */
 static void test_parts_of_large_objects(void **state)
 {
     struct part_memory *memory;
@@ -180,11 +181,11 @@ static void test_memory_is_bounded(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT_OF(memory); i++)
         pack_within(SHEAF_WEBDATASET, memory[i]);
-    pack_within(SHEAF_RECORDIO, 32 * MIB);      /* with a .lst beside each shard */
+    pack_within(SHEAF_RECORDIO, 32 * MIB);      /* there is a .lst file beside each shard */
     pack_within(SHEAF_RECORDIO, 96 * MIB);
 }
 
-/* What is known when the plan is made: a part of the largest shard must fit. */
+/* Tests that the plan is refused if a part of the largest shard does not fit into the memory. */
 static void test_shard_too_large_for_the_memory(void **state)
 {
     const struct block_setup tar = { .format = format_of(SHEAF_WEBDATASET) };

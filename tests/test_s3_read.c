@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading from S3 and plain servers when they fail: every fault is a line of a table with what is
- * to come of it.  Whatever happens, what is read is right or there is an error that says what is
- * wrong. */
+ * Tests reading from S3 and plain web servers when they fail. Each fault is a line of a table with
+ * the expected result. In all cases the bytes must be right, or an error must state the reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,8 +23,8 @@
 #include "tests/common_random.h"
 
 #define SIZE ((size_t)300000)
-#define STALL_MS 10000          /* nothing stalls, however slow the machine is ... */
-#define SOON_MS 300             /* ... but where that is wanted */
+#define STALL_MS 10000          /* so long that no request stalls on a slow machine */
+#define SOON_MS 300             /* for tests in which requests must stall */
 
 static struct fake_s3 s3;
 static struct sheaf_error error;
@@ -52,9 +51,9 @@ static int stop(void **state)
 
 struct read_case {
     struct fake_fault fault;
-    int code;                   /* SHEAF_OK: what is read is right all the same */
+    int code;                   /* SHEAF_OK: the bytes are right despite the fault */
     const char *text;           /* in the message */
-    unsigned attempts;          /* requests that it takes; 0: any number */
+    unsigned attempts;          /* expected number of requests; 0: any number */
 };
 
 static const struct read_case reads[] = {
@@ -65,7 +64,7 @@ static const struct read_case reads[] = {
     { { .kind = FAKE_STATUS, .status = 429, .times = 1 }, SHEAF_OK, "", 2 },
     { { .kind = FAKE_STATUS, .status = 400, .code = "RequestTimeout", .times = 1 },
       SHEAF_OK, "", 2 },
-    /* libcurl itself tries again when a kept connection is closed on it. */
+    /* libcurl itself repeats a request if a kept connection is closed. */
     { { .kind = FAKE_RESET, .times = 3 }, SHEAF_OK, "", 0 },
     { { .kind = FAKE_LOSE, .times = 3 }, SHEAF_OK, "", 0 },
     { { .kind = FAKE_SILENCE, .times = 1 }, SHEAF_OK, "", 2 },
@@ -126,7 +125,7 @@ static void check_read(const struct read_case *c, const char *url)
     code = store_read(object, 1000, copy, SIZE - 21000, &error);
     attempts = fake_server_count(s3.server, "GET", NULL) - before;
     fake_server_clear_faults(s3.server);
-    /* Where the client is impatient, a slow machine is taken for one more stall. */
+    /* With short time limits, a slow machine may cause an additional stall. */
     if (code == SHEAF_OK && is_stall(c->fault.kind))
         attempts = MIN(attempts, c->attempts);
     if (code != c->code || strstr(error.message, c->text) == NULL ||
@@ -150,7 +149,7 @@ static void test_s3_faults(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
-/* A read that breaks off goes on at that byte, and asks for no byte twice. */
+/* Tests that an interrupted read continues after its last byte, and requests no byte twice. */
 static void test_resume_at_byte(void **state)
 {
     const struct fake_fault cut = { .kind = FAKE_CUT, .at = 60000 };
@@ -164,13 +163,14 @@ static void test_resume_at_byte(void **state)
     must(store_read(object, 0, copy, SIZE, &error));
     fake_server_clear_faults(s3.server);
     assert_memory_equal(copy, data, SIZE);
-    /* 60000 of each answer come, more or less: libcurl hands over what it has before the reset. */
+    /* About 60000 bytes of each response arrive, because libcurl returns the bytes before the
+     * reset. */
     assert_in_range(fake_server_count(s3.server, "GET", "dir/object") - before, 5, 12);
     store_close(object);
     free(copy);
 }
 
-/* Retry-After is waited for: the time limit is shorter, so the read ends at once. */
+/* The server asks for a wait that is longer than the time limit, so the read must fail at once. */
 static void test_retry_after(void **state)
 {
     const struct fake_fault later = { .kind = FAKE_STATUS, .status = 503, .code = "SlowDown",
@@ -187,8 +187,8 @@ static void test_retry_after(void **state)
     store_close(object);
 }
 
-/* What drips fast enough not to be stalled meets the limit of the whole request; the settings of
- * the environment are read when the first object is opened. */
+/* A response that drips just fast enough not to stall must end at the limit of the whole request.
+ * The settings in the environment are read when the first object is opened. */
 static void test_patience(void **state)
 {
     const struct fake_fault drip = { .kind = FAKE_DRIP };
@@ -248,7 +248,7 @@ static void test_open(void **state)
     must_not_open("s3://B!/x", SHEAF_ERR_ARGUMENT, "invalid bucket name");
 }
 
-/* What HEAD cannot say, the message says. */
+/* Tests that the message has the reason, which the response to HEAD cannot state. */
 static void test_refused(void **state)
 {
     (void)state;
@@ -263,7 +263,8 @@ static void test_refused(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
-/* Before anybody has answered it gives up early: the address is wrong.  Later it is patient. */
+/* Before any server has responded, a request must fail early, because the address is wrong. Later
+ * it must be patient. */
 static void test_nobody_there(void **state)
 {
     struct store_object *object;
@@ -303,7 +304,7 @@ static void piece_done(struct store_read *read)
     pthread_mutex_unlock(p->lock);
 }
 
-/* Starts `count` reads of equal pieces, cancels them if asked, and waits. */
+/* Starts `count` reads of equal pieces, cancels them on request, and waits for them. */
 static void read_pieces(struct store_object *object, uint8_t *copy, unsigned count,
                         struct piece *pieces, bool cancel)
 {
@@ -379,11 +380,11 @@ static void test_edges(void **state)
     store_close(object);
 }
 
-/* A child of fork has no thread of ours: what the parent opened is an error there, not a wait
- * for ever, and what it opens itself works. */
+/* Tests a forked child. It has no thread of the library. Objects that the parent has opened must
+ * cause an error there and not an endless wait. Objects that the child opens must work. */
 static void test_fork(void **state)
 {
-#if !defined(__SANITIZE_THREAD__)       /* which cannot start threads in such a child */
+#if !defined(__SANITIZE_THREAD__)       /* the sanitizer cannot start threads in a forked child */
     struct store_object *object, *own;
     char byte;
     int status;
@@ -391,7 +392,7 @@ static void test_fork(void **state)
 
     (void)state;
     if (getenv("UNDER_QEMU") != NULL)
-        skip();                         /* nor can qemu 7.2: it ends the child */
+        skip();                         /* qemu 7.2 ends a forked child that starts threads */
     must(store_open("s3://bucket/dir/object", &object, &error));
     child = fork();
     assert_true(child >= 0);
@@ -416,7 +417,7 @@ static void test_fork(void **state)
 
 /* ---- Storms ---------------------------------------------------------------------------------- */
 
-/* FAULTS from the environment, for long runs. */
+/* Returns the number of faults: FAULTS from the environment, for long runs, or the usual number. */
 static unsigned fault_count(unsigned usual)
 {
     const char *text = getenv("FAULTS");
@@ -424,7 +425,7 @@ static unsigned fault_count(unsigned usual)
     return text != NULL ? (unsigned)strtoul(text, NULL, 10) : usual;
 }
 
-/* Faults of all kinds at random: every read is right or fails, and it mostly does not fail. */
+/* Causes random faults of all kinds. Every read must be right or fail, and most must not fail. */
 static void test_storm(void **state)
 {
     const unsigned wanted = fault_count(200);

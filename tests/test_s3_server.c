@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The S3 store against a real service (Ceph's radosgw on loopback, tests/s3/radosgw.sh), which
- * checks signatures, ranges, conditions and policies by its own lights: over HTTP and TLS, with
- * the bucket in the path and in the host. */
+ * Tests the S3 store with a real service: Ceph's radosgw on loopback (tests/s3/radosgw.sh), which
+ * does its own checks of signatures, ranges, conditions and policies. Uses HTTP and TLS, and the
+ * bucket in the path and in the host name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static int script(const char *what)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* What the server's env file says: S3_PLAIN and the like become environment variables. */
+/* Reads the server's env file. S3_PLAIN and the other settings become environment variables. */
 static void read_env(void)
 {
     char path[100], *text, *rest, *line;
@@ -66,7 +66,7 @@ static void read_env(void)
     free(text);
 }
 
-/* How a test talks to the server; NULL leaves a variable unset. */
+/* Sets up the environment for requests to the server. NULL leaves a variable unset. */
 static void talk(const char *endpoint, const char *style, const char *access, const char *secret)
 {
     const char *const variables[][2] = {
@@ -140,7 +140,7 @@ static int stop_server(void **state)
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* Different at every offset, so that a piece out of place shows. */
+/* Fills memory with bytes that differ at every offset, so that a misplaced piece is noticed. */
 static void fill(uint8_t *data, size_t size, uint64_t seed)
 {
     for (size_t i = 0; i < size; i++) {
@@ -225,7 +225,8 @@ static void test_tls(void **state)
     all_calls("s3://shared/dir/object");
 }
 
-/* Amazon checks the checksums; this service takes them and says nothing, which must do. */
+/* Amazon's service verifies checksums. This service accepts and ignores them, and writes must
+ * succeed anyway. */
 static void test_with_checksums(void **state)
 {
     (void)state;
@@ -244,7 +245,7 @@ static const char *const odd_names[] = {
     "\xc3\xbcml", "\xe6\xbc\xa2\xe5\xad\x97", "\xf0\x9f\x8c\xbe.jpg",
 };
 
-/* Finds each odd name once, with the size that is its own. */
+/* Checks that each odd name is listed once, with its own size. */
 static int find_name(void *context, const struct store_entry *entry)
 {
     unsigned *found = context;
@@ -295,7 +296,7 @@ static int collect(void *context, const struct store_entry *entry)
     return buf_printf(names, NULL, "%s:%llu\n", entry->name, (unsigned long long)entry->bytes);
 }
 
-/* More than a page, directories below, hidden names and markers beside. */
+/* Tests a listing of more than a page, with deeper directories, hidden names and markers. */
 static void test_list(void **state)
 {
     struct buf listed = BUF_INIT(MIB), expected = BUF_INIT(MIB);
@@ -390,7 +391,7 @@ static void test_replaced(void **state)
     store_close(object);
 }
 
-/* Writes an object only if its name is free. */
+/* Writes an object only if no object has its name. */
 static int put_new(const char *url, const void *bytes, size_t size)
 {
     const struct store_seen none = { .is_there = false };
@@ -433,8 +434,8 @@ static void count_upload(const char *key, unsigned *count)
 
 static bool is_any(const void *context, const char *name) { return context != name; }
 
-/* Nothing is seen of an upload before its commit, nor after it was aborted; what a killed run
- * leaves is found below its prefix, and only there. */
+/* Tests that an upload is invisible before its commit and after an abort. Uploads of a killed run
+ * must be found under their prefix, and only there. */
 static void test_uploads(void **state)
 {
     char mark[S3_MARK_SIZE];
@@ -508,7 +509,7 @@ static void test_untrusted_certificate(void **state)
     must_fail(store_size("s3://shared/x", &bytes, &error), SHEAF_ERR_ACCESS, "AWS_CA_BUNDLE");
 }
 
-/* Profiles in a file of the test's own; the first is used. */
+/* Writes profiles to a file of the test. The first one is used. */
 static void use_profiles(const char *role, const char *more)
 {
     char path[100];
@@ -564,7 +565,7 @@ static void test_tenant(void **state)
     buf_free(&listed);
 }
 
-/* Tokens of three seconds, renewed in the middle of a run: no read fails. */
+/* Tests tokens that live for three seconds and are renewed while reads run. No read may fail. */
 static void test_renewal(void **state)
 {
     struct store_object *object;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings of S3's requests: which values are taken, where they are in force, and what of them is
- * on which request; and checksums made of those of parts. */
+ * Tests the settings of S3 requests: valid values, where settings apply, and which request has
+ * which header. Also tests checksums that are computed from those of parts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 static struct sheaf_error error;
 
 static const struct s3_settings none;
-static struct s3_settings made;         /* the last that a test has made */
+static struct s3_settings made;         /* the settings that a test has made last */
 
 static int make(const struct s3_settings *base, const char *const *texts)
 {
@@ -183,7 +183,8 @@ static const char *acl_of(struct s3_scopes *scopes, const char *bucket, const ch
     return acl != NULL ? acl : "none";
 }
 
-/* The innermost is in force; of two of one place, the first. */
+/* Tests that the innermost scope applies, and that the first one applies if two cover the same
+ * place. */
 static void scopes_are_below_their_keys(void **state)
 {
     static const char *const outer[] = { "acl=private", NULL }, *const inner[] = {
@@ -344,7 +345,7 @@ static void parts_make_the_whole(void **state)
     assert_null(s3_checksum_of("none"));
 }
 
-/* The checksum of the bytes of two parts' checksums. */
+/* Tests the checksum of the checksums of two parts. */
 static void checksums_have_a_checksum(void **state)
 {
     const uint8_t both[] = { 0xe3, 0x06, 0x92, 0x83, 0, 0, 0, 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Listing at every depth, questions for sizes, and objects opened without asking, against the
- * fake service. */
+ * Tests listings at every depth, requests for sizes, and objects that are opened without a request,
+ * with the fake service. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static int begin(void **state)
     (void)state;
     memset(&s3, 0, sizeof(s3));
     fake_s3_start(&s3);
-    fake_s3_use(&s3, 30000);           /* nothing stalls, however slow the machine is */
+    fake_s3_use(&s3, 30000);           /* so long that no request stalls on a slow machine */
     return 0;
 }
 
@@ -75,7 +75,8 @@ static void clear(struct found *f)
         free(f->names[--f->count]);
 }
 
-/* Directories: so many at the top, each with so many below it, each with so many objects. */
+/* Makes `top` directories with `below` subdirectories each, and `objects` objects in each of
+ * these. */
 static size_t plant(const char *root, unsigned top, unsigned below, unsigned objects)
 {
     char path[100];
@@ -181,8 +182,8 @@ static void test_ends(void **state)
     clear(&found);
 }
 
-/* A page that ends early in an answer that is whole is asked for again, and for ever it is an
- * error. */
+/* A page of a listing ends early in a correct HTTP response. It must be requested again. If all
+ * responses end early, this must be an error. */
 static void test_torn(void **state)
 {
     static const size_t ends[] = { 0, 30, 120 };
@@ -212,7 +213,8 @@ static void test_torn(void **state)
     fake_server_clear_faults(s3.server);
 }
 
-/* Each is an error that says so, and nothing is freed twice (under AddressSanitizer). */
+/* Tests listings that never end. Each must be an error that says so, and nothing may be freed twice
+ * (AddressSanitizer checks this). */
 static void test_endless(void **state)
 {
     (void)state;

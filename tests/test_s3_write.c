@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing to S3 when it fails: an object is there whole, or not at all, and nothing is left behind
- * that is paid for and not seen. */
+ * Tests writing to S3 when it fails. An object must exist completely or not at all, and no
+ * invisible data that costs money may be left. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,10 +21,10 @@
 
 #define MIB ((size_t)1 << 20)
 #define SIZE (18 * MIB + 4321)      /* three parts */
-#define STALL_MS 30000              /* nothing stalls, however slow the machine is ... */
-#define SOON_MS 500                 /* ... but where that is wanted */
+#define STALL_MS 30000              /* so long that no request stalls on a slow machine */
+#define SOON_MS 500                 /* for tests in which requests must stall */
 
-/* An emulated client computes checksums for longer than that. */
+/* An emulated client needs longer than SOON_MS to compute checksums. */
 static unsigned soon_ms(void)
 {
     return getenv("UNDER_QEMU") != NULL ? 6 * SOON_MS : SOON_MS;
@@ -50,7 +50,8 @@ static int stop(void **state)
     return 0;
 }
 
-/* Writes `size` bytes in pieces that fit no part; the result of the first call that fails. */
+/* Writes `size` bytes in pieces whose ends are not the ends of parts. Returns the result of the
+ * first call that fails. */
 static int write_object(const char *url, size_t size)
 {
     struct store_writer *writer;
@@ -96,7 +97,7 @@ static void test_sizes(void **state)
     }
 }
 
-/* The old object is there, whole, until the new one is. */
+/* Tests that the old object stays until the new one replaces it. */
 static void test_replace(void **state)
 {
     struct store_writer *writer;
@@ -124,7 +125,7 @@ static void test_abort(void **state)
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
-/* Aborted while no part is ever answered: it does not wait for them. */
+/* Aborts while the server responds to no part. The abort must not wait for the parts. */
 static void test_abort_stalled(void **state)
 {
     const struct fake_fault silence = { .kind = FAKE_SILENCE, .method = "PUT" };
@@ -149,7 +150,7 @@ struct write_case {
     size_t size;
     int code;
     const char *text;
-    bool visible;               /* the object is there although the write failed */
+    bool visible;               /* whether the object exists although the write failed */
 };
 
 #define PART .method = "PUT", .match = "partNumber=2"
@@ -224,7 +225,8 @@ static void test_faults(void **state)
     }
 }
 
-/* The object that appeared is not the one whose parts were sent: found out at the end. */
+/* The object that appears is not made of the parts that were sent. The check at the end must notice
+ * this. */
 static void test_wrong_object(void **state)
 {
     const struct fake_fault size = { .kind = FAKE_SHORT, .at = 5, .method = "HEAD" };
@@ -241,8 +243,8 @@ static void test_wrong_object(void **state)
     fake_server_clear_faults(s3.server);
 }
 
-/* The answer to "complete" is lost, and the upload is gone when it is asked again.  No ETag and no
- * checksum tells whose the object is, but its mark does. */
+/* The response to CompleteMultipartUpload is lost, and the upload no longer exists when the request
+ * is repeated. Neither an ETag nor a checksum shows who wrote the object, but its mark does. */
 static void test_lost_complete_with_kms(void **state)
 {
     const struct fake_fault lose = { .kind = FAKE_LOSE, .method = "POST", .match = "uploadId=",
@@ -258,8 +260,8 @@ static void test_lost_complete_with_kms(void **state)
     fake_s3_set(&s3, s3.kms = false);
 }
 
-/* The upload is gone, and there is an object of the right size; but it is an earlier one's: it is
- * not taken for ours. */
+/* The upload does not exist, and there is an object of the right size from an earlier upload. It
+ * must not be taken for the new one. */
 static void test_unproven(void **state)
 {
     const struct fake_fault gone = { .kind = FAKE_STATUS, .status = 404, .code = "NoSuchUpload",
@@ -274,8 +276,8 @@ static void test_unproven(void **state)
     fake_s3_set(&s3, s3.kms = false);
 }
 
-/* A slow link: long after the last byte was handed to the kernel it is still sending, and that is
- * no stall. */
+/* Tests a slow link. The kernel is still sending long after it has accepted the last byte. This
+ * must not count as a stall. */
 static void test_slow_link(void **state)
 {
     struct fake_s3 slow;
@@ -322,7 +324,8 @@ static void test_checksums(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
-/* What the service says of the checksum counts, from the first answer on, whatever ETags it has. */
+/* Tests that the checksum in a response counts, from the first response on, whatever the ETags
+ * are. */
 static void test_checksums_before_etags(void **state)
 {
     (void)state;
@@ -336,7 +339,8 @@ static void test_checksums_before_etags(void **state)
     fake_s3_use(&s3, STALL_MS);
 }
 
-/* A service that ignores checksums stores what it gets: its ETags tell, as where none is sent. */
+/* A service that ignores checksums stores whatever arrives. Then the ETags must show damage, as if
+ * no checksum had been sent. */
 static void test_ignored_checksums(void **state)
 {
     const struct fake_fault damage = { .kind = FAKE_WRONG_BYTES, .method = "PUT", .times = 1 };
@@ -357,7 +361,7 @@ static void test_ignored_checksums(void **state)
 
 /* ---- Only if it is new ----------------------------------------------------------------------- */
 
-/* Writes an object only if its name is free. */
+/* Writes an object only if no object has its name. */
 static int put_new(const char *url, const void *bytes, size_t size)
 {
     const struct store_seen none = { .is_there = false };
@@ -385,10 +389,12 @@ static void test_put_new(void **state)
     fake_s3_set(&s3, s3.no_conditional_put = false);
 }
 
-/* Our own object, whose answer was lost, is not somebody else's. */
+/* The response to a write is lost. When the write is repeated, the object must be recognised as our
+ * own. */
 static void test_put_new_lost(void **state)
 {
-    /* libcurl itself sends a request again when a kept connection is closed on it, hence twice. */
+    /* libcurl itself repeats a request if a kept connection is closed, so the response is lost
+     * twice. */
     const struct fake_fault lose = { .kind = FAKE_LOSE, .method = "PUT", .times = 2 };
 
     (void)state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * S3's and STS's replies, as Amazon documents them and as others write them, whole, cut at every
- * byte and damaged at every byte. */
+ * Tests the responses of S3 and STS, as Amazon documents them and as other services write them:
+ * complete, truncated at every byte, and damaged at every byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 static struct sheaf_error error;
 
-/* A copy without a NUL after it, so that a sanitizer sees a read past its end. */
+/* Returns a copy without a NUL after it, so that a sanitizer notices a read past its end. */
 static char *exact(const char *text, size_t size)
 {
     char *copy = malloc(size != 0 ? size : 1);
@@ -73,7 +73,7 @@ static void test_no_errors(void **state)
     assert_int_equal(parse_error("{\"error\": 1}", &e), SHEAF_ERR_CORRUPT);
 }
 
-/* A code of any length fits. */
+/* Tests that an error code of any length is accepted. */
 static void test_long_values(void **state)
 {
     static char text[3000];
@@ -139,7 +139,7 @@ static void test_list(void **state)
     buf_free(&found);
 }
 
-/* Keys are decoded only if the reply says that they are encoded. */
+/* Tests that keys are decoded only if the response says that they are encoded. */
 static void test_list_plain(void **state)
 {
     static const char text[] = "<ListBucketResult><IsTruncated>false</IsTruncated><Contents>"
@@ -201,7 +201,7 @@ static void test_bad_lists(void **state)
     buf_free(&found);
 }
 
-/* A value of any length is no reason to take any memory. */
+/* Tests that a very long value is refused, and does not take memory of its size. */
 static void test_vast_value(void **state)
 {
     const size_t size = (size_t)1 << 20;
@@ -218,7 +218,7 @@ static void test_vast_value(void **state)
     free(text);
 }
 
-/* No beginning of a reply is a reply, and no damaged byte does harm. */
+/* Tests that no prefix of a response is accepted, and that no damaged byte does harm. */
 static void test_damaged_lists(void **state)
 {
     struct buf found = BUF_INIT(10000);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names that may become files, names that collide, and how a finished copy is known. */
+ * Tests which object names may become file names, which names collide, and how a finished copy is
+ * recognised. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -101,7 +102,7 @@ static void finished_copies_are_known(void **state)
     st.st_mode = S_IFLNK | 0777;
     assert_false(fetch_mark_fits(&object, &st));
     st = copy_of(&object);
-    st.st_mtim.tv_nsec = 0;             /* a file system that keeps seconds */
+    st.st_mtim.tv_nsec = 0;             /* as on a file system that stores whole seconds */
     assert_true(fetch_mark_fits(&object, &st));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The seeds of samples against tests/corpus/seed_vectors.txt, which an independent implementation
- * (tests/system/seed_reference.py) has made from reader/ORDER.md. */
+ * Tests the seeds of samples against tests/corpus/seed_vectors.txt, which an independent
+ * implementation (tests/system/seed_reference.py) has made from reader/ORDER.md. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -41,7 +41,7 @@ struct fixture {
     struct serving *serving;
     bool is_stream;
     char name[64];
-    uint64_t order[3][SAMPLES];     /* of epochs: the sample at each ordinal */
+    uint64_t order[3][SAMPLES];     /* for each epoch: the number of the sample at each ordinal */
 };
 
 static void die(const char *what)
@@ -50,7 +50,7 @@ static void die(const char *what)
     abort();
 }
 
-/* A thread of a test cannot fail it: it ends the program. */
+/* A thread cannot fail a test of cmocka, so this macro ends the program. */
 #define check(condition) do { if (!(condition)) \
     die("line " TEXT(__LINE__) ": " #condition); } while (0)
 #define TEXT(x) TEXT_(x)
@@ -68,7 +68,7 @@ static struct sheaf_reader_options options_of(void)
     return o;
 }
 
-/* As a foreign tar.gz, which is a stream. */
+/* Replaces the shards by a foreign tar.gz, which is a stream. */
 static void compress_shards(struct shard_set *set)
 {
     for (size_t i = 0; i < set->count; i++) {
@@ -213,7 +213,7 @@ static uint64_t number_at(const char *content)
     return number;
 }
 
-/* The samples are those, to the last byte. */
+/* Checks that an answer has the expected samples, byte for byte. */
 static void look_at(const struct given *given, const char *memory, const uint64_t *expected,
                     size_t count)
 {
@@ -253,11 +253,13 @@ struct worker {
     uint64_t pass, epoch;
     struct rng rng;
     pthread_t thread;
-    bool leaves;                    /* in mid-pass, with what it has */
-    bool is_rank;                   /* that shares the serving, and not a worker of one */
+    /* leaves in the middle of a pass without returning its samples */
+    bool leaves;
+    /* a rank that shares the thread, instead of a worker of one rank */
+    bool is_rank;
 };
 
-/* So a rank finds the end of a stream. */
+/* Asks for samples after the last one. In this way a rank finds the end of a stream. */
 static void ask_behind_the_end(const struct worker *w, struct connection *c)
 {
     struct given given;
@@ -268,7 +270,8 @@ static void ask_behind_the_end(const struct worker *w, struct connection *c)
     end(&given, c->memory);
 }
 
-/* Asks for every n-th batch, keeps some for a while, and looks at them once more at the end. */
+/* Asks for every n-th batch. Keeps some batches for a while, and checks them once more at the
+ * end. */
 static void *work(void *argument)
 {
     struct worker *w = argument;
@@ -339,7 +342,7 @@ static void test_workers_share_a_pass(void **state)
         start(&f, 1, 600);
         for (uint64_t pass = 1; pass <= 3; pass++)
             run_pass(&f, pass, (pass * 2) % 3, &rng, false);
-        run_pass(&f, 4, 1, &rng, true);     /* what they had is free when they are gone */
+        run_pass(&f, 4, 1, &rng, true);     /* the memory of workers that leave becomes free */
         run_pass(&f, 5, 1, &rng, false);
         serving_get_stats(f.serving, &stats, &failed);
         assert_false(failed);
@@ -409,7 +412,7 @@ static void test_the_program_asks_without_a_socket(void **state)
     }
 }
 
-/* As a worker does that has lost its connection. */
+/* Asks for the same batch again, like a worker that has lost its connection. */
 static void test_what_was_given_may_be_asked_for_again(void **state)
 {
     struct rng rng;
@@ -511,7 +514,7 @@ static uint64_t shared_pass(uint64_t epoch)
     return (epoch + 1) << SERVING_PLACE_BITS;
 }
 
-/* Three passes, each over a connection of its own, as workers have it. */
+/* Makes three passes, each over another connection, as workers do. */
 static void *work_on(void *argument)
 {
     struct worker *w = argument;
@@ -525,8 +528,8 @@ static void *work_on(void *argument)
     return NULL;
 }
 
-/* A rank comes to a pass before it begins, and before others have ended the one under way; one of
- * them breaks a pass off. */
+/* Some ranks come to a pass before it begins, or while others are still in the previous one. One
+ * rank leaves a pass early. */
 static void test_ranks_of_a_host_share_it(void **state)
 {
     struct rng rng;
@@ -570,7 +573,7 @@ static void check_refused(struct connection *c, uint64_t pass, uint64_t first, c
     end(&given, c->memory);
 }
 
-/* One is not at the first one's place, or the first one does not come. */
+/* Tests ranks that are not at the same place, and a first rank that does not come. */
 static void test_ranks_that_do_not_meet(void **state)
 {
     struct connection c;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shard that a lane enters next is being opened before it is entered: of a data set, and of a
- * view, whose line passes through its shards piece by piece and chooses some of their samples.  And
- * where there is no room for the index sections of all sources of a view, each source still reads
- * more than one sample at once. */
+ * Tests that the shard which a lane enters next is opened ahead of time. This must hold for a data
+ * set, and for a view that takes only some samples of each shard, in pieces of the lane's line. If
+ * the index sections of all sources of a view do not fit into memory, each source must still read
+ * more than one sample at a time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,8 @@
 #include "tests/common_must.h"
 #include "tests/common_shards.h"
 
-/* The first shard on the rest of the lane's line that is not the one that it is in; else that. */
+/* Returns the next shard in the lane's order that differs from the present one. Returns the present
+ * one if there is none. */
 static uint32_t shard_after(const struct queue *p)
 {
     for (uint64_t i = p->planned; i < p->sequence->count; i++) {
@@ -33,11 +34,12 @@ static uint32_t shard_after(const struct queue *p)
 }
 
 struct seen {
-    uint64_t entered, ahead;    /* shards; of these, being opened before */
+    /* number of shards that were entered, and number of these that were opened before */
+    uint64_t entered, ahead;
     uint64_t samples;
 };
 
-/* Reads the epoch, planning read by read once it has begun. */
+/* Reads the epoch. After its beginning, only one read is planned at a time. */
 static void read_epoch(struct sheaf_reader *reader, struct seen *seen)
 {
     const struct queue *p = &reader->load.queues[0];
@@ -62,7 +64,7 @@ static void read_epoch(struct sheaf_reader *reader, struct seen *seen)
     assert_int_equal(code, SHEAF_END);
 }
 
-/* Of the shards' set, or of a view of it. */
+/* Reads a data set of these shards, or a view of it. */
 static void check(const uint64_t *counts, const char *where, struct seen *seen)
 {
     struct sheaf_reader_options o;
@@ -94,7 +96,7 @@ static void check(const uint64_t *counts, const char *where, struct seen *seen)
     shards_remove(&set);
 }
 
-/* All but the first one that was seen. */
+/* Checks that all shards except the first one were opened ahead. */
 static void check_seen(const struct seen *seen)
 {
     assert_true(seen->entered > 3);
@@ -113,7 +115,7 @@ static void the_next_shard_of_a_data_set_is_opened_ahead(void **state)
     check_seen(&seen);
 }
 
-/* A piece has samples of all shards. */
+/* Tests a view in which one piece has samples of all shards. */
 static void the_next_shard_of_a_piece_is_opened_ahead(void **state)
 {
     struct seen seen;
@@ -124,7 +126,8 @@ static void the_next_shard_of_a_piece_is_opened_ahead(void **state)
     check_seen(&seen);
 }
 
-/* A shard has several pieces, which lie anywhere on the line. */
+/* Tests a view in which a shard has several pieces, which lie at any position in the lane's
+ * order. */
 static void the_shard_of_the_next_piece_is_opened_ahead(void **state)
 {
     static const uint64_t counts[] = { 3000, 3000, 3000, 3000, 0 };
@@ -150,7 +153,7 @@ static void remove_indexed(struct shard_set *set)
     shards_remove(set);
 }
 
-/* A view of the sets, each indexed and of the same weight. */
+/* Makes an index for each set, and opens a view of all sets with equal weights. */
 static struct sheaf_dataset *open_mix(struct shard_set *sets, const char *path)
 {
     static const uint64_t counts[] = { 2000, 0 };

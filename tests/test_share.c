@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Hosts' shares of an epoch: each unit is one host's, the same for all who ask, another order in
- * each epoch; and names of manifests' objects. */
+ * Tests the shares of hosts in an epoch. Each object must belong to one host, all hosts must agree,
+ * and the order must differ between epochs. Also tests the names of a manifest's objects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define MOST 500
 
-/* Gathers what all hosts have; checks that each unit came once. */
+/* Collects the shares of all hosts, and checks that each object occurs once. */
 static void gather(bool shuffle, uint64_t seed, uint64_t epoch, uint32_t hosts, size_t count,
                    uint32_t *first_of_host)
 {
@@ -85,7 +85,7 @@ static void epochs_and_seeds_differ(void **state)
     assert_memory_not_equal(first, other, sizeof(first));
 }
 
-/* What feeders and readers of different releases agree on. */
+/* Programs of different releases must agree about this order. */
 static void the_order_is_pinned(void **state)
 {
     const struct share share = { .shuffle = true, .seed = 1, .hosts = 1 };

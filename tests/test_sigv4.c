@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signature Version 4 against the vectors that AWS publishes: the signing test suite (those that
- * keep S3's rules: the path is not normalised) and the examples of S3's own documentation. */
+ * Tests Signature Version 4 with the vectors that AWS publishes: the cases of the signing test
+ * suite that keep S3's rules (the path is not normalised), and the examples in S3's
+ * documentation. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -202,7 +203,7 @@ static void test_s3_examples(void **state)
         check_vector(&s3[i], "examplebucket.s3.amazonaws.com", &signer);
 }
 
-/* The suite's own canonical request of one of its cases. */
+/* Compares with the suite's canonical request of one case. */
 static void test_canonical(void **state)
 {
     const struct sigv4_pair headers[] = { { "X-Amz-Date", "20150830T123600Z" },

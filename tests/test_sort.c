@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sorting with temporary files: the order is that of a sort in memory, however small the buffer
- * is. */
+ * Tests the sort with temporary files. Its order must be that of a sort in memory, however small
+ * the buffer is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,7 +55,8 @@ static int compare(const void *x, const void *y)
     return order != 0 ? order : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Few orders and short keys of few letters, so that there are ties of every kind. */
+/* Makes entries with few orders and short keys of few letters, so that there are ties of every
+ * kind. */
 static void make_entries(struct rng *rng, struct entry *entries, size_t count, uint64_t orders)
 {
     for (size_t i = 0; i < count; i++) {
@@ -161,7 +162,7 @@ static void test_nothing_is_left(void **state)
     assert_int_equal(tree_count(&tree, "."), 0);
 }
 
-/* What fits into memory needs no file; what does not fails without one. */
+/* Tests that data which fits into memory needs no file, and that more data fails without a file. */
 static void test_a_file_only_for_what_is_large(void **state)
 {
     uint8_t *key, *value, data[1000] = { 0 };
@@ -188,7 +189,7 @@ static void test_a_file_only_for_what_is_large(void **state)
     tempfile_close(&file);
 }
 
-/* Any bytes of it, which begin with so many of what was written first. */
+/* Reads the first bytes that were written at several offsets and compares them. */
 static void check_view(const struct tempfile *file, struct rng rng)
 {
     struct buf room = BUF_INIT(SIZE_MAX / 4);

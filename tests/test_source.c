@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Scanning trees and lists: every file is found once, or named as a problem. */
+ * Tests the scan of trees and lists. Every file must be found once, or reported as a problem. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -143,7 +143,8 @@ static void test_names(void **state)
     assert_true(has_problem("new\\x0aline.jpg", "control"));
 }
 
-/* Deeper than there may be open files, and than any path that can be packed. */
+/* Tests a tree that is deeper than the number of files that may be open, and than any path that can
+ * be packed. */
 static void test_deep_tree(void **state)
 {
     char path[TREE_PATH] = "s";
@@ -240,7 +241,7 @@ static void test_labels_of_lists(void **state)
     assert_true(label->values[0] == 1 && label->values[1] == 2);
 }
 
-/* A byte order mark begins a text, and is in none of its lines. */
+/* Tests that a byte order mark at the beginning of a text is not a part of its lines. */
 static void test_byte_order_marks(void **state)
 {
     static const struct { const char *name, *text; size_t files; } lists[] = {
@@ -261,7 +262,7 @@ static void test_byte_order_marks(void **state)
         tree_text(&tree, lists[i].name, lists[i].text);
         assert_int_equal(scan(lists[i].name, NULL, NULL), SHEAF_OK);
         assert_int_equal(catalog.file_count - before, lists[i].files);
-        assert_int_equal(problems.count, i >= 4);   /* that a.jsonl has no object's URL */
+        assert_int_equal(problems.count, i >= 4);   /* a.jsonl has no URL of an object */
     }
     tree_text(&tree, "s/l.txt", "1.jpg\n\xef\xbb\xbf" "1.jpg\n");
     assert_int_equal(scan("s/l.txt", NULL, NULL), SHEAF_OK);
@@ -343,7 +344,7 @@ static void test_contains(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* Neither a file that is lost nor one that is there twice leaves the sum as it was. */
+/* Tests that the sum of packed and skipped files shows a file that was lost or found twice. */
 static void what_is_found_is_packed_or_skipped(void **state)
 {
     struct problems bad = { .on_error = SHEAF_SKIP };

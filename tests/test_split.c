@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits: what may be asked for, and that every class is split as exactly as whole samples
- * allow. */
+ * Tests splits: the texts that are accepted, and that every class is split as exactly as whole
+ * samples allow. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -84,7 +84,7 @@ static void test_fractions_are_exact(void **state)
             assert_true(counts[0] * 1000 < samples * first + 1000);
             total += samples;
             taken += counts[0];
-            /* Over all classes together it is as exact as within one. */
+            /* The split over all classes must be as exact as the split of one class. */
             assert_true(taken * 1000 + 1000 > total * first);
             assert_true(taken * 1000 < total * first + 1000);
         }

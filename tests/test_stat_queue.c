@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Questions about paths: each is answered, in its turn, with what it is about, however many there
- * are. */
+ * Tests the queue that asks for the attributes of paths. Each path must get its own answer, in
+ * order, for any number of paths. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,15 +15,15 @@
 #include "packer/source/stat_queue.h"
 #include "tests/common_tree.h"
 
-#define FILES 7u                /* of 0, 1, 2, ... bytes */
-#define MANY  20000u            /* more than are asked for at once */
+#define FILES 7u                /* files of 0, 1, 2, ... bytes */
+#define MANY  20000u            /* more paths than are asked for at once */
 
 static struct tree tree;
 static int root = -1;
 
 struct answers {
-    uint32_t next;              /* the label that is to come */
-    uint32_t stop;              /* at this one the answer is refused */
+    uint32_t next;              /* the label of the next expected answer */
+    uint32_t stop;              /* the answer with this label is refused */
 };
 
 static int setup(void **state)
@@ -48,7 +48,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Every eleventh path is that of no file, every thirteenth that of the directory. */
+/* Writes the path for a label. Every eleventh path does not exist, and every thirteenth is the
+ * directory. */
 static void name_of(uint32_t label, char name[16])
 {
     if (label % 11 == 10)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The local store: what is written is whole or not there, what is read is whole or an error. */
+ * Tests the local store. A written file must be complete or not exist, and a read must return the
+ * whole range or an error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,7 +41,7 @@ static const char *at(const char *below) { return tree_path(&tree, below); }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* To warm more than there is ends at the end, whatever errno was before. */
+/* Tests that warming a range beyond the end of the file ends there, whatever errno was before. */
 static void test_warm_beyond_the_end(void **state)
 {
     struct store_object *object;
@@ -268,8 +269,8 @@ static void test_two_writers_of_one_name(void **state)
     assert_int_equal(tree_count(&tree, "d"), 1);
 }
 
-/* A writer that was killed holds its file no longer; one at work does, and files of other names are
- * not looked at. */
+/* Tests the sweep. The file of a killed writer must be removed, and the file of a running writer
+ * must stay. Files of other names are not touched. */
 static void test_sweep_takes_what_killed_writers_left(void **state)
 {
     struct store_writer *writer;
@@ -290,7 +291,8 @@ static void test_sweep_takes_what_killed_writers_left(void **state)
     assert_int_equal(store_sweep(at("nowhere/a"), &err), SHEAF_OK);
 }
 
-/* Where the temporary files are, they are not one deeper. */
+/* Tests files in the directory for temporary files: their own temporary files lie in the same
+ * directory. */
 static void test_files_among_the_temporary_ones(void **state)
 {
     struct sheaf_error err;
@@ -305,7 +307,7 @@ static void test_files_among_the_temporary_ones(void **state)
     assert_false(tree_has(&tree, "d/" STORE_PARTIAL));
 }
 
-/* A limit on the size of files stands in for a full disk. */
+/* Limits the size of files, which has the same effect as a full disk. */
 static void test_write_that_fails(void **state)
 {
     struct rlimit before, small;
@@ -331,7 +333,7 @@ static void test_write_that_fails(void **state)
     assert_int_equal(tree_count(&tree, ""), 0);
 }
 
-/* Of a large file, on the way: later writes and the commit fail, too. */
+/* A large file fails in the middle. Later writes and the commit must fail as well. */
 static void test_large_write_that_fails(void **state)
 {
     struct rlimit before, small;
@@ -358,7 +360,7 @@ static void test_large_write_that_fails(void **state)
     free(block);
 }
 
-/* Sizes about those of the pieces that a file is written in, in writes of all sizes. */
+/* Tests sizes near those of the pieces in which a file is written, with writes of all sizes. */
 static void test_content_is_whole(void **state)
 {
     const size_t piece = 2 << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing and removing only over what was seen, on the local store and on S3, with and without
- * servers that know conditions: one of several wins, and the others are told. */
+ * Tests conditional writes and removals, on the local store and on S3, with and without servers
+ * that support conditions. Of several writers one must win, and the others must get an error. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static int put(const char *url, const char *text, const struct store_seen *seen,
     return code;
 }
 
-/* Whatever the store, and whatever it knows. */
+/* Writes and removes an object in turn. The result must be the same in every store. */
 static void act_in_turn(const char *url)
 {
     struct store_seen first, second;
@@ -122,7 +122,7 @@ static void a_link_to_nowhere_is_replaced(void **state)
     assert_int_equal(unlink(tree_path(&tree, "there")), 0);
 }
 
-/* Both are whole before either gets the name. */
+/* Lets two writers finish their objects before either of them commits. */
 static void meet(const char *url, size_t size)
 {
     struct store_writer *writers[2];
@@ -151,7 +151,8 @@ static void two_who_come_at_once(void **state)
     assert_int_equal(fake_s3_uploads(&s3), 0);
 }
 
-/* Two with the same bytes are not told apart, nor is one from itself whose answer was lost. */
+/* Tests that two writes of the same bytes both succeed, and so does a repeated write whose response
+ * was lost. */
 static void the_same_bytes_are_not_another_object(void **state)
 {
     const struct fake_fault lost = { FAKE_LOSE, "PUT", "lost", .times = 2 };
@@ -166,7 +167,8 @@ static void the_same_bytes_are_not_another_object(void **state)
     assert_true(first == second);
 }
 
-/* Puts "whole" over what was seen, while the first attempt is stored with another byte. */
+/* Writes "whole" over the object that was seen, while the server stores a wrong byte at the first
+ * attempt. */
 static void put_damaged(const char *url, const struct store_seen *seen)
 {
     const struct fake_fault damage = { FAKE_WRONG_BYTES, "PUT", "damaged", .times = 1 };
@@ -180,7 +182,8 @@ static void put_damaged(const char *url, const struct store_seen *seen)
     assert_int_equal(fake_server_count(s3.server, "PUT", "damaged") - before, 2);
 }
 
-/* What a write's own first attempt has left does not refuse the second; another's object does. */
+/* Tests that the damaged object of a write's own first attempt does not make the second attempt
+ * fail. The object of another writer must make it fail. */
 static void a_damaged_write_is_repeated(void **state)
 {
     const struct fake_fault damage = { FAKE_WRONG_BYTES, "PUT", "damaged", .times = 1 };
@@ -199,7 +202,7 @@ static void a_damaged_write_is_repeated(void **state)
     assert_content("s3://bucket/damaged", "whole");
 }
 
-/* The attempt after it finds nothing that could be compared. */
+/* The response to a removal is lost, so the next attempt finds no object. */
 static void a_removal_whose_answer_was_lost(void **state)
 {
     const struct fake_fault lost = { FAKE_LOSE, "DELETE", "removed", .times = 2 };
@@ -215,7 +218,8 @@ static void a_removal_whose_answer_was_lost(void **state)
     assert_null(fake_s3_object(&s3, "/bucket/removed"));
 }
 
-/* An answer that does not say how large the object is may be damaged: it is asked for again. */
+/* A response that does not state the size of the object may be damaged, so it must be requested
+ * again. */
 static void an_answer_without_a_size(void **state)
 {
     const struct fake_fault range = { FAKE_WRONG_RANGE, "GET", "sized", .times = 2 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of an epoch: each sample that was promised is handed out, or counted as corrupt, or the
- * epoch ends with an error; whatever the batch, and wherever in it a record fails.  And the sums
- * that verify and index keep. */
+ * Tests the sum of an epoch. Each expected sample must be returned or counted as corrupt, or the
+ * epoch must end with an error, for any batch size and wherever in a batch a record fails. Also
+ * tests the sums of verify and index. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,8 +26,8 @@ static const uint64_t counts[] = { 12, 7, 3, 0 };
 
 /* ---- A record that passes a limit ----------------------------------------------------------- */
 
-/* A directory with one tar, plain or packed, in which sample `large` has more fields than a sample
- * may have. */
+/* A directory with one tar, plain or compressed, in which the sample number `large` has more fields
+ * than a sample may have. */
 struct large_set {
     char directory[32], path[64];
 };
@@ -78,7 +78,8 @@ static void note_report(void *context, const char *where, const struct sheaf_err
     ++*(unsigned *)context;
 }
 
-/* Reads to what ends the epoch; its code.  *total: samples handed out. */
+/* Reads to the end of the epoch. Returns the code that ended it. *total is the number of returned
+ * samples. */
 static int read_all(struct sheaf_reader *reader, size_t batch, uint64_t *total)
 {
     const struct sheaf_sample *samples;
@@ -140,7 +141,7 @@ static void a_sample_over_a_limit_is_an_error_or_counted(void **state)
 
 /* ---- The end of an epoch -------------------------------------------------------------------- */
 
-/* A reader that believes that it has handed out one sample more or less than it has. */
+/* Tests a reader that was made to believe that it has returned one sample more or less. */
 static void check_difference(const struct sheaf_dataset *dataset, bool more, size_t batch)
 {
     struct sheaf_reader_options o;
@@ -184,7 +185,7 @@ static void a_difference_is_no_quiet_end(void **state)
     rmdir(packed.directory);
 }
 
-/* A whole epoch, and one taken up at any sample, add up. */
+/* Tests whole epochs, and epochs that begin at any sample. */
 static void epochs_add_up_from_anywhere(void **state)
 {
     struct shard_set set;
@@ -233,7 +234,7 @@ static void a_batch_of_none_is_refused(void **state)
 
 /* ---- verify and index ----------------------------------------------------------------------- */
 
-/* Four samples, or three in a file of the same size. */
+/* Writes four samples, or three in a file of the same size. */
 static void write_members(const struct tree *tree, const char *name, bool fewer)
 {
     struct buf out = { .limit = SIZE_MAX };
@@ -255,7 +256,7 @@ static void note_difference(void *context, const char *where, const struct sheaf
     ++*(unsigned *)context;
 }
 
-/* A shard that changes after it was scanned has other samples than those that were counted. */
+/* Tests a shard that changes after its scan, and then has another number of samples. */
 static void verify_keeps_a_sum(void **state)
 {
     struct sheaf_verify_options o;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tally of fields: however samples are divided, the same comes out. */
+ * Tests the tally of fields. It must be the same however the samples are divided. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static struct sheaf_field fields[SAMPLES][3];
 static struct sheaf_sample samples[SAMPLES];
 static char keys[SAMPLES][16];
 
-/* Each has a field `jpg`, most have `json`, and a few the rest. */
+/* Makes samples that all have a field `jpg`, most a field `json`, and a few the other fields. */
 static void make_samples(struct rng *rng)
 {
     for (uint32_t i = 0; i < SAMPLES; i++) {
@@ -145,7 +145,7 @@ static void json_gives_it_back(void **state)
     assert_same(&t, &back);
     tally_clear(&t);
     tally_clear(&back);
-    /* Whatever is wrong is said, and nothing is left. */
+    /* An error must be reported, and must leave nothing behind. */
     for (size_t i = 0; i < text.size; i++) {
         struct sheaf_error err;
         const uint8_t was = text.data[i];
@@ -181,7 +181,7 @@ static void too_many_names_are_none(void **state)
     tally_clear(&rest);
 }
 
-/* Of an older release, or with a name that JSON cannot have. */
+/* Tests tallies of older releases, and a name that JSON cannot represent. */
 static void unknown_is_unknown(void **state)
 {
     const struct sheaf_field field = { .name = "\xff", .size = 1 };
@@ -222,8 +222,8 @@ static void decades_are_exact(void **state)
     tally_clear(&t);
 }
 
-/* What is left after some samples were removed is the count of the others, except that the smallest
- * and the largest size may be limits. */
+/* Tests that the tally after a removal counts the other samples. Only the smallest and the largest
+ * size may be limits. */
 static void removed_samples_are_not_counted(void **state)
 {
     struct rng rng;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tar headers: what is written, byte for byte as Python's tarfile has it, and what is read of
- * other writers. */
+ * Tests tar headers. Written headers must equal those of Python's tarfile byte for byte. Headers of
+ * other writers must be read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #define OUT_LIMIT ((size_t)8 << 20)
 
-/* Parses the first member, shown no more than what is asked for. */
+/* Parses the first member, and shows only as many bytes as the parser asks for. */
 static int parse(const struct buf *tar, struct tar_member *member, struct sheaf_error *err)
 {
     size_t size = 0, need = 0;
@@ -42,7 +42,7 @@ static void assert_path(const struct tar_member *m, const char *prefix, const ch
 
 /* ---- Writing ------------------------------------------------------------------------------ */
 
-/* The runs of bytes that are not zero in a header. */
+/* A sequence of bytes in a header that are not zero. */
 struct run {
     size_t at;
     const char *text;
@@ -60,7 +60,7 @@ static void assert_block(const uint8_t *block, const struct run *runs, size_t co
 
 static void writes_ustar(void **state)
 {
-    /* As Python's tarfile writes it, with the same owner, mode and time. */
+    /* The header that Python's tarfile writes with the same owner, mode and time. */
     static const struct run header[] = {
         { 0, "a/b.txt" }, { 100, "0000444" }, { 108, "0000000" }, { 116, "0000000" },
         { 124, "00000000002" }, { 136, "00000000000" }, { 148, "011153" }, { 155, " 0" },
@@ -143,7 +143,8 @@ static void writes_large_sizes(void **state)
     buf_free(&out);
 }
 
-/* Every length of path, flat and deep, is read back; no header is longer than it must be. */
+/* Tests that a path of every length, flat and deep, is read back, and that no header is longer than
+ * necessary. */
 static void gives_back_every_path(void **state)
 {
     size_t size, slash;
@@ -233,7 +234,7 @@ static void knows_types(void **state)
         char type;
         const char *name;
         enum tar_kind kind;
-        uint64_t bytes;         /* of 5 that the header tells */
+        uint64_t bytes;         /* expected size, if the header states 5 bytes */
     } cases[] = {
         { '0', "a.b", TAR_FILE, 5 }, { '\0', "a.b", TAR_FILE, 5 }, { '7', "a.b", TAR_FILE, 5 },
         { '\0', "a.b/", TAR_DIRECTORY, 5 }, { '5', "a.b", TAR_DIRECTORY, 0 },
@@ -268,7 +269,7 @@ static void reads_gnu_names(void **state)
     tar_put_spec(&tar, &(struct tar_spec){ .name = "././@LongLink", .type = 'L', .data = name,
                                            .size = 301, .magic = "ustar  " });
     tar_put_typed(&tar, 'K', "././@LongLink", "a target");
-    /* In a header of GNU's, times are where ustar has the prefix. */
+    /* In GNU's format, the header has times where ustar has the prefix. */
     tar_put_spec(&tar, &(struct tar_spec){ .name = "nnn", .type = '0', .data = "x", .size = 1,
                                            .magic = "ustar  ", .prefix = "13370000000" });
     assert_int_equal(parse(&tar, &m, NULL), SHEAF_OK);
@@ -341,7 +342,8 @@ static void refuses_bad_pax(void **state)
     buf_free(&tar);
 }
 
-/* A member of that type behind what is there, which its problem does not keep from being passed. */
+/* Appends a member after an extension header of this type. The member must have this problem, and
+ * must be skipped correctly. */
 static void assert_has_problem(struct buf *tar, char type, const char *problem)
 {
     struct tar_member m;
@@ -355,7 +357,8 @@ static void assert_has_problem(struct buf *tar, char type, const char *problem)
     tar->size = 0;
 }
 
-/* GNU's sparse map goes on in blocks behind the header, each saying whether another one follows. */
+/* Tests GNU's sparse files. The map continues in blocks after the header, and each block states
+ * whether another one follows. */
 static void passes_sparse_maps(void **state)
 {
     struct buf tar = BUF_INIT(OUT_LIMIT);
@@ -378,7 +381,8 @@ static void passes_sparse_maps(void **state)
     buf_free(&tar);
 }
 
-/* As GNU tar reads them; and a path of pax wins over all. */
+/* Tests that the last of two long names counts, as in GNU tar, and that a path in a pax header
+ * takes precedence. */
 static void the_last_of_two_long_names_counts(void **state)
 {
     struct buf tar = BUF_INIT(OUT_LIMIT);
@@ -453,7 +457,7 @@ static void checks_sums(void **state)
     buf_free(&tar);
 }
 
-/* Old writers summed bytes as signed characters. */
+/* Tests that the checksums of old writers, which added up signed characters, are accepted. */
 static void takes_signed_sums(void **state)
 {
     struct buf tar = BUF_INIT(OUT_LIMIT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Text that is shown to people: nothing that a terminal obeys, and no secrets of URLs. */
+ * Tests text that is displayed. It must not contain commands for a terminal or secrets in URLs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void test_characters(void **state)
     }
 }
 
-/* A character that has no room is left out whole, and so is all behind it. */
+/* Tests that a character without room is left out completely, and everything after it as well. */
 static void test_cut(void **state)
 {
     char shown[8];
@@ -87,7 +87,7 @@ static void test_urls(void **state)
     }
 }
 
-/* A long URL does not push the reason out of the message. */
+/* Tests that a message with a long URL still has its reason. */
 static void test_messages(void **state)
 {
     static char url[3000];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TFRecord framing: golden bytes, and that no damage gets past both CRCs. */
+ * Tests the framing of TFRecords: known bytes, and that the two CRCs find all damage. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 #include "tests/common_random.h"
 #include "tests/common_sample.h"
 
-/* The payload "hello", framed by a bitwise CRC-32C in Python. */
+/* The payload "hello" in a frame, whose CRCs a bitwise CRC-32C in Python has computed. */
 static const uint8_t hello[] = {
     0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xea, 0xb2, 0x04, 0x3e,
     0x68, 0x65, 0x6c, 0x6c, 0x6f, 0xbb, 0x1f, 0x1c, 0x19,
@@ -47,7 +47,7 @@ static void reads_golden_bytes(void **state)
     decode_scratch_free(&scratch);
 }
 
-/* As "%08" PRIu64 prints the number. */
+/* Compares made-up keys with the result of "%08" PRIu64. */
 static void makes_keys_up(void **state)
 {
     static const uint64_t numbers[] = { 0, 9, 10, 99, 100, 101, 9999, 10000, 10203040, 12345678,
@@ -108,7 +108,7 @@ static void finds_every_flipped_bit(void **state)
         copy[bit / 8] ^= (uint8_t)(1 << bit % 8);
         assert_int_equal(tfrecord_ops.check(copy, sizeof(copy), &crc, &err), SHEAF_ERR_CORRUPT);
         assert_non_null(strstr(err.message, "CRC"));
-        if (bit < 96)   /* a length is not believed before its CRC was verified */
+        if (bit < 96)   /* the length is not trusted before its CRC was verified */
             assert_int_equal(tfrecord_ops.part(&scan, copy, 12, false, &part, NULL),
                              SHEAF_ERR_CORRUPT);
     }
@@ -130,7 +130,7 @@ static void finds_a_wrong_size(void **state)
     }
 }
 
-/* A length of 2^63 with a right CRC must not be believed either. */
+/* A length of 2^63 must be refused even if its CRC is right. */
 static void refuses_a_length_past_the_limit(void **state)
 {
     uint8_t header[12];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Readers in several threads and processes, which share a data set and a cache: two read, two free
- * what was kept, also after its reader has gone, and one interrupts.  Each sample comes once an
- * epoch with its own bytes, whatever lies between.  Built with the thread sanitizer it shows
- * races, too (make tsan). */
+ * Tests readers in several threads and processes, which share a data set and a cache. Two threads
+ * read, two free the samples that were kept (even after their reader was freed), and one
+ * interrupts. Each sample must come once per epoch with its own bytes. With the thread sanitizer
+ * (make tsan), the test also shows data races. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -27,8 +27,8 @@
 #define READERS  2u
 #define FREERS   2u
 #define EPOCHS   2u
-#define WAITING  32u            /* batches that wait to be freed, at most */
-#define STALL_MS 20000          /* no server here stalls, however slow the machine is */
+#define WAITING  32u            /* largest number of batches that wait to be freed */
+#define STALL_MS 20000          /* so long that no request stalls on a slow machine */
 
 static const uint64_t counts[] = { 30, 1, 42, 13, 60, 27, 0 };
 #define SAMPLES (30 + 1 + 42 + 13 + 60 + 27)
@@ -56,7 +56,7 @@ struct seat {
     struct sheaf_reader *reader;
 };
 
-/* In a thread cmocka cannot end a test. */
+/* Ends the program, because cmocka cannot end a test on another thread. */
 static void die(const char *what, const struct sheaf_reader *reader)
 {
     fprintf(stderr, "%s: %s\n", what, reader == NULL ? "" : sheaf_reader_error(reader)->message);
@@ -87,7 +87,7 @@ static bool take(struct crowd *c, struct batch *batch)
     return taken;
 }
 
-/* Looks at samples that are kept, and frees them. */
+/* Checks the samples of a kept batch, and frees the batch. */
 static void end_batch(const struct batch *batch)
 {
     for (size_t i = 0; i < batch->count; i++)
@@ -124,7 +124,8 @@ static void *run_interrupter(void *argument)
     return NULL;
 }
 
-/* Some batches are kept, and freed by others or here; some are read and left. */
+/* Uses a batch. Some batches are kept, and freed by another thread or by this one. The others are
+ * only read. */
 static void use_batch(struct crowd *c, struct sheaf_reader *reader, struct batch *batch,
                       bool seen[SAMPLES], unsigned turn)
 {
@@ -194,7 +195,8 @@ static void start(pthread_t *thread, void *(*run)(void *), void *argument)
         die("pthread_create", NULL);
 }
 
-/* Has all of them read a data set to its end, twice, with a cache or (NULL) without. */
+/* Lets all threads read a data set to its end twice, with a cache, or without one if `cache` is
+ * NULL. */
 static void read_together(const char *source, const char *cache)
 {
     struct crowd c = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -250,7 +252,7 @@ static void local_files(void **state)
     }
 }
 
-/* Packed by gzip, they are streams. */
+/* Compresses the shards by gzip, so that they are streams. */
 static void local_streams(void **state)
 {
     struct shard_set set;
@@ -274,7 +276,7 @@ static void local_streams(void **state)
     shards_remove(&set);
 }
 
-/* The shards on a server, and a directory for a cache. */
+/* The shards on a server, and a directory for the cache. */
 struct remote {
     struct fake_s3 s3;
     char cache[32], s3_source[64], http_source[128];
@@ -325,7 +327,7 @@ static void servers(void **state)
     remote_stop(&r);
 }
 
-/* This program, started again to read one source through a cache. */
+/* Starts this program again, to read one source through a cache. */
 static pid_t start_process(const char *source, const char *cache)
 {
     const char *words[] = { "test_threads", source, cache, NULL };
@@ -344,7 +346,7 @@ static void a_cache_of_threads_and_processes(void **state)
 
     (void)state;
     if (getenv("UNDER_QEMU") != NULL)
-        skip();         /* this program is not one of this machine's, to be started by itself */
+        skip();         /* under qemu, this program cannot start itself */
     remote_start(&r);
     pids[0] = start_process(r.s3_source, r.cache);
     pids[1] = start_process(r.http_source, r.cache);
@@ -365,7 +367,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(local_streams),
     };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(local_files),          /* samples are read as they are drawn */
+        cmocka_unit_test(local_files),          /* samples are read when they are drawn */
         cmocka_unit_test(servers),
         cmocka_unit_test(a_cache_of_threads_and_processes),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Thumbnails: of the size that is asked for, in the colours of the image, and of damaged and
- * hostile images an error and nothing worse. */
+ * Tests thumbnails. They must have the requested size and the colours of the image. Damaged and
+ * hostile images must give an error and do no harm. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@
 static unsigned char *jpeg;
 static unsigned long jpeg_size_;
 
-/* The left half red, the right half blue. */
+/* Makes an image whose left half is red and whose right half is blue. */
 static int setup(void **state)
 {
     struct jpeg_compress_struct c;
@@ -60,7 +60,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The first and the last pixel of the first row. */
+/* Finds the first and the last pixel of the first row. */
 static void ends_of(const void *data, size_t size, uint8_t first[3], uint8_t last[3])
 {
     struct jpeg_decompress_struct d;
@@ -118,7 +118,7 @@ static void what_is_refused(void **state)
     assert_int_equal(sheaf_thumbnail(jpeg, 0, 160, out, &size, &err), SHEAF_ERR_UNSUPPORTED);
 }
 
-/* Bytes are changed, or it ends early. */
+/* Changes bytes of the image, or truncates it. */
 static void damage_is_an_error_or_a_picture(void **state)
 {
     uint8_t *copy = malloc(jpeg_size_), out[ROOM];

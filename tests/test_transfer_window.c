@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of reads from afar, over links that are functions. */
+ * Tests the window of remote reads with simulated links. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,8 @@
 #include "base/transfer_window.h"
 
 #define READ_BYTES ((uint64_t)8 << 20)
-#define RESTED (8 * 3 * 8)          /* reads of 8 at once until the first trial is due */
+/* number of reads, with 8 at once, until the first trial is due */
+#define RESTED (8 * 3 * 8)
 
 struct link {
     struct window window;
@@ -20,8 +21,8 @@ struct link {
     unsigned largest;           /* window that there was */
 };
 
-/* Consumes so many reads over a link that is faster with more under way, up to `useful` of them;
- * the consumer waits for this part in 100 of the time. */
+/* Consumes `reads` reads over a link that is faster with more reads at once, up to `useful`. The
+ * consumer waits for `waiting` percent of the time. */
 static void consume(struct link *l, unsigned reads, unsigned useful, unsigned waiting)
 {
     for (unsigned i = 0; i < reads; i++) {
@@ -90,7 +91,7 @@ static void test_slow_link_gets_all_soon(void **state)
     assert_int_equal(l.window.now, 32);
 }
 
-/* 20 MB/s for each read: the first one shows it. */
+/* Each read gets 20 MB/s, which the first read shows. */
 static void test_slow_link_shows_at_once(void **state)
 {
     struct link l = link_of(8, 32);
@@ -101,7 +102,7 @@ static void test_slow_link_shows_at_once(void **state)
     assert_int_equal(l.window.now, 32);
 }
 
-/* It took no longer than the others of the window need over a link that is not slow. */
+/* The first read takes no longer than a window of reads takes over a link that is not slow. */
 static void test_first_reads_of_a_near_link(void **state)
 {
     struct link l = link_of(8, 32);
@@ -112,8 +113,8 @@ static void test_first_reads_of_a_near_link(void **state)
     assert_int_equal(l.window.now, 8);
 }
 
-/* The first reads are small, and their time is that of the way there: 4 ms are nothing beside what
- * whole reads take. */
+/* The first reads are small and take mostly the time of a round trip. Its 4 ms are little compared
+ * with the time of a whole read. */
 static void test_small_first_reads_of_a_near_link(void **state)
 {
     struct link l = link_of(4, 32);
@@ -127,7 +128,7 @@ static void test_small_first_reads_of_a_near_link(void **state)
     assert_int_equal(l.window.now, 4);
 }
 
-/* 15 ms away, and 20 MB/s for each read. */
+/* The server is 15 ms away, and each read gets 20 MB/s. */
 static void test_small_first_reads_of_a_slow_link(void **state)
 {
     const uint64_t begin_ns = 5000000000;
@@ -140,8 +141,8 @@ static void test_small_first_reads_of_a_slow_link(void **state)
     assert_int_equal(l.window.now, 32);
 }
 
-/* 400 MB/s whatever is under way: not quick, but memory that is touched for the first time would
- * cost a good part of the time. */
+/* The server sends 400 MB/s, whatever the number of reads. This is not fast, but more reads would
+ * not help, and touching more memory for the first time would cost much of the time. */
 static void test_busy_server_keeps_few(void **state)
 {
     struct link l = link_of(4, 32);
@@ -167,7 +168,7 @@ static void test_between(void **state)
     assert_int_equal(l.window.now, 16);
 }
 
-/* A link that changes is found out about. */
+/* Tests that a change of the link is noticed. */
 static void test_link_that_becomes_far(void **state)
 {
     struct link l = link_of(8, 32);
@@ -190,7 +191,7 @@ static void test_slow_consumer_needs_no_more(void **state)
     assert_int_equal(l.largest, 32);
 }
 
-/* A later epoch may have memory for fewer, or for more. */
+/* Tests a later epoch with memory for fewer or more reads. */
 static void test_other_limits(void **state)
 {
     struct link l = link_of(8, 32);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where certificates are found, if not where libcurl was built to look for them. */
+ * Tests where certificates are found if they are not where libcurl was built to look for them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

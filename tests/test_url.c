@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * URLs: encoding and its reverse, and what is taken and refused of names from outside. */
+ * Tests URLs: encoding and decoding, and which names from outside are accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +65,8 @@ static void test_decode(void **state)
     }
 }
 
-/* What is encoded is decoded to itself, and holds nothing that a request line may not. */
+/* Tests that an encoded text decodes to itself, and has only characters that a request line may
+ * contain. */
 static void test_round_trip(void **state)
 {
     char text[256];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The document of a view: parsed, written in its canonical form, and refused by what is wrong. */
+ * Tests the document of a view: it is parsed, written in its canonical form, and refused if it is
+ * invalid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +68,7 @@ static void test_labels(void **state)
     view_free(&v);
 }
 
-/* Sources by other names, and fewer stages: what a fingerprint is made of. */
+/* Tests the text for a fingerprint, with other names of the sources and fewer stages. */
 static void test_text(void **state)
 {
     static const char small[] = "{\"sheaf_view\":1,\"sources\":[{\"source\":\"a\",\"repeat\":0.1},"
@@ -212,7 +213,7 @@ static void test_refused(void **state)
     }
 }
 
-/* Every beginning of a document is refused. */
+/* Tests that every prefix of a document is refused. */
 static void test_prefixes(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebDataset: which members of a tar are one sample, what is passed over and counted, and where
+ * Tests WebDataset: which members of a tar form a sample, which are skipped and counted, and where
  * an archive may end. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,7 +106,8 @@ static void strips_dot_slash(void **state)
     assert_decodes(f, 1, "d/b", 1);
 }
 
-/* Runs part() over all, and gives what was passed over. */
+/* Calls part() for the whole tar. Returns the number of skipped members, and the name of the last
+ * one. */
 static uint64_t count_passed(struct fixture *f, char *last, size_t last_size)
 {
     struct format_scan scan;
@@ -125,7 +126,7 @@ static uint64_t count_passed(struct fixture *f, char *last, size_t last_size)
     return passed;
 }
 
-/* What is no sample's is between members, before them and behind them. */
+/* Tests members that belong to no sample, between, before and after the members of samples. */
 static void passes_over_and_counts(void **state)
 {
     struct fixture *f = *state;
@@ -147,15 +148,15 @@ static void passes_over_and_counts(void **state)
     assert_decodes(f, 0, "d/a", 2);
     assert_field(&f->sample, "png", "2", 1);
     assert_decodes(f, 1, "d/b", 1);
-    /* Frames have no gap between them: what is passed over is in the frame before it. */
+    /* Frames have no gap between them, because a skipped member belongs to the frame before it. */
     assert_int_equal(f->frames[0].offset, 5 * 512);
     assert_int_equal(f->frames[1].offset, f->frames[0].offset + f->frames[0].size);
     assert_int_equal(count_passed(f, last, sizeof(last)), 7);
     assert_string_equal(last, "bad??");
 }
 
-/* A file that webdataset would take, under a name that cannot be a key: its sample is damaged, and
- * those beside it are not. */
+/* Tests a file that webdataset would accept, but whose name cannot be a key. Only its own sample
+ * must be damaged. */
 static void files_with_unusable_names_are_damage(void **state)
 {
     static const char *const names[] = { "caf\xe9.txt", "tab\there.txt", "new\nline.txt" };
@@ -226,7 +227,8 @@ static void reads_concatenated_archives(void **state)
     assert_decodes(f, 2, "b", 1);
 }
 
-/* An extension header is the next member's: where a frame begins depends on what it says. */
+/* Tests extension headers. They belong to the next member, so they determine where a frame
+ * begins. */
 static void frames_begin_with_extension_headers(void **state)
 {
     struct fixture *f = *state;
@@ -245,7 +247,7 @@ static void frames_begin_with_extension_headers(void **state)
     assert_field(&f->sample, "png", "3", 1);
 }
 
-/* part() asks for extension headers bit by bit, and does not change its mind. */
+/* Shows part() more and more bytes of extension headers. Its result must not change later. */
 static void asks_for_extension_headers(void **state)
 {
     struct fixture *f = *state;
@@ -323,7 +325,8 @@ static void puts_labels_into_cls(void **state)
 
     assert_int_equal(encode(f, &(struct sheaf_sample){ .key = "k", .fields = fields,
                             .field_count = 2, .labels = labels, .label_count = 2 }), SHEAF_OK);
-    assert_string_equal(f->tar.data, "k.bin");      /* members in byte order, cls among them */
+    /* the members are in byte order, including cls */
+    assert_string_equal(f->tar.data, "k.bin");
     assert_string_equal(f->tar.data + 1024, "k.cls");
     assert_string_equal(f->tar.data + 1536, "3 0.25");
     assert_string_equal(f->tar.data + 2048, "k.txt");
@@ -332,13 +335,13 @@ static void puts_labels_into_cls(void **state)
     assert_int_equal(f->sample.field_count, 2);
     assert_int_equal(f->sample.label_count, 2);
     assert_true(f->sample.labels[0] == 3 && f->sample.labels[1] == 0.25);
-    /* Without a manifest it is a member as any other. */
+    /* Without a manifest, `cls` is an ordinary member. */
     assert_decodes(f, 0, "k", 3);
     assert_field(&f->sample, "cls", "3 0.25", 6);
     assert_int_equal(f->sample.label_count, 2);
 }
 
-/* A sample without other members is one of its label alone. */
+/* Tests a sample that consists only of its label. */
 static void holds_labels_alone(void **state)
 {
     const double label = 5;
@@ -368,7 +371,7 @@ static void keeps_a_cls_of_the_source(void **state)
     assert_field(&f->sample, "cls", "007\n", 4);
     assert_string_equal(f->sample.fields[0].suffix, "CLS");
     assert_true(f->sample.label_count == 1 && f->sample.labels[0] == 7);
-    /* Labels that the cls file does not say would be lost. */
+    /* Labels that differ from those in the file cls would be lost. */
     sample.labels = &eight;
     assert_int_equal(encode(f, &sample), SHEAF_ERR_ARGUMENT);
     sample.label_count = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pool: a job is waited for whether it has run, runs, or is not there yet. */
+ * Tests the thread pool. A job can be awaited before it is submitted, while it runs, and after it
+ * has run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +37,7 @@ static void *submit_late(void *argument)
     return NULL;
 }
 
-/* As where a read is under way, after which its job is submitted by another thread. */
+/* Waits for a job that another thread submits later, as it happens while a read is running. */
 static void test_awaited_before_it_is_submitted(void **state)
 {
     struct workers *workers;
@@ -59,7 +60,7 @@ static void test_awaited_before_it_is_submitted(void **state)
     workers_close(workers);
 }
 
-/* The same jobs again and again, waited for in another order than they were submitted in. */
+/* Submits the same jobs again and again, and waits for them in another order. */
 static void test_again(void **state)
 {
     struct counted jobs[50] = { { .runs = 0 } };

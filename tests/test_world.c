@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rank and world size from the environment of each launcher. */
+ * Tests the rank and world size from the environment of each launcher. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static void nothing_is_found_where_nothing_is(void **state)
 {
     (void)state;
     expect(SHEAF_END, 0, 0, NULL);
-    setenv("SLURM_PROCID", "0", 1);     /* in a job that has no ranks */
+    setenv("SLURM_PROCID", "0", 1);     /* as in a Slurm job without ranks */
     expect(SHEAF_END, 0, 0, NULL);
 }
 
@@ -80,7 +80,7 @@ static void each_launcher_is_known_in_its_turn(void **state)
     expect(SHEAF_OK, 0, 8, "RANK and WORLD_SIZE");
 }
 
-/* A batch script and an interactive shell have the job's variables, but are one process. */
+/* A batch script and an interactive shell have the variables of the job, but are one process. */
 static void slurm_counts_only_in_a_step(void **state)
 {
     (void)state;
