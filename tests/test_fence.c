@@ -504,8 +504,8 @@ static bool is_promised(size_t scene, enum model_kind kind)
            (first->what != COLUMN && second->what != COLUMN);
 }
 
-/* Runs a case and checks the result. Sets *ended to whether the second run had ended before its last
- * turn was over. */
+/* Runs a case and checks the result. Sets *ended to whether the second run had ended before its
+ * last turn was over. */
 static void check_case(const struct one_case *c, bool *ended)
 {
     struct acting acting[2];

@@ -177,7 +177,8 @@ static void epochs_seeds_and_ranks_are_unrelated(void **state)
                                     .remainder = SHEAF_KEEP } };
     struct order_member zero = { .rank = 0, .world_size = 2, .workers = 1 };
     struct order_member one = { .rank = 1, .world_size = 2, .workers = 1 };
-    /* limit for a Poisson distribution with mean 1; it is exceeded with a probability of less than 10^-9 */
+    /* limit for a Poisson distribution with mean 1; it is exceeded with a probability of less than
+     * 10^-9 */
     const size_t most = 12;
 
     (void)state;

@@ -146,7 +146,7 @@ static void test_defaults(void **state)
     s3_config_free(&c);
 }
 
-/* An endpoint that has Amazon's name is Amazon's. */
+/* Tests that an endpoint with a name of Amazon's counts as Amazon's service. */
 static void test_amazons_endpoints(void **state)
 {
     static const struct { const char *endpoint; bool is; } cases[] = {
