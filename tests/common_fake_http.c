@@ -216,7 +216,7 @@ static bool drip(int fd, const uint8_t *data, size_t size)
     return true;
 }
 
-/* False: the connection is over. */
+/* Sends the body. Returns false if the connection has ended. */
 static bool send_body(int fd, const struct fake_answer *a, const struct fake_fault *fault)
 {
     const size_t at = fault != NULL ? MIN(fault->at, a->body.size) : 0;
@@ -444,7 +444,7 @@ static void *accept_all(void *argument)
             slot++;
         check(slot < CONNECTIONS_MOST, "more connections than there is room for");
         if (slot < s->locked.connections)
-            pthread_join(s->locked.threads[slot], NULL);    /* it is at its end */
+            pthread_join(s->locked.threads[slot], NULL);    /* the body ends with the connection */
         else
             s->locked.connections++;
         s->locked.sockets[slot] = c->fd;

@@ -22,13 +22,13 @@ enum fake_kind {
     FAKE_TORN,              /* a correct HTTP response whose body ends after `at` bytes */
     FAKE_STALL,             /* sends nothing after `at` bytes of the body */
     FAKE_DRIP,              /* sends ten bytes per second after `at` bytes of the body */
-    FAKE_SILENCE,           /* no answer at all */
-    FAKE_HEADERS,           /* headers for ever */
+    FAKE_SILENCE,           /* does not respond at all */
+    FAKE_HEADERS,           /* sends headers without end */
     FAKE_NO_LENGTH,         /* no Content-Length; the body ends with the connection */
     FAKE_WRONG_BYTES,       /* one stored byte differs from the sent one */
     FAKE_WRONG_RANGE,       /* the Content-Range begins one byte too late */
     FAKE_WHOLE,             /* responds 200 with the whole object, despite a range */
-    FAKE_WRONG_ETAG,        /* another ETag than the object's */
+    FAKE_WRONG_ETAG,        /* an ETag that differs from the object's */
     FAKE_WRONG_PARTS,       /* an ETag with the right number of parts, but a wrong hash */
     FAKE_ERROR_IN_200,      /* status 200, but the body is an <Error> with `code` */
 };

@@ -57,7 +57,7 @@ static void object_remove(struct fake_s3 *s3, const char *path)
     free(o);
 }
 
-/* Takes the data. */
+/* Adds an object, and takes ownership of the data. */
 static struct fake_object *object_add(struct fake_s3 *s3, const char *path, uint8_t *data,
                                       size_t size)
 {
@@ -89,7 +89,7 @@ static uint8_t *copy_of(const void *data, size_t size)
 
 void fake_s3_put(struct fake_s3 *s3, const char *path, const void *data, size_t size)
 {
-    fake_server_lock(s3->server);      /* it may be answering somebody */
+    fake_server_lock(s3->server);      /* the service may be responding to a request */
     object_add(s3, path, copy_of(data, size), size);
     fake_server_unlock(s3->server);
 }

@@ -43,7 +43,7 @@ struct fake_upload {
 };
 
 struct fake_key {
-    char access[32], secret[64], token[64];     /* token "": none is needed */
+    char access[32], secret[64], token[64];     /* if `token` is "", the key needs none */
     int64_t expires_ms;
     bool read_only;             /* for a session that was requested for reading only */
 };
@@ -69,14 +69,14 @@ struct fake_s3 {
 
     /* The behaviour of the service. A test sets these fields by fake_s3_set(). */
     bool anonymous;             /* requests need no signature */
-    bool no_conditional_put;    /* If-None-Match: 501 */
-    bool no_checksums;          /* x-amz-checksum-...: neither compared nor repeated */
+    bool no_conditional_put;    /* a condition If-None-Match gets the status 501 */
+    bool no_checksums;          /* ignores checksums: neither compares nor returns them */
     enum fake_etags etags;
     /* lists uploads only for a prefix that is a whole key, like MinIO */
     bool uploads_by_key;
     bool kms;                   /* ETags look like MD5s but are not MD5s */
     bool hides_kms;             /* with `kms`: responses do not mention the encryption */
-    bool empty_complete;        /* CompleteMultipartUpload answers an empty ETag */
+    bool empty_complete;        /* CompleteMultipartUpload returns an empty ETag */
     unsigned page;              /* number of keys on a page of a listing; default 1000 */
     enum fake_listing listing;
     bool raw_keys;              /* listings falsely say that their keys are encoded */
@@ -84,7 +84,7 @@ struct fake_s3 {
     unsigned pages;             /* number of pages of a never-ending listing so far */
     int64_t life_ms;            /* life of the credentials that it gives out; default 1 hour */
     int64_t clock_ms;           /* how far the service's clock is ahead of ours */
-    char *form;                 /* what STS was sent last */
+    char *form;                 /* the form of the last request to STS */
     unsigned refused;           /* number of requests with bad signatures or credentials */
 };
 
@@ -100,7 +100,7 @@ struct fake_s3 {
 void fake_s3_start(struct fake_s3 *s3);
 void fake_s3_stop(struct fake_s3 *s3);
 
-/* "http://127.0.0.1:PORT" in a static place. */
+/* Returns "http://127.0.0.1:PORT", in static memory. */
 const char *fake_s3_endpoint(const struct fake_s3 *s3);
 /* Sets environment variables so that the store uses this service with the first key, and ignores
  * the machine's own configuration. Waits between attempts are short, and a transfer counts as

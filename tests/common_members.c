@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Members and frames; see common_members.h. */
+ * Makes members and frames; see common_members.h. */
 #include "tests/common_members.h"
 
 #include <setjmp.h>

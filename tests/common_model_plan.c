@@ -33,7 +33,7 @@ static int compare_files(const void *a, const void *b)
     return order != 0 ? order : strcmp(suffix_of(x), suffix_of(y));
 }
 
-/* The files of one key. */
+/* The files that have the same key. */
 struct group {
     const struct catalog_file *files;
     uint32_t count;
@@ -111,7 +111,7 @@ static int number_labels(struct plan *plan, const struct catalog *catalog, int l
 static struct {
     const struct plan *plan;
     uint64_t seed;
-    bool is_sorted;             /* by key alone */
+    bool is_sorted;             /* whether samples are ordered by key alone */
 } by;
 
 static uint64_t order_of(const struct plan_sample *s)

@@ -45,7 +45,7 @@ void model_end(char run);
 /* Waits until the run is stopped or has ended. Returns true if it has ended. */
 bool model_wait(char run);
 uint32_t model_calls(char run);
-/* The same from `changed`. */
+/* Like model_calls, for use in `changed`. */
 uint32_t model_calls_now(char run);
 
 /* An object in the store. May be examined by `changed`, and while no run is working. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread for each read. */
+ * Answers reads of the object, each on a thread of its own. */
 #include "tests/common_object.h"
 
 #include <pthread.h>

@@ -9,9 +9,9 @@
 
 /* The shards of a data set, in the form that order.h needs. */
 struct order_set {
-    const uint64_t *counts;     /* samples of each shard */
+    const uint64_t *counts;     /* number of samples of each shard */
     size_t shards;
-    uint64_t samples;           /* of all */
+    uint64_t samples;           /* number of all samples */
 };
 
 /* Writes the numbers (in manifest order) of the samples that a member gets, beginning `rounds`

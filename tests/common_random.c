@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random inputs of tests. */
+ * Makes random inputs for tests. */
 #include "tests/common_random.h"
 
 #include <stdio.h>

@@ -11,7 +11,7 @@
 /* Uses another seed in each run, unless SEED is set. */
 void random_start(struct rng *rng);
 
-/* Bytes that do not compress. */
+/* Writes random bytes, which cannot be compressed. */
 void random_bytes(struct rng *rng, void *data, size_t size);
 
 /* Writes the same pseudo-random bytes in each run. */

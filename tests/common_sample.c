@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples of tests; see common_sample.h. */
+ * Samples for tests; see common_sample.h. */
 #include "tests/common_sample.h"
 
 #include <setjmp.h>

@@ -19,7 +19,7 @@ void seen_blame(const char *what, const char *name);
 
 /* Returns an object of the data set, or NULL. */
 const struct model_object *seen_find(const char *name);
-/* Blames what must not be. */
+/* Checks the data set, and reports the first fault in seen_fault. */
 void seen_check(void);
 
 /* Returns the manifest of the column `cap`, or NULL if there is none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Test shards; see common_shards.h. */
+ * Makes shards for tests; see common_shards.h. */
 #include "tests/common_shards.h"
 
 #include <inttypes.h>

@@ -41,7 +41,7 @@ const char *shards_text(uint64_t number, size_t *size);
  * sample. */
 uint64_t shards_number(const struct sheaf_sample *sample);
 
-/* Whole files. */
+/* Write and read a whole file. */
 void file_write(const char *path, const void *data, size_t size);
 uint8_t *file_read(const char *path, size_t *size);
 

@@ -14,10 +14,10 @@ struct tar_spec {
     char type;
     const void *data;
     size_t size;
-    uint64_t bytes;             /* 0: size */
+    uint64_t bytes;             /* 0 means `size` */
     const char *magic;
     const char *prefix;
-    const char *size_field;     /* 12 bytes; NULL: octal digits */
+    const char *size_field;     /* size field of 12 bytes; NULL for octal digits */
 };
 
 void tar_put_spec(struct buf *out, const struct tar_spec *spec);

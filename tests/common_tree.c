@@ -139,7 +139,7 @@ void tree_delete(const struct tree *tree, const char *path)
     nftw(tree_path(tree, path), remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* nftw() passes nothing on. */
+/* A static variable, because nftw() passes no context. */
 static struct {
     uint64_t hash;
     size_t count, skip;

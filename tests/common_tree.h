@@ -35,7 +35,7 @@ void tree_delete(const struct tree *tree, const char *path);
 /* Returns the XXH3 of the paths and contents of all files under a directory, including hidden
  * files. */
 uint64_t tree_hash(const struct tree *tree, const char *path);
-/* Files below it. */
+/* Returns the number of files in a directory of the tree. */
 size_t tree_count(const struct tree *tree, const char *path);
 
 /* A grey JPEG of 8 x 8 pixels, and a JPEG with four components. */

@@ -30,7 +30,7 @@ static void names_are_checked(void **state)
     attributes_free(&a);
 }
 
-/* Appends a record. */
+/* Appends a RecordIO record. */
 static void add(struct buf *out, const void *data, size_t size)
 {
     const size_t start = out->size;

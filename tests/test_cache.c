@@ -99,13 +99,13 @@ static void test_second_time(void **state)
     (void)state;
     assert_int_equal(fetched(cache, "far://a", "1"), SIZE);
     assert_int_equal(fetched(cache, "far://a", "1"), 0);
-    assert_int_equal(fetched(cache, "far://a", "2"), SIZE);     /* it was replaced */
+    assert_int_equal(fetched(cache, "far://a", "2"), SIZE);     /* the object was replaced */
     assert_int_equal(fetched(cache, "far://b", "1"), SIZE);
     cache_counts(cache, &hits, &misses, &uncached);
     assert_int_equal(hits, SIZE);
     assert_int_equal(misses, 3 * SIZE);
     cache_close(cache);
-    cache = opened(PLENTY);     /* another process */
+    cache = opened(PLENTY);     /* as in another process */
     assert_int_equal(fetched(cache, "far://a", "1"), 0);
     cache_close(cache);
 }
@@ -192,7 +192,7 @@ static void test_many_at_once(void **state)
                             reads[i].read.size);
         free(reads[i].read.data);
     }
-    assert_true(o.read_bytes <= SIZE);      /* no block twice */
+    assert_true(o.read_bytes <= SIZE);      /* no block was fetched twice */
     store_close(object);
     cache_close(cache);
 }
@@ -217,7 +217,7 @@ static void test_cancel(void **state)
     assert_int_equal(r.read.code, SHEAF_ERR_INTERRUPTED);
     free(r.read.data);
     __atomic_store_n(&o.is_stuck, false, __ATOMIC_RELAXED);
-    must_read(object, 0, SIZE);     /* and nothing wrong was kept */
+    must_read(object, 0, SIZE);     /* no wrong bytes were stored */
     store_close(object);
     cache_close(cache);
 }
@@ -375,9 +375,9 @@ static void test_least_recent_use(void **state)
     usleep(20000);
     (void)fetched(cache, "far://older", "1");
     usleep(20000);
-    assert_int_equal(fetched(cache, "far://old", "1"), 0);      /* used again */
+    assert_int_equal(fetched(cache, "far://old", "1"), 0);      /* uses the object again */
     usleep(20000);
-    (void)fetched(cache, "far://new", "1");                     /* "older" has to go */
+    (void)fetched(cache, "far://new", "1");                     /* "older" must be removed */
     assert_int_equal(fetched(cache, "far://old", "1"), 0);
     assert_true(fetched(cache, "far://older", "1") > 0);
     cache_close(cache);

@@ -273,7 +273,8 @@ static void what_is_at_the_path_decides(void **state)
     (void)state;
     config("{\"train\": {\"TrainingInputMode\": \"Pipe\"},"
            " \"val\": {\"TrainingInputMode\": \"File\"}}");
-    assert_int_equal(kind_of("train", found), SHEAF_CHANNEL_PIPE);      /* waited for */
+    /* the call waits for this pipe */
+    assert_int_equal(kind_of("train", found), SHEAF_CHANNEL_PIPE);
     assert_int_equal(kind_of("val", found), SHEAF_ERR_NOT_FOUND);
     tree_text(&root, "input/data/train/x.tar", "");
     make_fifo("input/data/val_0");
@@ -388,7 +389,7 @@ static void train_1_is_not_epoch_1_of_train(void **state)
     make_fifo("input/data/train_1_0");
     assert_int_equal(kind_of("train", found), SHEAF_ERR_NOT_FOUND);
     assert_int_equal(kind_of("train_1", found), SHEAF_CHANNEL_PIPE);
-    tree_text(&root, "input/data/train_2/x.tar", "");       /* a channel of its own */
+    tree_text(&root, "input/data/train_2/x.tar", "");       /* this is another channel */
     tree_text(&root, "input/data/train_3", "a file");
     assert_int_equal(kind_of("train", found), SHEAF_ERR_NOT_FOUND);
     make_fifo("input/data/train_11");

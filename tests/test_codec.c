@@ -28,7 +28,8 @@ struct shard {
     const struct codec_ops *ops;
     bool single;
     struct buf raw, stored;
-    size_t raw_ends[BLOCKS + 1], stored_ends[BLOCKS + 1];   /* [0]: where the first begins */
+    /* [0] is the start of the first block */
+    size_t raw_ends[BLOCKS + 1], stored_ends[BLOCKS + 1];
     struct codec_total total;
 };
 
@@ -251,7 +252,7 @@ static void check_wrong_sizes(const struct shard *s)
         free(raw);
         assert_int_equal(unpack(s, stored, size, raw_size + 1, &raw), SHEAF_ERR_CORRUPT);
         free(raw);
-        if (s->stored_ends[i] + size < s->stored.size) {    /* a byte of what follows */
+        if (s->stored_ends[i] + size < s->stored.size) {    /* with one byte of the next block */
             assert_int_equal(unpack(s, stored, size + 1, raw_size, &raw), SHEAF_ERR_CORRUPT);
             free(raw);
         }

@@ -168,7 +168,7 @@ static void test_cache_fails(void **state)
     assert_int_equal(wait_number(cache), 0);
     assert_string_equal(error.message, "failure 1");
     assert_int_equal(wait_number(cache), 0);
-    if (credentials_now_ms() < began_ms + 1000)     /* else this machine has slept */
+    if (credentials_now_ms() < began_ms + 1000)     /* otherwise this machine was suspended */
         assert_string_equal(error.message, "failure 1");
     __atomic_store_n(&source.fails, false, __ATOMIC_RELEASE);
     usleep(1100000);

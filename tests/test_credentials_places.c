@@ -263,7 +263,7 @@ static void test_web_identity_and_profile(void **state)
 #define SSO_ROLE "sso_account_id = 123456789012\nsso_role_name = Reader\n"
 
 #define SESSION_FILE "71b21161ffa1e6516bcc072aaf5ef38cbe85b511"     /* SHA-1 of "company" */
-#define URL_FILE "6de5429f0b053f08cede2b3ac6756f2de80f894e"         /* and of sso_start_url */
+#define URL_FILE "6de5429f0b053f08cede2b3ac6756f2de80f894e"         /* SHA-1 of sso_start_url */
 
 static void leave_token(const char *name, const char *token, const char *expires)
 {
@@ -483,7 +483,7 @@ static void test_torn(void **state)
     }
 }
 
-/* The same for CreateSession. */
+/* Tests the same for CreateSession. */
 static void test_torn_session(void **state)
 {
     static const char url[] = "s3://data--use1-az4--x-s3/object";

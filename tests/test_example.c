@@ -111,7 +111,7 @@ static int decode(struct fixture *f, const struct decode_context *context, const
                   size_t size)
 {
     uint8_t *copy = malloc(size + 1);
-    static uint8_t *kept;           /* the sample points into it */
+    static uint8_t *kept;           /* the sample points into this copy */
     int code;
 
     assert_non_null(copy);

@@ -45,7 +45,7 @@
 #define QUICK_CALLS 8u          /* with QUICK, only every eighth call of the store fails */
 /* no run makes more calls, so a run can be stopped at each of its calls */
 #define CALLS_MOST 160u
-#define TURNS_MOST 6            /* three of each run */
+#define TURNS_MOST 6            /* three turns of each run */
 #define APPENDED   2            /* number of appended samples, which have no value in a column */
 /* one of this many cases includes the recovery, which takes as long as the case */
 #define RECOVERED  8u

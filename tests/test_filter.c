@@ -124,7 +124,7 @@ static void test_order(void **state)
     check(RULES("-*.txt", "+keep.*"), "abk");       /* as lines of a .gitignore */
     check(RULES("-*.txt", "-!keep.*"), "abk");
     check(RULES("+keep.*", "-*.txt"), "");          /* the last match decides */
-    check(RULES("+d/"), "bkc");                     /* all that is in it */
+    check(RULES("+d/"), "bkc");                     /* everything in this directory */
     check(RULES("+/d"), "bk");
     check(RULES("+d/", "-*.txt"), "b");
     /* files in a directory that is left out stay left out */

@@ -23,7 +23,7 @@ static const struct encode_context no_classes = { 0 };
 static const struct decode_context of_ours = { .stem = { "shard-000000", 12 }, .ours = true };
 static const struct decode_context foreign = { .stem = { "shard-000000", 12 } };
 
-/* A shard of random samples. */
+/* A shard that consists of random samples. */
 struct shard {
     struct buf bytes, names;
     struct test_sample samples[SAMPLES];

@@ -246,14 +246,14 @@ static void test_what_is_lent_comes_back(void **state)
     assert_int_equal(heap->lent_bytes, heap_piece_bytes(lent.data));
     heap_give(heap, lent.data);
     return_elsewhere(heap, &lent);
-    assert_null(heap_take(heap, 600000));       /* one has it still */
+    assert_null(heap_take(heap, 600000));       /* another thread still has the piece */
     return_elsewhere(heap, &lent);
     take(heap, &last, 600000, 2);
     assert_ptr_equal(last.data, lent.data);
     assert_int_equal(heap->lent_bytes, 0);
     heap_lend(heap, last.data);
     return_elsewhere(heap, &last);
-    assert_null(heap_take(heap, 600000));       /* the owner has it still */
+    assert_null(heap_take(heap, 600000));       /* the owner still has this piece */
     heap_give(heap, last.data);
     assert_int_equal(heap->lent_bytes, 0);
     take(heap, &last, 600000, 3);

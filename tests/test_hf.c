@@ -26,9 +26,9 @@
 
 static struct {
     struct fake_server *hub, *files;
-    const char *main;           /* the commit of "main" */
-    const char *listing;        /* of the directory "bad" */
-    unsigned pages;             /* of the directory "endless" */
+    const char *main;           /* the commit to which "main" refers */
+    const char *listing;        /* the listing of the directory "bad" */
+    unsigned pages;             /* number of pages of the directory "endless" */
     unsigned leaks;             /* requests to the other host that contained the token */
     unsigned refused;           /* requests to the hub without the token */
 } world = { .main = FIRST };
@@ -47,7 +47,8 @@ static void answer_range(const struct fake_request *r, const char *content, stru
         a->status = 206;
         fake_answer_header(a, "Content-Range: bytes %zu-%zu/%zu", first, last, size);
     }
-    fake_answer_header(a, "ETag: \"of-%p\"", (const void *)r);       /* another one each time */
+    /* a different token each time */
+    fake_answer_header(a, "ETag: \"of-%p\"", (const void *)r);
     fake_answer_body(a, "%.*s", (int)(last - first + 1), content + first);
     free(range);
 }

@@ -28,7 +28,7 @@ static char base[64];
 
 /* ---- libcurl's memory ------------------------------------------------------------------------ */
 
-static atomic_long calls, fail_at;      /* 0: none fails */
+static atomic_long calls, fail_at;      /* 0 if none fails */
 
 static bool fails(void)
 {

@@ -221,7 +221,7 @@ static void test_cancel(void **state)
         assert_ptr_equal(inflight_next(&window), &stuck[i].item);
     begin_stuck(&window, stuck, 2);             /* the window can be used again */
     assert_null(inflight_take(&window));
-    inflight_close(&window);                    /* waits for them */
+    inflight_close(&window);                    /* waits for the items */
     assert_int_equal(stuck[0].cancels, 1);
     assert_int_equal(stuck[1].cancels, 1);
 }

@@ -18,7 +18,7 @@
 
 #define FILES 8
 
-/* Keeps what was put. */
+/* Keeps the files that the writer passes on. */
 struct shelf {
     size_t count;
     char *names[FILES];
@@ -332,7 +332,7 @@ static void energon_has_the_offsets_and_the_end(void **state)
 
 /* ---- Files of the data set ------------------------------------------------------------------ */
 
-/* Takes over `expected`. */
+/* Compares a file with `expected`, and frees `expected`. */
 static void assert_json(const struct shelf *shelf, const char *name, json_t *expected)
 {
     json_t *found = json_loads((char *)on_shelf(shelf, name)->data, JSON_REJECT_DUPLICATES, NULL);

@@ -269,7 +269,7 @@ static void another_data_set_s_table_is_refused(void **state)
     buf_free(&file);
 }
 
-/* A later version says so. */
+/* Tests a table that states a later version. */
 static void another_version_is_unsupported(void **state)
 {
     const struct key_table t = table_of(0);
@@ -296,7 +296,7 @@ static int get(void *context, uint64_t offset, void *data, size_t size, struct s
     return SHEAF_OK;
 }
 
-/* Every third sample is removed. */
+/* Removes every third sample, and returns the new numbers of the others. */
 static uint64_t number_left(const void *context, uint64_t number)
 {
     (void)context;

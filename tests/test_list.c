@@ -19,7 +19,7 @@ struct expected {
     const char *label;          /* a class name in quotes, or numbers, or "" */
 };
 
-/* Path and label as text. */
+/* Returns the path and label of an entry as text. */
 static const char *describe(const struct list_entry *entry)
 {
     static char text[400];
@@ -154,7 +154,7 @@ static void test_csv_with_header(void **state)
         { "path", NULL, NULL },
         { "a.jpg", "a.jpg", "" },
     };
-    static const struct expected large[] = {        /* as JSON has it, too */
+    static const struct expected large[] = {        /* also for JSON */
         { "path,label", NULL, NULL },
         { "a.jpg,1152921504606846976", "a.jpg", "1.1529215e+18" },
         { "a.jpg,1e+38", "a.jpg", "9.99999968e+37" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * dataset.json: written, read, and refused. */
+ * Tests dataset.json: writing, reading, and refusing it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -290,7 +290,7 @@ static void every_prefix_is_refused(void **state)
     struct buf text = example_text();
 
     (void)state;
-    for (size_t size = 0; size < text.size - 1; size++)     /* but for the last newline */
+    for (size_t size = 0; size < text.size - 1; size++)     /* the last newline is not needed */
         assert_int_equal(parse(text.data, size), SHEAF_ERR_CORRUPT);
     buf_free(&text);
 }

@@ -115,7 +115,7 @@ struct drawing {
     struct order_line line;
     struct shuffle shuffle;
     uint64_t *slots;
-    uint64_t left;          /* of the stretch */
+    uint64_t left;          /* number of samples left in the stretch */
 };
 
 struct walk {

@@ -18,7 +18,7 @@
 
 static void splits_as_webdataset_does(void **state)
 {
-    /* ^((?:.*\/|)[^.]+)[.]([^\/]*)$ gives these. */
+    /* The results of the regular expression ^((?:.*\/|)[^.]+)[.]([^\/]*)$. */
     static const struct {
         const char *path, *key, *suffix;
     } cases[] = {

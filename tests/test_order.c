@@ -29,7 +29,7 @@ struct setting {
 };
 
 struct sequence {
-    uint64_t numbers[MOST_SAMPLES + MOST_LANES];    /* of samples, in manifest order */
+    uint64_t numbers[MOST_SAMPLES + MOST_LANES];    /* numbers of samples, in manifest order */
     size_t count;
 };
 

@@ -340,7 +340,7 @@ static void test_nothing_is_skipped_for_want_of_memory(void **state)
     assert_int_equal(pack("out"), SHEAF_ERR_LIMIT);
     assert_non_null(strstr(err.message, "c0/large.bin"));
     assert_int_equal(sscanf(strstr(err.message, "needs "), "needs %llu", &needed), 1);
-    options.memory_bytes = needed;          /* so much is enough */
+    options.memory_bytes = needed;          /* this much memory is enough */
     pack_well("out");
     assert_int_equal(result.samples, 301);
     assert_int_equal(result.skipped, 1);

@@ -233,7 +233,7 @@ static void test_memory_is_bounded(void **state)
     free(large);
 }
 
-/* What cannot succeed removes nothing. */
+/* Tests that a call with too little memory removes nothing. */
 static void test_too_little_memory_is_refused_first(void **state)
 {
     (void)state;

@@ -283,7 +283,7 @@ static void test_bad_images(void **state)
     make_bomb(&bad[4]);
     bad[4].fields[1] = bad[4].fields[0];
     bad[4].fields[1].name = "png";
-    bad[5].fields[0] = cases[6].fields[0];      /* of another image */
+    bad[5].fields[0] = cases[6].fields[0];      /* the image of another sample */
     bad[6].fields[0] = bad[6].fields[1];
     bad[6].fields[0].name = "a.png";
     bad[7].fields[0].name = "b.txt";

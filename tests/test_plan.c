@@ -361,7 +361,7 @@ static void test_number_of_shards(void **state)
     assert_int_equal(plan_shard_count(0, 5, 100, 0), 1);
     assert_int_equal(plan_shard_count(149, 5, 100, 0), 1);
     assert_int_equal(plan_shard_count(150, 5, 100, 0), 2);
-    assert_int_equal(plan_shard_count(1000, 5, 100, 0), 5);     /* never more than samples */
+    assert_int_equal(plan_shard_count(1000, 5, 100, 0), 5);     /* never more shards than samples */
     assert_int_equal(plan_shard_count(1000, 50, 100, 0), 10);
     assert_int_equal(plan_shard_count(1000, 50, 100, 3), 3);
     assert_int_equal(plan_shard_count(1000, 50, 100, 51), 50);

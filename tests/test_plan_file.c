@@ -289,12 +289,12 @@ static void test_identity(void **state)
     assert_false(hash_of_identity(7, "s3://a/b.jpg", "/in") == same);
     assert_false(hash_of_identity(7, "s3://a/b.jpg", "/in") ==
                  hash_of_identity(7, "s3://c/b.jpg", "/in"));
-    assert_string_equal(plan.hash, hash);       /* free of times and places */
+    assert_string_equal(plan.hash, hash);       /* independent of times and locations */
 }
 
 /* ---- Damage ---------------------------------------------------------------------------------- */
 
-/* Opens it and loads everything. */
+/* Opens a stored plan and loads everything in it. */
 static int read_all(const char *path)
 {
     struct plan_batch batch = { .plan.file_count = 0 };

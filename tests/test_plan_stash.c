@@ -59,7 +59,7 @@ static void same_sample(const struct plan *a, const struct plan_sample *x, const
     }
 }
 
-/* `kept`: what was put away. */
+/* Compares the stash with `kept`, the plan that was stashed. */
 static void same_shards(const struct plan_stash *stash, const struct plan *kept)
 {
     const struct plan_rows rows = plan_stash_rows(stash);
@@ -111,7 +111,7 @@ static void each_shard_comes_back(void **state)
     for (size_t i = 0; i < COUNT_OF(memories); i++) {
         put_away(&stash, memories[i]);
         same_shards(&stash, &plan);
-        same_shards(&stash, &plan);     /* as often as need be */
+        same_shards(&stash, &plan);     /* the shards can be loaded any number of times */
         plan_stash_close(&stash);
     }
     plan_start_again();

@@ -118,7 +118,7 @@ static void test_all_samples_in_order(void **state)
             assert_int_equal(samples[i].shard, samples[0].shard);
         }
     }
-    at = 17;                    /* from any */
+    at = 17;                    /* reading may begin at any sample */
     assert_int_equal(sheaf_planned_read(planned, &at, &samples, &count, NULL, NULL, &err),
                      SHEAF_OK);
     assert_sample(&samples[0], 17);

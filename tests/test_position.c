@@ -74,7 +74,7 @@ struct fixture {
     struct shard_set set;
     struct sheaf_dataset *dataset;
     struct sheaf_reader *reader;            /* 22 samples in 4 lanes */
-    char text[SHEAF_POSITION_SIZE];         /* after 9 of them */
+    char text[SHEAF_POSITION_SIZE];         /* a position after 9 samples */
 };
 
 static int set_up(void **state)

@@ -192,7 +192,7 @@ static void test_profile_settings(void **state)
     url_free(&url);
     s3_config_free(&c);
 
-    /* The environment wins. */
+    /* The environment takes precedence. */
     setenv("AWS_REGION", "here", 1);
     setenv("AWS_ENDPOINT_URL_S3", "https://mine:9000", 1);
     setenv("AWS_ENDPOINT_URL", "http://other", 1);

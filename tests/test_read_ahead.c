@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reading ahead. */
+ * Tests reading ahead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

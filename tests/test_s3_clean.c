@@ -95,7 +95,7 @@ static void test_clean(void **state)
     }
     fake_s3_set(&s3, s3.page = 1000);
     assert_true(before >= 2);
-    assert_true(fake_s3_uploads(&s3) >= 3);     /* all but ours */
+    assert_true(fake_s3_uploads(&s3) >= 3);     /* all uploads except ours */
     must(clean("s3://bucket/dir", "backup", false));
     must(clean("s3://bucket/dir/deeper", "", false));
     must(clean("s3://bucket", "", false));
@@ -155,7 +155,7 @@ static void test_probe(void **state)
     for (unsigned by_key = 0; by_key < 2; by_key++) {
         fake_s3_set(&s3, s3.uploads_by_key = by_key != 0);
         for (size_t i = 0; i < COUNT_OF(cases); i++) {
-            fake_server_add_fault(s3.server, &lose);        /* so there are two */
+            fake_server_add_fault(s3.server, &lose);        /* so that there are two uploads */
             fake_server_add_fault(s3.server, &cases[i].fault);
             assert_int_equal(clean("s3://bucket/probed", "", by_key != 0), cases[i].code);
             fake_server_clear_faults(s3.server);

@@ -30,7 +30,7 @@ static struct tree tree;
 static struct sheaf_error error;
 static uint8_t data[SIZE];
 
-/* 40 MiB of files. */
+/* Makes 40 MiB of files. */
 static int start(void **state)
 {
     (void)state;

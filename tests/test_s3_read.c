@@ -52,7 +52,7 @@ static int stop(void **state)
 struct read_case {
     struct fake_fault fault;
     int code;                   /* SHEAF_OK: the bytes are right despite the fault */
-    const char *text;           /* in the message */
+    const char *text;           /* must occur in the message */
     unsigned attempts;          /* expected number of requests; 0: any number */
 };
 

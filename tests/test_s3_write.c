@@ -482,7 +482,8 @@ static void test_storm(void **state)
         fake_server_clear_faults(s3.server);
         good += code == SHEAF_OK;
         bad += code != SHEAF_OK;
-        must(store_clean("s3://bucket", is_any, NULL, NULL, &error));  /* lost beginnings */
+        /* uploads whose response was lost */
+        must(store_clean("s3://bucket", is_any, NULL, NULL, &error));
         if (code == SHEAF_OK || fake_s3_object(&s3, "/bucket/storm") != NULL)
             check_stored("/bucket/storm", SIZE);
     }

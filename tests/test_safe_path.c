@@ -87,7 +87,7 @@ static void finished_copies_are_known(void **state)
     assert_in_range(st.st_mtim.tv_nsec, 0, 999999999);
     assert_int_equal(st.st_mtim.tv_nsec % 100, 0);
 
-    other.stamp++;                      /* replaced within the second */
+    other.stamp++;                      /* replaced within the same second */
     assert_false(fetch_mark_fits(&other, &st));
     other = object;
     other.modified_s++;
@@ -96,7 +96,7 @@ static void finished_copies_are_known(void **state)
     other.bytes++;
     assert_false(fetch_mark_fits(&other, &st));
     other = object;
-    other.stamp = 0;                    /* a store that says nothing */
+    other.stamp = 0;                    /* a store that states no time */
     assert_false(fetch_mark_fits(&other, &st));
 
     st.st_mode = S_IFLNK | 0777;

@@ -146,7 +146,7 @@ static void receive_all(int descriptor, void *data, size_t size)
     check(size == 0 || recv(descriptor, data, size, MSG_WAITALL) == (ssize_t)size);
 }
 
-/* False: the serving has ended. */
+/* Joins the serving. Returns false if the serving has ended. */
 static bool try_join(const struct fixture *f, uint32_t rank, uint32_t workers,
                      struct connection *c)
 {
@@ -187,7 +187,7 @@ struct given {
     char *message;
 };
 
-/* False: the serving has ended. */
+/* Asks for samples. Returns false if the serving has ended. */
 static bool ask(const struct connection *c, uint64_t pass, uint64_t first, uint64_t count,
                 struct given *given)
 {
@@ -401,7 +401,7 @@ static void test_the_program_asks_without_a_socket(void **state)
                 look_at_own(&given, &f.order[pass - 1][first], count);
                 serving_reply_free(&given);
             }
-            get(&f, pass, SAMPLES, BATCH, &given);          /* behind the end */
+            get(&f, pass, SAMPLES, BATCH, &given);          /* after the end of the stream */
             assert_int_equal(given.answer.code, is_stream ? SHEAF_OK : SHEAF_ERR_ARGUMENT);
             assert_int_equal(given.answer.samples, 0);
             assert_int_equal(given.answer.real, SAMPLES);
@@ -460,7 +460,7 @@ static void test_what_was_asked_for_may_be_left(void **state)
         serving_reply_free(&given);
     }
     assert_true(serving_post(f.serving, &(struct serving_ask){ 1, 0, BATCH }));
-    serving_stop(f.serving);                /* nobody took it */
+    serving_stop(f.serving);                /* nobody took this request */
     unmake(&f);
 }
 
@@ -474,7 +474,8 @@ static void *wait_in_vain(void *argument)
 
     if (!try_join(w->f, 0, w->workers, &c))
         return NULL;
-    while (ask(&c, 1, w->number * BATCH, BATCH, &given))    /* until the serving ends */
+    /* asks until the serving ends */
+    while (ask(&c, 1, w->number * BATCH, BATCH, &given))
         end(&given, c.memory);
     part(&c);
     return NULL;

@@ -27,7 +27,7 @@ struct vector {
     const char *name;
     const char *method, *path;              /* not encoded */
     struct sigv4_pair query[PAIRS];         /* not encoded, in the order of the request */
-    struct sigv4_pair headers[HEADERS];     /* but host and x-amz-date */
+    struct sigv4_pair headers[HEADERS];     /* except host and x-amz-date */
     const char *payload;
     const char *names;                      /* SignedHeaders */
     const char *signature;

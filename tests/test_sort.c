@@ -21,7 +21,7 @@
 
 struct entry {
     uint64_t order;
-    uint32_t number;            /* as they came */
+    uint32_t number;            /* the order in which they were added */
     uint8_t key_size, value_size;
     uint8_t key[KEY_MOST];
 };

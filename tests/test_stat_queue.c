@@ -115,7 +115,8 @@ static void each_is_answered_in_its_turn(void **state)
         assert_int_equal(ask(queue, 0, counts[i]), SHEAF_OK);
         assert_int_equal(stat_queue_drain(queue, &err), SHEAF_OK);
         assert_int_equal(a.next, counts[i]);
-        assert_int_equal(ask(queue, counts[i], counts[i] + 3), SHEAF_OK);   /* it goes on */
+        /* the queue can be used again */
+        assert_int_equal(ask(queue, counts[i], counts[i] + 3), SHEAF_OK);
         assert_int_equal(stat_queue_drain(queue, &err), SHEAF_OK);
         assert_int_equal(a.next, counts[i] + 3);
         stat_queue_close(queue);

@@ -95,7 +95,7 @@ static void test_names_are_joined(void **state)
     static const char *const cases[][3] = {
         { "a", "b", "a/b" }, { "a/", "b", "a/b" }, { "/", "b", "/b" }, { "", "b", "b" },
         { "s3://a", "b", "s3://a/b" }, { "s3://a/", "b", "s3://a/b" },
-        { "s3://", "b", "s3:///b" },        /* b is no bucket */
+        { "s3://", "b", "s3:///b" },        /* "b" is not a bucket */
     };
 
     (void)state;

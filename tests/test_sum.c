@@ -286,7 +286,7 @@ static void verify_keeps_a_sum(void **state)
     tree_remove(&tree);
 }
 
-/* Called after the first shard. */
+/* Called after the first shard; changes the second one. */
 static void change_second(void *context, const struct sheaf_progress *progress)
 {
     (void)progress;

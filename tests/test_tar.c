@@ -449,7 +449,7 @@ static void checks_sums(void **state)
         const uint8_t kept = tar.data[at];
 
         tar.data[at] = (uint8_t)(kept + 1);
-        if (at != 154 && at != 155)     /* what ends the checksum itself */
+        if (at != 154 && at != 155)     /* the byte that ends the checksum itself */
             assert_int_equal(parse(&tar, &m, &err), SHEAF_ERR_CORRUPT);
         tar.data[at] = kept;
     }

@@ -43,7 +43,7 @@ struct batch {
 
 struct crowd {
     struct sheaf_reader *readers[READERS];
-    atomic_bool over;           /* nothing more is read */
+    atomic_bool over;           /* whether reading has ended */
     pthread_mutex_t lock;
     struct {
         struct batch waiting[WAITING];
@@ -356,7 +356,7 @@ static void a_cache_of_threads_and_processes(void **state)
         assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
         assert_int_equal(status, 0);
     }
-    read_together(r.s3_source, r.cache);        /* all of it is there */
+    read_together(r.s3_source, r.cache);        /* everything is in the cache */
     remote_stop(&r);
 }
 

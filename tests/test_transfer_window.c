@@ -18,7 +18,7 @@ struct link {
     struct window window;
     uint64_t now_ns, stall_ns;
     uint64_t read_bytes;
-    unsigned largest;           /* window that there was */
+    unsigned largest;           /* largest number of reads at once so far */
 };
 
 /* Consumes `reads` reads over a link that is faster with more reads at once, up to `useful`. The
@@ -76,7 +76,7 @@ static void test_near_link_keeps_few(void **state)
         wide += l.window.now != 8;
     }
     assert_int_equal(l.largest, 16);
-    assert_in_range(wide, 1, 2000);         /* it tries again, but seldom */
+    assert_in_range(wide, 1, 2000);         /* the window tries again, but rarely */
 }
 
 static void test_slow_link_gets_all_soon(void **state)
@@ -85,7 +85,7 @@ static void test_slow_link_gets_all_soon(void **state)
 
     (void)state;
     l.read_bytes = READ_BYTES / 1000;
-    consume(&l, 1 + 2 * 30, 4, 100);       /* 30 after the first */
+    consume(&l, 1 + 2 * 30, 4, 100);       /* 30 reads after the first */
     assert_int_equal(l.window.now, 32);
     consume(&l, 10000, 4, 100);
     assert_int_equal(l.window.now, 32);

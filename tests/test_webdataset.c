@@ -79,7 +79,7 @@ static void groups_adjacent_members(void **state)
     tar_put_file(&f->tar, "d.x/a.txt", "1");
     tar_put_file(&f->tar, "d.x/a.seg.PNG", "2");
     tar_put_file(&f->tar, "d.x/ab.txt", "3");
-    tar_put_file(&f->tar, "d.x/a.txt", "4");        /* again, but not adjacent */
+    tar_put_file(&f->tar, "d.x/a.txt", "4");        /* the same key again, but not adjacent */
     tar_put_zeros(&f->tar, 2);
     assert_int_equal(cut(f), 3);
     assert_decodes(f, 0, "d.x/a", 2);
@@ -215,7 +215,8 @@ static void reads_concatenated_archives(void **state)
 
     tar_put_file(&f->tar, "a.txt", "1");
     tar_put_zeros(&f->tar, 2);
-    tar_put_file(&f->tar, "a.png", "2");            /* another archive's, another sample */
+    /* the same key in another archive is another sample */
+    tar_put_file(&f->tar, "a.png", "2");
     tar_put_zeros(&f->tar, 3);
     tar_put_file(&f->tar, "b.png", "3");
     assert_int_equal(cut(f), SHEAF_ERR_TRUNCATED);

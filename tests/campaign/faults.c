@@ -99,7 +99,7 @@ static bool fails(unsigned bits, const char *what)
 
 /* ---- Libraries whose allocations are special ------------------------------------------------- */
 
-/* The addresses of a library's code. */
+/* The addresses of the code of a library. */
 struct code {
     const char *library;
     uintptr_t from, to;

@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     crop(data, size, &room);
     if (used != 0)
-        abort();        /* all is given back */
+        abort();        /* all memory was given back */
     buf_free(&out);
     return 0;
 }
