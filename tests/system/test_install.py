@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make install and uninstall, the header, and what the libraries export."""
+"""Tests make install and make uninstall, the header, and the symbols that the libraries export."""
 
 import os
 import re
@@ -38,7 +38,7 @@ class Install(Case):
                               stdout=subprocess.PIPE, env=environment)
 
     def compile(self, compiler, source, *words):
-        """Builds against what was installed, by what pkg-config says."""
+        """Builds a program against the installed library, with the flags of pkg-config."""
         environment = dict(os.environ, PKG_CONFIG_SYSROOT_DIR=self.dest,
                            PKG_CONFIG_PATH=os.path.join(self.dest, "usr/lib/pkgconfig"))
         flags = subprocess.run(["pkg-config", "--cflags", "--libs", "sheaf"], check=True,
@@ -122,7 +122,7 @@ class Install(Case):
             self.assertIn(name + "(", page)
 
     def complete(self, *words):
-        """What bash offers for the last of the words."""
+        """Returns the words that bash offers to complete the last of `words`."""
         script = os.path.join(self.dest, "usr/share/bash-completion/completions/sheaf")
         environment = dict(os.environ, PATH=os.path.join(self.dest, "usr/bin") + ":" +
                            os.environ["PATH"])
@@ -194,11 +194,10 @@ class Symbols(Case):
         self.assertEqual(self.declared() - found, set())
 
     def test_the_library_has_no_other_writable_globals(self):
-        """Seven variables are in sections that can be written to: the connections that all stores
-        share (store/remote.c), how many local files are open (store/local_read.c), a source of
-        credentials that is never written to, whom the program wants to be told of notices
-        (base/notice.c), until when such a notice is not repeated, how many requests were made
-        (store/request.c), and how fast each server has answered (store/peers.c)."""
+        """Only these variables are in writable sections: the connections that all stores share (store/remote.c), the
+        number of open local files (store/local_read.c), a source of credentials that is never written to, the program's
+        function for notices and the time until which the same notice is not repeated (base/notice.c), the number of
+        requests (store/request.c), and the speed of each server (store/peers.c)."""
         text = subprocess.run(["objdump", "-t", os.path.join(BUILD, "libsheaf.a")], check=True,
                               stdout=subprocess.PIPE).stdout.decode()
         found = re.findall(r" O \.(?:data|data\.rel|data\.rel\.local|bss|tdata|tbss)"

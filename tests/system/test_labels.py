@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Labels and paths, however a source writes them: a label that it states is packed or reported."""
+"""Tests labels and paths in every form in which a source may write them. A stated label must be packed or reported."""
 
 import io
 import json
@@ -15,7 +15,7 @@ JPG = jpeg(seed=1)
 
 
 def labels_of(dest):
-    """{key: labels} as `cat --list` prints them."""
+    """Returns {key: labels}, as `cat --list` prints them."""
     return dict(line.split("\t")[:2] for line in listing(dest, "--no-shuffle"))
 
 
@@ -29,7 +29,7 @@ class Labels(Case):
         return path
 
     def pack(self, source, *options, container="webdataset"):
-        """The data set, and what was said."""
+        """Packs the source. Returns the data set and the messages of the command."""
         self.count = getattr(self, "count", 0) + 1
         dest = self.path("out-%d" % self.count)
         done = pack(source, dest, container, "none", *options)
@@ -38,7 +38,7 @@ class Labels(Case):
 
 class Columns(Labels):
     def test_names_of_paths_and_labels(self):
-        """One set of names in CSV and JSON Lines, in upper or lower case."""
+        """CSV and JSON Lines use the same names of columns, in upper or lower case."""
         self.tree("a.jpg", "b.jpg")
         for path in ("path", "File", "file_name", "FILENAME", "image"):
             for label in ("label", "Labels", "class", "CLASS_NAME"):
@@ -107,7 +107,7 @@ class Columns(Labels):
         self.assert_left_out(dest, 4)
 
     def assert_left_out(self, dest, count):
-        """The data set says so, too."""
+        """Checks that `info` and `verify` report `count` values that could not become fields."""
         self.assertEqual(json.loads(sheaf("info", dest, "--json").stdout)["left_out_values"], count)
         self.assertIn("left out      %d value%s of lists, which could not become fields\n" % (
             count, "" if count == 1 else "s"), sheaf("info", dest).stdout.decode())
@@ -154,7 +154,7 @@ class Columns(Labels):
                 "x/b": ({"jpg": JPG, "mask.jpg": JPG, "boxes": b"[[1, 2]]"}, [1])})
 
     def test_tabs_and_semicolons(self):
-        """Found in the first record, in tables and in plain lists that are tables."""
+        """The separator is found in the first record, in tables and in plain lists that are tables."""
         self.tree("a, b.jpg", "c.jpg")
         for between in "\t;,":
             rows = ["a, b.jpg" if between != "," else '"a, b.jpg"', "c.jpg"]
@@ -205,7 +205,7 @@ class Cls(Labels):
         self.assertEqual(listing(self.path("tar"), "--no-shuffle"), listing(dest, "--no-shuffle"))
 
     def test_numbers_alone_are_the_labels(self):
-        """The directories of an unpacked data set are not classes."""
+        """If the labels are numbers, the directories of an unpacked data set are not classes."""
         self.tree(**{"0/a.jpg": JPG, "0/a.cls": b"5", "1/b.jpg": JPG, "1/b.cls": b"6",
                      "1/c.jpg": JPG, "1/c.cls": b"?"})
         dest, said = self.pack(self.path("tree"))
@@ -256,7 +256,7 @@ class Paths(Labels):
         return data.getvalue()
 
     def test_paths_without_meaning(self):
-        """//, /./, ./ and a leading slash, in archives, nested ones, and lists."""
+        """`//`, `/./`, `./` and a leading slash have no meaning, in archives, nested archives, and lists."""
         written = ["c//a.jpg", "d/./b.jpg", "/e/c.jpg", "./f/./g//h.jpg", "//i//j.jpg"]
         wanted = {"c/a": "0", "d/b": "1", "e/c": "2", "f/g/h": "3", "i/j": "4"}
         self.tree(*(key + ".jpg" for key in wanted))
@@ -281,7 +281,8 @@ class Paths(Labels):
         self.assertEqual(labels_of(dest), {"c/a": "7", "d/b": "7", "f/g/h": "7"})
 
     def test_absolute_paths_of_a_list(self):
-        """They are below the root, by whatever name of it, and however the list is named."""
+        """The absolute paths of a list must lie in the root directory, under whatever name of it, and however the list
+        is named."""
         tree = self.tree("c/a.jpg", "d/b.jpg")
         os.symlink(tree, self.path("link"))
         here = os.getcwd()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Samples by their keys (get), and when they come (locate, cat --step)."""
+"""Tests finding samples by their keys (get), and finding when they occur (locate, cat --step)."""
 
 import json
 import os
@@ -15,7 +15,7 @@ COUNT = 300
 
 
 class Sets:
-    """A data set in each container, with several shards."""
+    """Makes a data set with several shards in each container."""
 
     @classmethod
     def make(cls, folder):
@@ -93,7 +93,8 @@ class Get(Case):
             self.assertIn(b"is of another data set", sheaf(*command, status=1).stderr)
 
     def test_damage(self):
-        """A damaged table finds the sample, or says what is wrong: never that it is not there."""
+        """With a damaged table, the sample must be found, or the damage reported. The command must never say that the
+        sample does not exist."""
         folder = self.path("damaged")
         shutil.copytree(Sets.sets["recordio"], folder)
         table = os.path.join(folder, "dataset.keys")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shards behind whose damage nothing can be found: what is lost is said, and counted."""
+"""Tests shards with damage after which no record can be found. The lost bytes must be reported and counted."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ SKIP = ("--on-corrupt", "skip")
 
 
 def records(container, count, size=1000):
-    """A shard of other programs, and the offset of each record."""
+    """Returns a shard as other programs write it, and the offset of each record."""
     payloads = [bytes([i % 251]) * size for i in range(count)]
     if container == "webdataset":
         pieces = [writers.tar_member(b"a/%05d.bin" % i, p) for i, p in enumerate(payloads)]
@@ -29,7 +29,7 @@ def records(container, count, size=1000):
 
 class LostRest(Case):
     def stats(self, data, name="x.tar", status=0):
-        """[samples, corrupt, lost_bytes], and standard error."""
+        """Reads the shard. Returns [samples, corrupt, lost_bytes], and standard error."""
         write(self.path(name), data)
         done = sheaf("cat", self.path(name), "--null", "--no-shuffle", *SKIP, status=status)
         found = [int(re.search(br"^%s (\d+)$" % word, done.stdout, re.M).group(1))
@@ -83,7 +83,7 @@ class LostRest(Case):
                       said)
 
     def test_a_cut_shard_with_an_index_gives_all_samples_of_whole_blocks(self):
-        """And counts the others, whose number the index knows."""
+        """The other samples must be counted, because the index has their number."""
         for i in range(300):
             write(self.path("tree", "%03d.bin" % i), os.urandom(50000))
         for codec in ("gzip", "lz4", "zstd"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Several sources at once: keys relative to what they have in common, classes relative to each."""
+"""Tests several sources at once. Keys are relative to the common directory of the sources, and classes to each
+source."""
 
 import json
 import os
@@ -22,7 +23,7 @@ class ManySources(Case):
                      "--format", "webdataset", "--overwrite", status=status)
 
     def check(self, *sources):
-        """The samples are those of KEYS, the classes cat and dog."""
+        """Packs the sources. The samples must be those of KEYS, and the classes must be cat and dog."""
         self.pack(*sources)
         self.assertEqual(sorted(row.split("\t")[0] for row in listing(self.path("out"))), KEYS)
         manifest = json.loads(read(self.path("out", "dataset.json")))

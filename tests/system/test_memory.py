@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Memory that is little, but enough: outliers, codecs and many lanes; and address space."""
+"""Tests little memory that is enough: with very large samples, codecs and many lanes, and with limited address
+space."""
 
 import io
 import os

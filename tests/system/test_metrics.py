@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--metrics FILE: the text format of Prometheus, what is in it, and a file that cannot be written."""
+"""Tests --metrics FILE: Prometheus' text format, the metrics in it, and a file that cannot be written."""
 
 import os
 import re
@@ -15,7 +15,7 @@ LINE = re.compile(r'(sheaf_[a-z_]+)\{command="([a-z]+)",dataset="((?:[^"\\]|\\.)
 
 
 def parse(data):
-    """{name or (name, stage): value}; every name has one type, before it."""
+    """Returns {name or (name, stage): value}. Checks that each name has one type, which is stated before the name."""
     found, types = {}, {}
     for line in data.decode().splitlines():
         if line.startswith("# TYPE "):
@@ -62,7 +62,7 @@ class Metrics(Case):
         self.assertIn("sheaf_exit_status", found)
 
     def test_labels(self):
-        """Which data set and which job: two files in one directory have no metric in common."""
+        """The labels name the data set and the job. Two files in one directory must have no metric in common."""
         def labels(**how):
             sheaf("cat", self.path("out"), "--list", "--metrics", self.path("rank-0.prom"), **how)
             found = {LINE.fullmatch(line).groups()[1:4]
@@ -91,7 +91,7 @@ class Metrics(Case):
         self.assertEqual(parse(read(self.file))["sheaf_samples"], 200)
 
     def test_the_file_is_of_one_of_two_runs(self):
-        """One is about to replace it while the other one begins and ends."""
+        """One run replaces the file while another run begins and ends. The file must be that of one of them."""
         pack(self.source, self.path("out"), "webdataset")
         run, mark = support.held(self, "m.prom", "cat", self.path("out"), "--list", "--metrics",
                                  self.file)
@@ -111,7 +111,7 @@ class Metrics(Case):
             self.assertFalse(os.path.exists(self.path("out")))
 
     def test_what_fails_later_does_not_end_the_work(self):
-        """The directory of the file goes away, as a disk that fills up would fail it."""
+        """The directory of the file is removed, so that writing fails as on a full disk. The work must go on."""
         pack(self.source, self.path("out"), "webdataset")
         os.mkdir(self.path("m"))
         read_end, write_end = os.pipe()

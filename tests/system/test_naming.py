@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--field-alias and --key-end: the shards are those of a tree whose files have such names."""
+"""Tests --field-alias and --key-end. The shards must equal those of a tree whose files have the new names."""
 
 import os
 

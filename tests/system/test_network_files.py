@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Shards on a file system behind a network (FUSE stands for all of them): slow, failing for a
-moment, forgetting its files."""
+"""Tests shards on network file systems, for which a FUSE file system stands. It is slow, fails for a moment, or forgets
+its files."""
 
 import os
 import unittest
@@ -22,7 +22,7 @@ class Network(Case):
             cls.shards[container] = len(shards_of(folder))
 
     def read(self, container="webdataset", *more, status=0, **how):
-        """Reads the data set through such a file system: the command's end, and the counts."""
+        """Reads the data set through the FUSE file system. Returns the ended command and the counts of calls."""
         with faultfs.mounted(os.path.join(self.shared, container), self.path("mnt"),
                              **how) as counts:
             done = sheaf("cat", self.path("mnt"), "--list", "--seed", 3, "--shuffle-buffer", 40,
@@ -74,7 +74,7 @@ class Network(Case):
         self.assert_error(done, "went stale", "another one now")
 
     def test_no_sample_costs_a_question(self):
-        """Names and attributes are not remembered by the mount, so each question is counted."""
+        """The mount caches neither names nor attributes, so each request is counted."""
         for container in CONTAINERS:
             with self.subTest(container):
                 _, counts = self.read(container, direct=1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Tars of other programs with members that cannot be read, or are no sample's: a sample that is
-lost is said, and those beside it are handed out."""
+"""Tests tars of other programs with members that cannot be read or belong to no sample. A lost sample must be reported,
+and the samples beside it must be returned."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ def member(name, data=b"data", **how):
 
 
 def with_links():
-    """Three samples, and a link, a device and a directory between, before and behind them."""
+    """Returns a tar with three samples, and with a link, a device and a directory between, before and after them."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name, kind in (("d", tarfile.DIRTYPE), ("d/1.txt", None), ("d/1.jpg", tarfile.SYMTYPE),
@@ -34,7 +34,7 @@ def with_links():
 
 class OddTars(Case):
     def found(self, data, *options, name="x.tar", status=0):
-        """The keys of a file and of a stream, which are the same; and what was said."""
+        """Lists a tar as a file and as a stream, with the same result. Returns the keys and the messages."""
         write(self.path(name), data)
         done = sheaf("cat", self.path(name), "--list", "--no-shuffle", *options, status=status)
         stream = sheaf("cat", "-", "--list", "--no-shuffle", *options, data=data, status=status)
@@ -46,7 +46,8 @@ class OddTars(Case):
                 done.stderr.decode())
 
     def only_that_sample(self, bad, reason):
-        """Between two whole samples, and with members of its own beside it."""
+        """Puts a bad member between two intact samples and between other members of its own sample. Only its sample
+        must be lost."""
         data = (member(b"a/1.txt") + member(b"a/2.aaa") + bad + member(b"a/2.zzz") +
                 member(b"a/3.txt") + END)
         for codec in (bytes, gzip.compress):
@@ -99,7 +100,7 @@ class OddTars(Case):
         self.assertEqual(self.found(data), (["a/second"], ""))
 
     def test_a_tar_without_its_end(self):
-        """Whoever skips gets all that is whole, and is told."""
+        """With --on-corrupt skip, all complete samples must be returned, and the missing end must be reported."""
         members = [member(b"a/%d.txt" % i) for i in range(3)]
         for end in (b"", bytes(512)):
             keys, said = self.found(b"".join(members) + end, *SKIP)
@@ -113,7 +114,8 @@ class OddTars(Case):
         self.assertEqual(keys, ["a/0", "a/1"])
 
     def test_global_headers_that_say_what_members_are(self):
-        """Readers differ on the members behind one: all of these are lost, and nothing else."""
+        """Readers disagree about the members after such a global header. All of these members must be lost, and nothing
+        else."""
         good = member(b"b/1.txt") + member(b"b/2.txt") + END
         for record in (b"9 size=1\n", b"14 path=x/y.z\n", b"8 path=\n", b"22 GNU.sparse.major=1\n"):
             rest = (member(b"Global.1", record, kind=b"g") + member(b"a/3.txt") +
@@ -151,7 +153,7 @@ class OddTars(Case):
                 self.assertIn(b"2 corrupt records skipped", done.stderr)
 
     def test_paths_are_what_extracting_would_have(self):
-        """A slash at the start, empty components and "." say nothing; for no command."""
+        """A leading slash, empty components and "." have no meaning for any command."""
         names = [b"/a/1.txt", b"a//2.txt", b"./a/./3.txt", b"//a/.//4.txt", b"/a/5.d/x.txt"]
         keys = ["a/1", "a/2", "a/3", "a/4", "a/5.d/x"]
         data = b"".join(member(name) for name in names) + END

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Data sets of a release that wrote a gzip member or LZ4 frame for each block (tests/corpus/members:
-two data sets of the same five files, a position and a plan, made by that release)."""
+"""Tests data sets of a release that wrote a gzip member or LZ4 frame for each block. tests/corpus/members has two data
+sets of the same five files, a position and a plan, which that release has made."""
 
 import os
 import shutil

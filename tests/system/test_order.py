@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The order of an epoch: as reader/ORDER.md has it, whatever the container, codec, threads and
-memory; and positions that go on from anywhere."""
+"""Tests that the order of an epoch is that of reader/ORDER.md, with any container, codec, threads and memory, and that
+reading can continue at any position."""
 
 import os
 import random
@@ -96,7 +96,7 @@ class Order(Case):
             self.assertEqual([s.key for s in reader], self.reference(buffer=20, epoch=9))
 
     def test_positions(self):
-        """The rest of an epoch from any position, in another reader."""
+        """Another reader must return the rest of the epoch from any position."""
         for lanes in (1, 4):
             options = dict(seed=6, epoch=1, shuffle_buffer=30, lanes=lanes)
             whole = self.reference(seed=6, epoch=1, buffer=30, lanes=lanes)
@@ -114,7 +114,7 @@ class Order(Case):
                         self.assertEqual(next(reader).key, whole[at])
 
     def test_a_position_serves_another_world(self):
-        """Taken after whole rounds of the lanes, resumed by fewer and by more ranks."""
+        """A position after whole rounds of the lanes can be resumed by fewer and by more ranks."""
         options = dict(seed=6, shuffle_buffer=30, lanes=12)
         whole = self.reference(seed=6, buffer=30, lanes=12)
         with libsheaf.DataSet(self.data_sets["tfrecord", "gzip"]) as data_set:

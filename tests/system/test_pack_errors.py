@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Files that must not be packed silently, destinations that must not be touched, disks that are
-full, signals: with `fail` and with `skip`, the report, the last line and the exit status."""
+"""Tests files that must not be packed silently, destinations that must not be changed, full disks, and signals. With
+`fail` and with `skip`, checks the report, the last line and the exit status."""
 
 import os
 import shutil
@@ -116,7 +116,7 @@ class BadFiles(Case):
         self.assertNotIn(b"--memory", done.stderr)
 
     def test_a_bad_image_takes_its_sidecars_or_leaves_them_but_says_so(self):
-        """Whatever is done, every file is either in the data set or in the report."""
+        """In all cases, every file must be either in the data set or in the report."""
         tree = {**GOOD, "b/1.jpg": b"", "b/1.json": b"{}", "b/1.txt": b"t"}
         source = make_tree(self.path("source"), tree)
         pack(source, self.path("out"), "webdataset", "none", "--on-error", "skip")
@@ -161,10 +161,10 @@ class TwoInputsWithOneKey(Case):
 
 
 class Moving(Case):
-    """Files that vanish or change between the scan and their turn, on every run."""
+    """Tests files that vanish or change between the scan and the moment when they are packed."""
 
     def pack_while(self, change, *options):
-        """Packs a source of which a FIFO-like race is made: a list read after the scan began."""
+        """Packs a source, and calls `change` with a file while the run is stopped after the scan."""
         tree = {"a/%04d.bin" % i: bytes(300000) for i in range(60)}
         source = make_tree(self.path("source"), tree)
         process = subprocess.Popen([SHEAF, "pack", source, self.path("out"), "--format",
@@ -237,7 +237,7 @@ class Destination(Case):
         self.assertEqual(tree_of(self.path("out")), tree_of(self.path("fresh")))
 
     def test_splits_are_a_data_set(self):
-        """Of which no old one stays beside a new one."""
+        """A new data set with splits must replace all splits of the old one."""
         out = self.path("out")
         pack(self.source, out, "recordio", "none", "--split", "train=0.5,val=0.5")
         pack(self.source, self.path("out", "mine"))             # a data set of its own
@@ -356,7 +356,7 @@ class Space(Case):
 
     @staticmethod
     def fill(path):
-        """Writes until there is no room."""
+        """Writes until the disk is full."""
         with open(path, "wb", buffering=0) as hog:
             try:
                 while hog.write(bytes(1 << 16)):
@@ -365,7 +365,8 @@ class Space(Case):
                 pass
 
     def test_a_disk_that_fills_up_ends_cleanly(self):
-        """Space that is gone after the check: the call fails, nothing half-visible is left."""
+        """The space vanishes after the check for free space. The command must fail, and must leave nothing that looks
+        like a shard."""
         source = make_tree(self.path("source"),
                            {"a/%d.bin" % i: os.urandom(100000) for i in range(100)})
         with small_disk(self.path("disk"), 12 << 20):

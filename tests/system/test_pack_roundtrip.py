@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Pack and unpack, in each container and codec: the same tree, the same bytes whatever the
-number of jobs, the same samples in the same shards whatever the container."""
+"""Tests packing and unpacking in each container and codec. The result must be the same tree. The bytes must not depend
+on the number of jobs, and the division of the samples into shards must not depend on the container."""
 
 import gzip
 import os
@@ -17,7 +17,7 @@ OPTIONS = ("--shard-size", "6MB", "--seed", 42)
 
 
 def files():
-    """Some 12 MB: small images of all kinds, and a few that are far larger than the rest."""
+    """Returns about 12 MB of files: small images of all kinds, and a few much larger files."""
     tree = image_tree(classes=5, images=25, size=150000)
     for number, size in ((1, 3000000), (2, 1500000), (3, 0)):
         tree["003.coin/large_%d.bin" % number] = bytes(range(256)) * (size // 256)
@@ -161,7 +161,7 @@ class RoundTrip(Case):
         self.each(check)
 
     def test_readers_that_stop_after_the_first_member_get_all(self):
-        """Shards of several blocks are one gzip member: webdataset reads them with tarfile."""
+        """A shard of several blocks is a single gzip member. webdataset must read it with tarfile."""
         folder, expected = self.data_sets["webdataset", "gzip"], set(self.files)
         found = set()
         for shard in shards_of(folder):

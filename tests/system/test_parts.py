@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Plans whose parts are packed anywhere, in any order, twice, at once, and killed: the data set is
-that of `sheaf pack`, byte for byte.  Here in local directories, with all that has nothing to do
-with the place; parts.py has what S3 must do as well."""
+"""Tests plans whose parts are packed anywhere: in any order, twice, at the same time, and by killed processes. The data
+set must equal that of `sheaf pack` byte for byte. This module has the tests for local directories; parts.py has those
+that S3 must pass as well."""
 
 import gzip
 import json
@@ -38,7 +38,7 @@ class Local(Parts, Case):
         self.assertFalse(os.path.exists(os.path.join(dest, "dataset.json")))
 
     def change(self, source, path, data):
-        """Another content has another time, however fast the machine is."""
+        """Writes other content, and makes sure that the file's time differs, however fast the machine is."""
         path = os.path.join(source, path)
         if data is None:
             os.unlink(path)
@@ -98,7 +98,7 @@ class Local(Parts, Case):
                 self.assert_same_tree(self.path("plain-" + name), self.path("gz-" + name))
 
     def test_order_and_splits_of_many(self):
-        """More files than one buffer of the sort holds."""
+        """The source has more files than one buffer of the sort holds."""
         count = 3000 if QUICK else 30000
         folder = self.path("source")
         for i in range(count):
@@ -147,7 +147,7 @@ class Local(Parts, Case):
             self.assert_error(sheaf("pack", "--plan", self.path("bad"), status=None))
 
     def test_convert(self):
-        """A conversion by parts is that of one machine."""
+        """A conversion by parts must equal the conversion by one machine."""
         source = make_tree(self.path("source"), odd_tree())
         origin = self.path("origin")
         for container, codec, (to, to_codec, *more) in (
@@ -195,7 +195,7 @@ class Local(Parts, Case):
         self.compare(one, many)
 
     def test_shards_that_are_lost_later(self):
-        """Whoever asks about the plan of a published data set is told."""
+        """If shards of a published data set are lost later, a request for the state of its plan must report them."""
         tree = make_tree(self.path("source"), image_tree(3, 20))
         for split, place in (None, "shard-000002.tar"), ("train=0.5,val=0.5", "val/shard-000001.tar"):
             dest, plan = self.path("out"), self.path("plan")
@@ -237,7 +237,7 @@ class Local(Parts, Case):
             self.assertIn(b"was committed already", sheaf("commit", plan).stdout)
 
     def test_verify(self):
-        """Each shard is checked by one part."""
+        """Each shard must be verified by exactly one part."""
         source, dest = make_tree(self.path("source"), image_tree(3, 20)), self.path("out")
         pack(source, dest, "webdataset", "none", "--shard-count", "7")
         total = 0

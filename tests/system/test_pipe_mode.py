@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Pipe mode: an epoch a named pipe, fed by a platform that is late, stops, or is left alone."""
+"""Tests Pipe mode, which has a named pipe for each epoch. The platform that feeds the pipes is late, stops, or goes
+away."""
 
 import gzip
 import json
@@ -57,7 +58,7 @@ class PipeCase(Case):
         return sheaf(*self.words("--list", *more), **how).stdout.decode().splitlines()
 
     def straight(self, data):
-        """The same bytes from standard input, in their order."""
+        """Reads the same bytes from standard input, in their order."""
         return sheaf("cat", "-", "--list", "--no-shuffle", data=data).stdout.decode().splitlines()
 
 
@@ -90,7 +91,7 @@ class Epochs(PipeCase):
         self.assertIn("no writer wrote", done.stderr.decode())
 
     def test_a_long_wait_is_told_of(self):
-        """Once, and nothing is wrong: the writer may come late."""
+        """A long wait is reported once. It is not an error, because the writer may come late."""
         pipe, data = self.path("pipe.tar"), self.data["webdataset"]
         os.mkfifo(pipe)
         runs = [subprocess.Popen([SHEAF, "cat", *words, "--list"], stdout=subprocess.PIPE,
@@ -170,7 +171,8 @@ class Epochs(PipeCase):
         self.assertEqual(len({tuple(sorted(l)) for l in lines}), 1)
 
     def test_the_numbers_of_the_platform_are_its_own(self):
-        """A new container's pipes begin at 0; beside pipes that went on, a new program does."""
+        """In a new container, the platform's numbers begin at 0. If the pipes have gone on, a new program must find the
+        present number."""
         data = self.data["webdataset"]
         for first, epoch in ((0, 5), (4, 0)):
             feeder = self.feed(data, data, first=first)
@@ -263,7 +265,8 @@ class Content(PipeCase):
         self.assertEqual(found, [({"jpg": images[0], "b.jpg": images[1]}, [])])
 
     def test_records_without_names_are_told_of(self):
-        """The platform does not say that they are attributes: each would be a sample."""
+        """If the platform does not say that the records are attributes, each record would be a sample. This must be
+        reported."""
         hint = b"of an augmented manifest each attribute is a record"
         for wrapper, more, is_told in (("RecordIO", (), True), ("None", (), False),
                                        ("RecordIO", ("--attributes", "a-ref,b"), False)):
@@ -344,7 +347,7 @@ class Processes(PipeCase):
         feeder.wait()
 
     def test_terminated_and_started_again(self):
-        """Each epoch brings the same objects in the same order, so nothing is repeated."""
+        """Each epoch has the same objects in the same order, so a restarted job must repeat nothing."""
         data = self.data["webdataset"] * 50
         order = ("--seed", "5", "--shuffle-buffer", "64", "--to", "tfrecord")
         feeder = self.feed(data, data, data)

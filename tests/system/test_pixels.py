@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Crops of pictures are Pillow's, byte for byte: of JPEGs of every sampling, of PNGs and WebPs, at
-every edge, in each filter, order and layout; decoding a part gives what decoding everything does."""
+"""Tests that crops of pictures equal Pillow's byte for byte: of JPEGs with every sampling, of PNGs and WebPs, at every
+edge, with each filter, order and layout. Decoding a part of a picture must give the same pixels as decoding the
+whole."""
 
 import io
 import random
@@ -20,7 +21,7 @@ class Pixels(Case):
         self.chance = random.Random(seed())
 
     def check(self, data, picture, **how):
-        """A crop of the file is the crop of the picture."""
+        """Checks that the crop of the file equals the crop of the picture."""
         options = {"width": self.chance.choice((32, 48, self.chance.randrange(1, 70))),
                    "height": self.chance.randrange(1, 70), "filter": self.chance.randrange(3),
                    "layout": self.chance.randrange(2), "order": self.chance.randrange(2), **how}
@@ -50,8 +51,8 @@ class Pixels(Case):
                 self.check(data, picture)
 
     def test_edges(self):
-        """Crops of one pixel and of one row or column, at each place of small pictures: also where
-        only one column of colours is left at the right."""
+        """Crops of one pixel, row or column at each position of small pictures. At the right edge, a single column of
+        colours may be left."""
         for width, height in ((19, 21), (18, 6), (34, 7), (17, 33), (33, 18), (50, 5)):
             for sampling in pictures.SAMPLINGS:
                 data = jpegs.jpeg(width, height, 3, 1, sampling=sampling)
@@ -65,7 +66,7 @@ class Pixels(Case):
                 self.assertGreater(len(found_at), width * 3 // 4)
 
     def test_masks(self):
-        """As Pillow's NEAREST makes them, of palettes, of grey values, and of bits."""
+        """Crops of masks must equal those of Pillow's NEAREST, for palettes, grey values and bits."""
         for _ in range(150):
             width, height = self.chance.randrange(1, 150), self.chance.randrange(1, 150)
             mask = Image.frombytes("L", (width, height), self.chance.randbytes(width * height))
@@ -121,7 +122,7 @@ class Pixels(Case):
             self.check(data, photo)
 
     def test_turned_and_cmyk(self):
-        """As --fix-images makes them: upright, and RGB."""
+        """Turned and CMYK pictures must look as after --fix-images: upright and RGB."""
         photo = images.photo(60, 44, 6)
         for orientation in range(1, 9):
             data = images.turned(photo, orientation, quality=95)
@@ -155,7 +156,8 @@ class Pixels(Case):
         self.assertEqual(found, reference.resized(images.opened(data), box, (33, 44)).tobytes())
 
     def test_views(self):
-        """Of one decode; each has draws of its own, and is what it would be alone."""
+        """Several views share one decoded picture. Each view draws its own crops, which must equal those of the view
+        alone."""
         data = images.saved(images.photo(200, 150, 9), quality=90)
         picture, views = images.opened(data), [(2, 64, (0.32, 1.0)), (8, 24, (0.05, 0.32))]
         found = libpixels.pixels(data, 77, views=views)
@@ -180,7 +182,7 @@ class Pixels(Case):
             libpixels.pixels(png[:-30])
 
     def test_bombs(self):
-        """Refused by their headers, before memory is taken."""
+        """Very large pictures must be refused because of their headers, before memory is taken."""
         data = bytearray(images.saved(Image.new("L", (64, 64)), "PNG"))
         data[16:24] = (60000).to_bytes(4, "big") * 2
         with self.assertRaisesRegex(libpixels.PixelsError,

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Two runs at one place do not mix, whatever the place can do: where flock fails, and where one of
-them makes an index.  Files of other programs stay."""
+"""Tests that two runs at one destination do not mix, in any file system: if flock fails, and if one of them makes an
+index. Files of other programs must stay."""
 
 import os
 import unittest
@@ -25,7 +25,7 @@ class Places(Case):
         return [line.split("\t")[0] for line in listed.splitlines()]
 
     def without_locks(self, *words, status=0):
-        """A run at a place where flock fails."""
+        """Starts a run in a file system in which flock fails."""
         return sheaf(*words, status=status, env=dict(os.environ, **NO_LOCKS,
                                                      LD_PRELOAD=support.preload(self.shared, "hold")))
 
@@ -35,7 +35,7 @@ class Places(Case):
         return run.returncode, errors
 
     def foreign(self):
-        """Shards without an index."""
+        """Makes shards without an index."""
         sheaf("pack", self.one, self.dest, *self.options, "--prefix", "foreign")
         for name in ("json", "index", "keys"):
             os.unlink(os.path.join(self.dest, "dataset." + name))
@@ -43,7 +43,8 @@ class Places(Case):
     # ---- Places without locks --------------------------------------------------------------------
 
     def test_taken_over_in_the_middle_of_a_call(self):
-        """A run that is held where a file gets its name does nothing once another one took over."""
+        """A run is stopped just before a file gets its name, and another run takes over. The first run must then do
+        nothing."""
         for begins in ("pack", "--overwrite"):
             for end in ("shard-000000.tfrecord", "dataset.index", "dataset.keys", "dataset.json"):
                 with self.subTest(begins=begins, end=end):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Positions in files: what is beside them stays, and a reading that is cut short by a full disk or
-a pipe that nobody reads leaves a position that is right."""
+"""Tests positions in files. Other files in the directory must stay. If a full disk or an abandoned pipe ends the
+reading, the saved position must be right."""
 
 import fcntl
 import os
@@ -17,7 +17,7 @@ IMAGES = 900
 
 
 def records_within(data):
-    """How many TFRecords are whole in these first bytes of a file."""
+    """Returns the number of complete TFRecords in these first bytes of a file."""
     at = count = 0
     while at + 12 <= len(data):
         at += 16 + struct.unpack_from("<Q", data, at)[0]
@@ -63,7 +63,7 @@ class PositionFile(Case):
         self.assertEqual(self.keys("--resume-from", position), self.keys()[7:])
 
     def test_the_end_of_an_epoch_is_said(self):
-        """Who reads on from there gets nothing, and is told."""
+        """Reading from a position at the end of its epoch returns nothing, and a message says so."""
         position = self.path("p")
         self.keys("--lanes", "4", "--save-position", position)
         for how in (("--list",), ("--null",), ("--to", "tfrecord"), ()):
@@ -87,7 +87,8 @@ class PositionFile(Case):
         self.assertEqual(read(position), before)
 
     def taken(self, reader):
-        """Reads some of a pipe, and closes it when its writer can write no more: all it took."""
+        """Reads some bytes of a pipe, and closes it when its writer cannot write any more. Returns the number of bytes
+        that the pipe took."""
         out = reader.stdout.read(300000)
         waiting = -1
         while True:

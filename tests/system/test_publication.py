@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What is at a destination is found out, or the run fails: a store that says nothing is not an
-empty one.  Nothing is removed for a plan that cannot be stored; several commits at once make one
-data set; a note that a power loss brings back removes nothing."""
+"""Tests that the state of a destination is found out, or the run fails. A store that does not answer must not count as
+empty. If a plan cannot be stored, nothing may be removed for it. Several commits at once must make one data set. A note
+that reappears after a power loss must not lead to a removal."""
 
 import errno
 import os
@@ -18,7 +18,7 @@ COMMITS = 6
 
 
 def files(count=40, mark=b"x"):
-    """Some of them are skipped."""
+    """Returns files, of which one will be skipped."""
     made = {"c%d/%03d.txt" % (i % 4, i): b"%d" % i * 50 + mark for i in range(count)}
     made["c0/bad.jpg"] = b"no image"
     return made
@@ -27,7 +27,7 @@ def files(count=40, mark=b"x"):
 # ---- Six at once -------------------------------------------------------------------------------
 
 class Commits:
-    """What is the same for local directories and for S3."""
+    """The tests that local directories and S3 share."""
 
     def test_six_at_once(self):
         source = make_tree(self.path("source"), files())
@@ -55,8 +55,8 @@ class Commits:
         self.assertEqual(self.stamp(dest), stamp)
 
     def test_not_the_plan_s_own(self):
-        """The data set of another plan, whose files have the same names and sizes: the manifests
-        would not show which of the two is there."""
+        """The data set of another plan has files with the same names and sizes. The manifests alone would not show
+        which of the two exists."""
         options = ("--format", "webdataset", "--shard-count", "3", "--on-error", "skip")
         dest, mine, other = self.spot("many"), self.spot("mine"), self.spot("other")
         for name, mark in (("a", b"x"), ("b", b"y")):
@@ -101,7 +101,7 @@ class LocalCommits(Commits, Case):
                              "dataset.keys")]
 
     def forget(self, dest):
-        """As a copy does, or a file system without extended attributes."""
+        """Removes the note, as a copy or a file system without extended attributes does."""
         os.removexattr(os.path.join(dest, "dataset.json"), "user.sheaf.note")
 
 
@@ -116,7 +116,8 @@ class RemoteCommits(Commits, servers.S3Case):
         return self.env
 
     def check_first(self, count):
-        """Nobody can be kept out there: those who come before the first has ended do it, too."""
+        """In S3, several commits may do the work, because nothing can exclude those that come before the first one has
+        ended."""
         self.assertGreaterEqual(count, 1)
 
     def compare(self, one, dest):
@@ -127,7 +128,7 @@ class RemoteCommits(Commits, servers.S3Case):
             "last-modified") for name in ("skipped.tsv", "dataset.json")]
 
     def forget(self, dest):
-        """As a copy does."""
+        """Removes the note, as a copy does."""
         place = "/%s/%s/dataset.json" % (self.bucket, dest.rpartition("/")[2])
         self.client.request("PUT", place, body=self.client.request("GET", place)[0])
 
@@ -135,7 +136,7 @@ class RemoteCommits(Commits, servers.S3Case):
 # ---- A place that cannot be looked at ----------------------------------------------------------
 
 class Refusals(Case):
-    """Local calls that fail."""
+    """Tests local calls that fail."""
 
     @classmethod
     def share(cls):
@@ -181,7 +182,7 @@ class Refusals(Case):
         self.assertEqual(tree_of(beside), before)
 
     def test_readers(self):
-        """Shards are not foreign ones only because nobody can say whether they are."""
+        """If nobody can say whether a manifest exists, the shards must not be taken for foreign ones."""
         dest = self.path("dest")
         sheaf("pack", self.source, dest, *self.options)
         for name in ("dataset.json", ".sheaf-partial/plan"):
@@ -216,7 +217,8 @@ class Refusals(Case):
         self.assertEqual({n: d for n, d in tree_of(dest).items() if n != "x.plan"}, tree_of(whole))
 
     def test_a_directory_that_cannot_be_synced(self):
-        """The manifest has its name: what is there is whole, and the error says so."""
+        """If the directory cannot be synced, the manifest already has its name and the data set is complete. The error
+        must say so."""
         dest = self.path("dest")
         text = self.refused("dataset.json", errno.EIO, "pack", self.source, dest, *self.options,
                             sync=True)
@@ -230,8 +232,8 @@ class Refusals(Case):
         self.assertFalse(os.path.exists(os.path.join(dest, ".sheaf-partial")))
 
     def test_a_note_that_comes_back(self):
-        """What a run replaced was noted; after a power loss the note, and perhaps the claim, are
-        there again beside the new data set, whose shards have the old ones' names."""
+        """A run records which data set it replaces. After a power loss, this record, and perhaps the claim, exist again
+        beside the new data set, whose shards have the names of the old ones."""
         dest, notes = self.path("dest"), os.path.join(self.path("dest"), ".sheaf-partial")
         sheaf("pack", self.source, dest, *self.options)
         old = read(os.path.join(dest, "dataset.json"))
@@ -288,7 +290,7 @@ class Refusals(Case):
                                  (data, stamp.st_mtime_ns))
 
     def test_an_empty_directory_is_removed(self):
-        """A run was killed when it had removed its claim, and not yet the directory of it."""
+        """A run was killed after it had removed its claim, and before it removed the empty directory."""
         dest, plan = self.path("dest"), self.path("plan")
         sheaf("plan", self.source, dest, "-o", plan, *self.options)
         sheaf("pack", "--plan", plan)
@@ -318,7 +320,7 @@ class Refusals(Case):
 
 
 class RemoteRefusals(Case):
-    """The same of S3, which says 403 or 500 for as long as it is asked."""
+    """Tests the same for S3, which answers every request with 403 or 500."""
 
     def setUp(self):
         super().setUp()
@@ -358,7 +360,8 @@ class RemoteRefusals(Case):
 
 
     def test_fetch_of_another_shard(self):
-        """Of another size, or of this size with other bytes: the copy is not whole."""
+        """The shard to be fetched has another size, or the same size and other bytes. The copy must not count as
+        complete."""
         options = ("--format", "webdataset", "--shard-count", "4", "--on-error", "skip")
         sheaf("pack", self.source, "s3://bucket/set", *options, env=self.env)
         objects = self.server.buckets["bucket"].objects

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Ranks, workers, lanes and positions through the command: the parts together are one order,
-whatever the world size, container and memory, and a reading that was stopped goes on exactly."""
+"""Tests ranks, workers, lanes and positions through the command. The parts together must form one order, for any world
+size, container and memory. Reading that was stopped must continue exactly."""
 
 import gzip
 import json
@@ -192,7 +192,7 @@ class Ranks(Case):
 
 
 class Streams(Case):
-    """Foreign shards compressed as a whole: nobody knows their counts before their end."""
+    """Tests foreign shards that are compressed as a whole, whose counts are unknown before their end."""
 
     @classmethod
     def share(cls):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The README and the guides are run: C programs are compiled, and commands do what they say."""
+"""Runs the README and the guides: compiles the C programs, and checks that the commands do what the pages say."""
 
 import glob
 import os
@@ -50,8 +50,8 @@ class Readme(Case):
                 self.run_commands(page)
 
     def run_commands(self, page):
-        """Every line of a page's shell blocks that begins with `sheaf` or `tar`, in order, in one
-        directory that has the tree they speak of."""
+        """Runs every line of a page's shell blocks that begins with `sheaf` or `tar`. The lines run in order in one
+        directory, which has the tree that the page assumes."""
         lines = [line for block in blocks("sh", page)
                  for line in block.replace("\\\n", " ").splitlines()
                  if re.match(r"(\$ )?(sheaf|build/sheaf|tar) ", line)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/release.sh in a clone: what it commits and tags, its archives, and what it refuses."""
+"""Tests tools/release.sh in a clone: its commits and tags, its archives, and what it refuses."""
 
 import os
 import re

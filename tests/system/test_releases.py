@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What earlier releases wrote is read unchanged: data sets, indexes, positions and plans.
-tests/corpus/make_release.py made each archive, with the command of that release."""
+"""Tests that files of earlier releases can still be read: data sets, indexes, positions and plans.
+tests/corpus/make_release.py has made each archive with the command of that release."""
 
 import fcntl
 import glob
@@ -102,7 +102,7 @@ class Releases(Case):
                              self.samples(os.path.join(PLACE, "tfrecord-none")))
 
     def test_keys(self):
-        """A sample is found by its key in what has dataset.keys, which 0.1 did not write."""
+        """A sample must be found by its key in data sets with dataset.keys, which release 0.1 did not write."""
         for archive in self.each_release():
             folder = os.path.join(PLACE, "tfrecord-none")
             if not os.path.exists(os.path.join(folder, "dataset.keys")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""sheaf repair: damaged and lost files become what they were, byte for byte, or stay as they are."""
+"""Tests sheaf repair. Damaged and lost files must become what they were, byte for byte, or stay as they are."""
 
 import json
 import os
@@ -59,7 +59,7 @@ class Repair(Case):
         return found["damaged"], found["repaired"]
 
     def damage(self, before):
-        """Every kind of damage, each to another shard. Returns their names."""
+        """Causes every kind of damage, each in another shard. Returns the names of the shards."""
         names = self.shards()
         write(self.at(names[0]), flip(before[names[0]], len(before[names[0]]) // 2))
         write(self.at(names[1]), before[names[1]][:-100])
@@ -70,7 +70,7 @@ class Repair(Case):
         return names[:5]
 
     def present(self):
-        """{name: bytes} without links to nothing."""
+        """Returns {name: bytes}, without links whose target does not exist."""
         return {name: read(self.at(name)) for name in os.listdir(self.dest)
                 if os.path.isfile(self.at(name))}
 
@@ -111,7 +111,7 @@ class Repair(Case):
         self.assertEqual(tree_of(self.dest), before)
 
     def test_options_of_the_packing(self):
-        """The manifest has all options that the bytes depend on."""
+        """The manifest must have all options on which the bytes depend."""
         photos = {"a b/%02d.%s" % (i, ("JPEG", "jpg")[i % 2]): jpeg(40 + i, 30, seed=i)
                   for i in range(12)}
         photos.update({"c/d/%02d.v1.txt" % i: b"%d" % i for i in range(12)})
@@ -144,7 +144,7 @@ class Repair(Case):
         self.assertEqual(tree_of(self.path("both")), before)
 
     def test_lists_archives_and_classes(self):
-        """Labels come from the list again, and classes keep their numbers."""
+        """Labels must come from the list again, and classes must keep their numbers."""
         lines = self.path("labels.csv")
         write(lines, "".join("%s,%s\n" % (path, ("red", "blue", "green")[len(path) % 3 or i % 3])
                              for i, path in enumerate(sorted(self.files))
@@ -304,7 +304,7 @@ class Repair(Case):
     # ---- Others, and interruption ---------------------------------------------------------------
 
     def test_other_runs_are_not_disturbed(self):
-        """An interrupted append keeps its claim; nothing is repaired meanwhile."""
+        """An interrupted append keeps its claim, and nothing may be repaired meanwhile."""
         before = self.pack()
         more = make_tree(self.path("more"), files(4, 500, "m"))
         at = 1
@@ -319,7 +319,8 @@ class Repair(Case):
         write(self.at(name), before[name])
 
     def test_killed_anywhere(self):
-        """A file is the damaged one or the good one; the next run repairs the rest."""
+        """A repair is killed at any moment. Each file must be the damaged one or the good one, and the next run must
+        repair the rest."""
         before = self.pack("--index", "wids")
         for source in (self.source, self.path("copy")):
             words = ("repair", self.dest, "--from", source, "--jobs", "1")
@@ -344,8 +345,8 @@ class Repair(Case):
 
 class Remote(servers.S3Case):
     def test_repair(self):
-        """From files, from a copy on the disk and from a copy in the bucket. Other objects keep
-        their ETags."""
+        """Repairs from files, from a copy on the disk, and from a copy in the bucket. Other objects must keep their
+        ETags."""
         source = make_tree(self.path("source"), files(40, 30000))
         dest, local = self.url("set"), self.path("local")
         for to in (dest, self.url("copy")):
@@ -371,7 +372,7 @@ class Remote(servers.S3Case):
         self.assert_same_objects("set", local)
 
     def tags(self, prefix):
-        """{name: ETag} of a data set in the bucket."""
+        """Returns {name: ETag} of a data set in the bucket."""
         return {key[len(prefix) + 1:]: self.client.request("HEAD", "/%s/%s" % (
             self.bucket, key))[1].headers["ETag"] for key in self.client.list(self.bucket, prefix)}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`sheaf report`: its page, read by Python's parser of HTML, and compared with what Python counts in
-the files; of every kind of data set, with damage, and with texts that would be markup."""
+"""Tests `sheaf report`. Python's HTML parser reads the page, and its numbers are compared with counts that Python has
+made from the files. The data sets are of every kind, with damage, and with texts that would be markup."""
 
 import base64
 import functools
@@ -22,8 +22,8 @@ HOSTILE = "</section><script>alert(1)</script><img src=x onerror=alert(2)>\"'&am
 
 
 class Page(html.parser.HTMLParser):
-    """The texts of each section and the attributes of all elements.  Elements are closed as they
-    were opened."""
+    """Parses a page: the texts of each section, and the attributes of all elements. Checks that elements are closed in
+    the right order."""
 
     def __init__(self, data):
         super().__init__()
@@ -83,7 +83,7 @@ class Report(Case):
         return page
 
     def images(self, classes, each):
-        """Of `each` of class 0, and fewer and fewer of the others."""
+        """Returns images: `each` images of class 0, and fewer and fewer of the other classes."""
         return {"c%02d/%03d.jpg" % (c, i): picture(40 + c, 30 + i, c)
                 for c in range(classes) for i in range(max(1, each - c))}
 
@@ -249,7 +249,7 @@ class Report(Case):
         self.assertNotIn("-1.tsv", said)
 
     def test_two_at_once(self):
-        """The page is that of the one or of the other."""
+        """Two runs write the page at the same time. It must be the page of one of them."""
         path, pages = self.path("r.html"), {}
         for name in ("one", "other"):
             source = make_tree(self.path(name), {"%s/%d.txt" % (name, i): b"x" for i in range(90)})

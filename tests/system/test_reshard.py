@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""sheaf convert with a new plan: other shards, another order, and nothing lost; the same bytes for
-any number of jobs, and after a run that was killed."""
+"""Tests sheaf convert with a new plan. The shards and the order differ, and nothing may be lost. The bytes must not
+depend on the number of jobs, and must be the same after a run that was killed."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ class Reshard(Case):
                 for name in support.shards_of(dest)]
 
     def check(self, dest):
-        """Every file and label is there."""
+        """Checks that every file and label still exists."""
         sheaf("verify", dest)
         out = self.path("out")
         shutil.rmtree(out, ignore_errors=True)
@@ -79,7 +79,7 @@ class Reshard(Case):
         self.assertEqual(len(set(classes[:20])), 3)
 
     def test_jobs_memory_and_containers(self):
-        """Neither how many threads read nor how much memory they have changes a byte."""
+        """Neither the number of threads nor their memory may change a byte."""
         for to in support.CONTAINERS:
             words = ("--shuffle", "--seed", "4", "--shard-size", "30000", "--codec", "zstd")
             one, _ = self.convert(*words, "--jobs", "1", to=to, dest="one")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""kill -9 at any moment of packing, then --resume: the bytes of an uninterrupted run; and at no
-moment a shard, index or manifest that is not whole."""
+"""Kills a packing run at any moment, and then runs it with --resume. The bytes must be those of an uninterrupted run.
+At no moment may an incomplete shard, index or manifest be visible."""
 
 import os
 import random
@@ -33,7 +33,7 @@ class Kill(Case):
         return ("--shard-size", "700kB", "--jobs", jobs)
 
     def check_visible(self, dest, whole):
-        """Whatever can be seen is as it will be at the end."""
+        """Checks that all visible files are as they will be at the end."""
         found = [n for n in (os.listdir(dest) if os.path.isdir(dest) else ())
                  if not n.startswith(".")]
         for name in found:
@@ -94,7 +94,7 @@ class Kill(Case):
                 shutil.rmtree(dest)
 
     def test_kill_while_a_data_set_is_replaced(self):
-        """Afterwards there is the old one, the new one, or none; never some of both."""
+        """Afterwards there must be the old data set, the new one, or none, and never a mixture."""
         chance = random.Random(seed())
         old, new = self.whole["webdataset", "none"], self.whole["tfrecord", "gzip"]
         dest, seen = self.path("out"), set()
@@ -116,7 +116,7 @@ class Kill(Case):
                 self.assertEqual(tree_of(dest), new)
 
     def test_a_reader_while_a_data_set_is_replaced(self):
-        """It reads one data set or fails; it never mixes two."""
+        """The reader must read one data set or fail, and never mix two."""
         dest = self.path("out")
         whole = []
         for container in ("webdataset", "tfrecord"):
@@ -137,7 +137,7 @@ class Kill(Case):
             process.communicate()
 
     def test_two_at_once(self):
-        """Of two runs into one place, at least one fails or both have made the same."""
+        """Two runs pack into one destination. At least one must fail, or both must make the same data set."""
         for round_number in range(5):
             dest = self.path("out%d" % round_number)
             runs = [self.start(dest, container, "none", 2)
@@ -154,7 +154,7 @@ class Kill(Case):
 
 
 class Replaced(Case):
-    """Killed while the shards of the data set that was there are being removed."""
+    """Tests a run that is killed while it removes the shards of the existing data set."""
 
     OPTIONS = ("--shard-count", "300")
 
@@ -167,7 +167,7 @@ class Replaced(Case):
         cls.whole = tree_of(whole)
 
     def half_removed(self):
-        """No manifest any more, but shards of the old data set; or skips the test."""
+        """Leaves shards of the old data set without a manifest. Skips the test if this is not possible."""
         dest = self.path("out")
         for _ in range(100):
             shutil.rmtree(dest, ignore_errors=True)
@@ -204,7 +204,7 @@ class Resume(Case):
     OPTIONS = ("--shard-size", "100kB")
 
     def interrupted(self):
-        """A data set of which some shards, but not all, were finished when it was killed."""
+        """Leaves a data set of which some shards were finished when its run was killed."""
         dest = self.path("out")
         for _ in range(50):
             process = subprocess.Popen([SHEAF, "pack", self.source, dest, "--format", "tfrecord",
@@ -231,14 +231,14 @@ class Resume(Case):
                             for name, number in files.items()))
 
     def test_an_unfinished_data_set_is_not_read(self):
-        """Its shards must not be taken for foreign ones, of which some are missing."""
+        """The shards must not be taken for foreign ones, because some are missing."""
         dest, _ = self.interrupted()
         for command in ("cat", "info", "verify", "index"):
             done = sheaf(command, dest, *(["--list"] if command == "cat" else []), status=1)
             self.assertEqual(done.stdout, b"")
 
     def test_without_resume_the_leftovers_are_not_taken_for_good(self):
-        """A plain run starts afresh or refuses; it never mixes."""
+        """A run without --resume must start afresh or refuse. It must never mix old and new shards."""
         dest, whole = self.interrupted()
         done = pack(self.source, dest, "tfrecord", "none", *self.OPTIONS, status=None)
         if done.returncode == 0:
@@ -263,7 +263,8 @@ class Resume(Case):
         self.assertEqual(tree_of(self.path("a")), whole)
 
     def test_killed_when_only_its_traces_were_left(self):
-        """The manifest is there, and so are some notes of the run: it is done."""
+        """A run was killed after it had published the manifest, when some files of its journal were left. The data set
+        must count as finished."""
         dest, whole = self.interrupted()
         notes = os.path.join(dest, ".sheaf-partial")
         shutil.copytree(notes, self.path("notes"))
@@ -288,7 +289,7 @@ class Resume(Case):
         self.assertEqual(tree_of(dest), whole)
 
     def test_damaged_notes_of_the_run_do_no_harm(self):
-        """What it keeps to go on with: each file damaged or gone."""
+        """Damages or removes each file that a run keeps in order to resume."""
         for damage in ("flip", "cut", "remove"):
             dest, whole = self.interrupted()
             notes = [os.path.join(f, n) for f, _, names in os.walk(dest) for n in names
@@ -309,7 +310,7 @@ class Resume(Case):
             shutil.rmtree(dest)
 
     def test_a_source_that_changed_since(self):
-        """The result is the data set of the source as it is now, never a mixture."""
+        """The result must be the data set of the source as it is now, and never a mixture."""
         dest, _ = self.interrupted()
         path = os.path.join(self.source, "new.txt")
         write(path, b"came later")
