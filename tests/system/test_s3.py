@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data sets in S3: the same bytes and the same order as on a local disk, whatever happens on the
-way."""
+"""Tests data sets in S3. The bytes and the order must be those of a local disk, whatever happens on the way."""
 
 import contextlib
 import os
@@ -20,7 +19,7 @@ SIZE = "150kB"
 
 
 class Same(servers.S3Case):
-    """Whatever can be done locally gives the same in a bucket."""
+    """Tests that commands give the same result in a bucket as locally."""
 
     KINDS = (("webdataset", "none"), ("tfrecord", "gzip"), ("recordio", "lz4"))
 
@@ -163,7 +162,7 @@ class Same(servers.S3Case):
 
 
 class Interrupted(servers.S3Case):
-    """A run that ends early leaves no data set, and another one goes on with it."""
+    """Tests that a run which ends early leaves no data set, and that another run continues it."""
 
     @classmethod
     def share(cls):
@@ -220,7 +219,7 @@ class Interrupted(servers.S3Case):
                     self.client.delete(self.bucket, key)
 
     def test_uploads_of_a_killed_run_are_removed(self):
-        """Shards in parts: the service keeps what was never completed until it is aborted."""
+        """The shards are sent in parts. The service keeps incomplete uploads until they are aborted."""
         for way in ("--resume", "--overwrite"):
             with self.subTest(way=way):
                 process = self.start("--shard-size", "12MB")
@@ -247,7 +246,8 @@ class Interrupted(servers.S3Case):
         self.check_whole()
 
     def test_killed_when_only_its_traces_were_left(self):
-        """The manifest is there, and so are some notes of the run: it is done."""
+        """A run was killed after it had published the manifest, when some files of its journal were left. The data set
+        must count as finished."""
         notes = {}
         while not notes:
             process = self.start()
@@ -324,7 +324,7 @@ class Changed(servers.S3Case):
                    "20MB")
 
     def read_slowly(self, change):
-        """Begins to read, with little memory, and goes on after the change."""
+        """Begins to read with little memory, changes the data set, and continues to read."""
         process = subprocess.Popen(
             [support.SHEAF, "cat", self.url("set"), "--no-shuffle", "--memory", "6MiB"],
             env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -363,7 +363,7 @@ class Changed(servers.S3Case):
 
 
 def peak_of(*words, env):
-    """The largest resident set of the command.  (What wait4 says has the parent's in it.)"""
+    """Returns the largest resident memory of the command. (The value of wait4 also includes memory of the parent.)"""
     process = subprocess.Popen([support.SHEAF, *words], env=env, stdout=subprocess.DEVNULL,
                                stderr=subprocess.PIPE)
     peak = 0
@@ -404,7 +404,7 @@ class Memory(servers.S3Case):
 
 
 class AtOnce(servers.S3Case):
-    """A server that answers only when so many requests for parts of shards are there."""
+    """Uses a server that responds only when a certain number of requests for parts of shards have arrived."""
 
     HELD = 32
 
@@ -432,7 +432,7 @@ class AtOnce(servers.S3Case):
         self.assertLess(peak, (64 + 32) << 20)
 
     def test_verify_reads_ahead(self):
-        """One thread that walks through one shard has 16 requests under way."""
+        """One thread that verifies one shard must have 16 requests in progress."""
         self.held.hold = 16
         tree = make_tree(self.path("tree"), {"%02d.bin" % i: os.urandom(1 << 20)
                                              for i in range(20)})

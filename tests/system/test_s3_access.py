@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who may read and write: keys, roles, tenants; and Amazon's own command beside ours."""
+"""Tests who may read and write: keys, roles and tenants. Also compares with Amazon's own command."""
 
 import contextlib
 import json
@@ -111,7 +111,7 @@ class Keys(servers.S3Case):
         self.assert_error(done, "AccessDenied", "the request was not signed")
 
     def test_public_objects_that_may_not_be_listed(self):
-        """What is not there is "denied" then; what is there is read all the same."""
+        """Missing objects are then "denied", and existing ones can be read anyway."""
         pack(self.tree, self.path("local"), "webdataset", "none", "--shard-count", "3")
         for name, data in support.tree_of(self.path("local")).items():
             for folder in ("set", "foreign"):
@@ -152,7 +152,7 @@ class Keys(servers.S3Case):
 
 
 class Tenants(servers.S3Case):
-    """A role that may read one prefix of the bucket "shared"."""
+    """Tests a role that may read one prefix of the bucket "shared"."""
 
     def setUp(self):
         super().setUp()
@@ -194,12 +194,13 @@ class Tenants(servers.S3Case):
 
 
 class Renewal(servers.S3Case):
-    """Keys of a few seconds, got anew in the middle of a run."""
+    """Tests keys that live for a few seconds and are renewed while a run works."""
 
     SECONDS = 4
 
     def process_environment(self):
-        """credential_process runs this test's client; each call leaves a line in `calls`."""
+        """Returns an environment in which credential_process runs this test's client. Each call adds a line to the file
+        `calls`."""
         script = self.path("get-keys")
         support.write(script, ("""#!%s
 import sys, json, datetime
@@ -250,7 +251,7 @@ print(json.dumps({"Version": 1, "AccessKeyId": keys[0], "SecretAccessKey": keys[
         self.assertGreaterEqual(self.calls(), 2)
 
     def test_in_the_middle_of_a_pack(self):
-        """The source is a pipe of a list, so the scan lasts longer than the keys do."""
+        """The source is a list from a pipe, so the scan takes longer than the keys live."""
         self.client.put_tree(self.bucket, "in/", {"%d.txt" % i: b"%d" % i for i in range(50)})
         os.mkfifo(self.path("list"))
         process = subprocess.Popen(
@@ -270,7 +271,7 @@ print(json.dumps({"Version": 1, "AccessKeyId": keys[0], "SecretAccessKey": keys[
 
 @unittest.skipUnless(os.path.exists("/usr/bin/aws"), "no awscli here (Debian package awscli)")
 class Awscli(servers.S3Case):
-    """What Amazon's own program reads is what we wrote, and the other way round."""
+    """Tests that Amazon's own program reads what Sheaf has written, and the other way round."""
 
     def aws(self, *words):
         env = dict(self.env, AWS_DEFAULT_REGION="us-east-1", AWS_PAGER="")
@@ -304,8 +305,8 @@ class Awscli(servers.S3Case):
 
 
 class Settings(servers.S3Case):
-    """Of requests (test_s3_settings): radosgw keeps tags, ACLs and storage classes, and knows no
-    checksums."""
+    """Tests the settings of requests (see test_s3_settings). radosgw stores tags, ACLs and storage classes, and does
+    not support checksums."""
 
     @classmethod
     def share(cls):
@@ -334,7 +335,7 @@ class Settings(servers.S3Case):
             self.assertIn("<Value>r w</Value>", tags, key)
 
     def test_a_class_that_it_does_not_have(self):
-        """The server refuses it, and nothing is left."""
+        """The server refuses an unknown storage class, and nothing may be left."""
         done = self.sheaf("pack", self.tree, self.url("set"), "--format", "webdataset", "--s3",
                           "storage-class=STANDARD_IA", status=None)
         if done.returncode == 0:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""S3 as other servers speak it: what was seen with rclone serve s3, gofakes3, Garage, Adobe S3Mock,
-s3rver and proxies, on the tests' own server.  A data set is packed, replaced, read, fetched and
-extended there, and nothing stays beside it."""
+"""Tests the dialects of S3 that other servers speak, on the tests' own server: behaviour that was observed with rclone
+serve s3, gofakes3, Garage, Adobe S3Mock, s3rver and proxies. A data set is packed, replaced, read, fetched and extended
+there, and no other file may be left."""
 
 import asyncio
 import os
@@ -59,7 +59,8 @@ class Case(support.Case):
                 if key.startswith("set/")}
 
     def once(self, name, applies):
-        """The fault `name` on the first request for which applies(method, key, query)."""
+        """Makes the server produce the fault `name` for the first request for which applies(method, key, query) is
+        true."""
         done = []
 
         def choose(method, key, query):
@@ -118,7 +119,7 @@ class Dialects(Case):
                 self.assertEqual(len(listing.splitlines()), 2, listing)
 
     def test_no_request_waits_for_100_continue(self):
-        """Some servers and proxies never say it."""
+        """Some servers and proxies never send this response."""
         self.server.continues = False
         self.pack()
         self.assertEqual([key for _, key, headers in self.server.rules.seen
@@ -126,7 +127,7 @@ class Dialects(Case):
 
 
 class Once(Case):
-    """What may pass is tried again, on another connection if this one is spoilt."""
+    """Tests that temporary failures are retried, on another connection if the present one is unusable."""
 
     def test_body_that_was_damaged_on_its_way(self):
         for of_part in (False, True):
@@ -153,7 +154,7 @@ class Once(Case):
 
 
 class Damage(Case):
-    """A byte that changes on its way is no damage in the store."""
+    """Tests bytes that change in transit. They must not count as damage in the store."""
 
     KINDS = (("webdataset", "none"), ("webdataset", "gzip"), ("tfrecord", "none"),
              ("recordio", "none"), ("recordio", "zstd"))
@@ -194,7 +195,8 @@ class Damage(Case):
             self.assertEqual(asked, [])
 
     def test_whole_shards_are_read_again(self):
-        """By commands that read shards from beginning to end, with and without a manifest."""
+        """Damage in transit makes commands that read shards from beginning to end read them again, with and without a
+        manifest."""
         for folder, url in self.put_sets():
             for words in (("verify", url), ("fetch", url + "/", self.path("here"))):
                 with self.subTest(words):
@@ -238,11 +240,12 @@ class Damage(Case):
 
 
 class Late(Case):
-    """Reads that get no answer, or the beginning of one, while others do: they are asked a second
-    time.  The server holds the first ones until the command has ended."""
+    """Tests reads that get no answer, or only its beginning, while other reads get theirs. They must be requested a
+    second time. The server holds the first requests until the command has ended."""
 
     def hold(self, which, begun):
-        """Of the requests for parts of shards those numbers; `begun`: in the midst of the body."""
+        """Holds the requests for parts of shards whose numbers are in `which`. If `begun` is set, half of the body is
+        sent before."""
         count, send, loop = [0], self.send, self.server.loop
         self.held, self.over = [], asyncio.Event()
 
@@ -272,7 +275,7 @@ class Late(Case):
             self.bucket.objects["set/" + name] = fake_s3.Object(data)
 
     def test_asked_a_second_time(self):
-        """Also the first one of all, which is begun before anything is known of the server."""
+        """This includes the very first read, which begins before anything is known about the server."""
         for which, begun in (({20, 25}, False), ({20, 25}, True), ({1, 30}, True)):
             self.hold(which, begun)
             done = subprocess.run([support.SHEAF, "cat", "s3://bucket/set", "--seed", "1",
@@ -286,7 +289,7 @@ class Late(Case):
             self.assertGreaterEqual(int(repeated[1]), len(which))
 
     def test_one_in_ten(self):
-        """However many they are, and whatever reads them."""
+        """One read in ten is held, for any number of reads and for each command."""
         for begun, words in ((False, ("cat", "s3://bucket/set", "--no-shuffle", "--null")),
                              (True, ("cat", "s3://bucket/set", "--seed", "1", "--null")),
                              (True, ("verify", "s3://bucket/set")),
@@ -298,7 +301,8 @@ class Late(Case):
 
 
 class Unlisted(Case):
-    """Credentials that may get objects and not list them: a missing object is refused, too."""
+    """Tests credentials that may get objects but not list them. A request for a missing object is then refused as
+    well."""
 
     def test_fetch_goes_by_the_manifest(self):
         more = make_tree(self.path("more"), {"large/new.bin": b"new"})
@@ -322,8 +326,8 @@ class Unlisted(Case):
 
 
 class Full(Case):
-    """A server that stores no further shard: what cannot be written is tried as one request is, and
-    no other shard after it."""
+    """Tests a server that accepts no further shard. The failing write must be repeated as often as one request, and no
+    other shard may be tried after it."""
 
     def test_one_shard_is_tried(self):
         tried = []
@@ -347,10 +351,11 @@ class Full(Case):
 
 
 class AtOnce(Case):
-    """Requests that do not depend on each other are under way at once: each costs a round trip."""
+    """Tests that requests which do not depend on each other are in progress at the same time, because each costs a
+    round trip."""
 
     def watch(self, name):
-        """The most requests that were under way at once for which name(method, key) is true."""
+        """Returns the largest number of requests in progress at the same time for which name(method, key) is true."""
         answer, self.now, self.most = self.server._answer, 0, 0
 
         async def watched(writer, method, target, headers, body):
@@ -410,8 +415,8 @@ class AtOnce(Case):
 
 
 class Budget(Case):
-    """The number of requests of commands that have almost nothing to send.  Each is a round trip, so
-    a change that needs more of them has to say why."""
+    """Tests the number of requests of commands that have almost nothing to send. Each request is a round trip, so a
+    change that needs more of them must have a reason."""
 
     def requests(self, *words):
         before = self.server.requests
@@ -442,7 +447,8 @@ class Budget(Case):
 
 
 class Proxy(Case):
-    """A proxy that refuses to connect: ten attempts with a wrong password may lock the account."""
+    """Tests a proxy that refuses to connect. It must be asked only once, because ten attempts with a wrong password may
+    lock the account."""
 
     def refuse(self, status):
         asked = []
@@ -475,7 +481,7 @@ class Proxy(Case):
 
 
 class RetryAfter(Case):
-    """Waits that a server asks for."""
+    """Tests waits that a server asks for."""
 
     def ask(self, status, seconds, times):
         left = [times]

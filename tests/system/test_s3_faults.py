@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A storm: the real command against a service that fails by chance.
-
-Whatever happens, a run ends either right or with a clear error; nothing is lost, doubled or
-altered; and there is a manifest only where everything else is.  FAULTS says how many there are to
-be; SEED repeats the choice of them (not their order, since requests run at once)."""
+"""Runs the real command against a service that fails at random (a storm). A run must succeed, or end with a clear
+error. Nothing may be lost, doubled or altered, and there may be a manifest only if everything else exists. FAULTS sets
+the number of faults. SEED repeats their choice, but not their order, because requests run at the same time."""
 
 import collections
 import concurrent.futures
@@ -58,8 +56,8 @@ class Storm(support.Case):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900)
 
     def check_failed(self, done):
-        """A clear error is one line that says where.  A run of half a minute has lines of progress
-        before it."""
+        """Checks the error: one line that names the place. A run of half a minute may have lines of progress before
+        it."""
         text = re.sub(r"(?m)^sheaf: \w+ +\d+% .* left\n", "", done.stderr.decode())
         self.assertEqual(done.returncode, 1, text)
         self.assertRegex(text, r"^sheaf: .+\n$")
@@ -72,7 +70,7 @@ class Storm(support.Case):
     # ---- Runs ----------------------------------------------------------------------------------
 
     def check_set(self, bucket, number):
-        """The data set in the bucket is whole."""
+        """Checks that the data set in the bucket is complete."""
         found = {key.removeprefix("set/"): o.data
                  for key, o in self.server.buckets[bucket].objects.items()
                  if key.startswith("set/")}
@@ -83,8 +81,8 @@ class Storm(support.Case):
 
     @staticmethod
     def is_read(manifest, expected):
-        """Whether readers take it: not what stands in for one, nor either of them as a store has
-        it that has changed a byte."""
+        """Returns whether readers accept this manifest. They refuse the stand-in, and a manifest or stand-in in which
+        the store has changed a byte."""
         if len(manifest) == len(expected):
             return sum(a != b for a, b in zip(manifest, expected)) != 1
         return len(manifest) != len('{"unfinished": ""}\n') + 32
@@ -136,7 +134,7 @@ class Storm(support.Case):
         self.assertTrue(expected[:len(got)] == got, "samples before the error are wrong")
 
     def foreign_run(self, bucket, number):
-        """Shards alone, read as streams."""
+        """Reads shards without a manifest, as streams."""
         names = sorted(n for n in self.sets[number] if n.startswith("shard-"))
         self.put_tree(bucket, "", {n: self.sets[number][n] for n in names})
         done = self.run_sheaf("cat", *("s3://%s/%s" % (bucket, n) for n in names), "--no-shuffle")

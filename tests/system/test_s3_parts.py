@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Plans whose parts are packed to S3, of files in S3, and of those that an inventory lists."""
+"""Tests plans whose parts are packed to S3, from local files, from files in S3, and from files that an inventory
+lists."""
 
 import gzip
 import hashlib

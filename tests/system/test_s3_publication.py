@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a packer makes of another one's shard in S3, and of uploads whose beginning nobody knows."""
+"""Tests what a packer does with a shard of another packer in S3, and with uploads whose beginning got no response."""
 
 import os
 import subprocess
@@ -36,13 +36,14 @@ class Base(support.Case):
 
 
 class Publication(Base):
-    """Shards that arrive while a packer is at work: the service does that at a chosen request."""
+    """Tests shards that appear while a packer works. The service adds them at a chosen request."""
 
     def pack_part(self, status=0):
         return self.run_sheaf("pack", "--plan", "plan", status=status)
 
     def half_published(self):
-        """A plan; and what a packer leaves of its shard that cannot say that it is done."""
+        """Makes a plan, and the files that a packer leaves if it cannot record that its shard is finished. Returns
+        these files and the name of the shard."""
         self.run_sheaf("plan", self.tree, "s3://bucket/set", "-o", "plan", "--format", "tfrecord",
                        "--shard-count", "1", "--s3", "checksum=none")
 
@@ -67,7 +68,7 @@ class Publication(Base):
         return method == "GET" and key == shard and not self.is_look()
 
     def arrive(self, left):
-        """They are there when the next packer looks, once it has made its own."""
+        """Makes the files appear when the next packer looks for them, after it has made its own shard."""
         def choose(method, key, _query):
             self.done.append((method, key))
             if key.endswith(".done") and self.is_look() and left:
@@ -76,7 +77,7 @@ class Publication(Base):
         self.server._fault = choose
 
     def test_replaced_while_it_is_read(self):
-        """The one that was read counts, and not the one that is there afterwards."""
+        """The packer must judge the shard that it has read, and not the one that exists afterwards."""
         left, shard = self.half_published()
         good = left[shard]
         self.arrive(left)
@@ -96,7 +97,7 @@ class Publication(Base):
         self.run_sheaf("verify", "s3://bucket/set")
 
     def test_answer_that_is_damaged(self):
-        """A shard that is right is not replaced because it was read wrong once."""
+        """A good shard must not be replaced because one read of it was damaged in transit."""
         left, shard = self.half_published()
         self.arrive(left)
         arrives, wrong = self.server._fault, ["bytes"]
@@ -111,7 +112,7 @@ class Publication(Base):
         self.run_sheaf("commit", "plan")
 
     def test_entry_and_claim_that_come_damaged(self):
-        """They are read once more."""
+        """A journal entry or claim that arrives damaged must be read once more."""
         for name in (".done", "/plan"):
             with self.subTest(name):
                 self.objects.clear()
@@ -127,7 +128,8 @@ class Publication(Base):
 
 
 class Uploads(Base):
-    """Of those that were begun twice, nobody knows one; it goes when the data set is there."""
+    """Tests uploads that were begun twice. Nobody knows the first one, which must be removed when the data set
+    exists."""
 
     def test_begun_twice(self):
         make_tree(self.tree, {"b/large.bin": os.urandom(9 << 20)})
@@ -159,7 +161,7 @@ class Uploads(Base):
         self.run_sheaf("verify", "s3://bucket/set")
 
     def test_probe_whose_abort_is_refused(self):
-        """A commit asks by an upload of its own whether uploads are listed."""
+        """A commit makes an upload of its own (the probe) to find out whether the server lists uploads."""
         refused = []
 
         def choose(method, key, _query):
@@ -171,7 +173,7 @@ class Uploads(Base):
         self.assertEqual(refused, ["set/.sheaf-probe"])
 
     def test_probe_that_is_begun_twice(self):
-        """And the listing that would show it is refused."""
+        """The probe is begun twice, and the listing that would show it is refused."""
         begun, refused = [], []
 
         def choose(method, key, query):
@@ -187,7 +189,7 @@ class Uploads(Base):
 
 
 class Torn(Base):
-    """An answer whose XML ends early or is damaged, and whose length is right."""
+    """Tests responses whose XML ends early or is damaged, although their length is right."""
 
     def test_each_once(self):
         make_tree(self.tree, {"b/large.bin": os.urandom(9 << 20)})
@@ -221,7 +223,7 @@ class Torn(Base):
 
 class Words(Base):
     def test_message_is_empty(self):
-        """No colon stands before nothing."""
+        """If the server's message is empty, the error must not end with a colon."""
         self.server.rules.check = lambda *_: (400, "InvalidRequest", "")
         text = self.run_sheaf("pack", self.tree, "s3://bucket/set", "--format", "tfrecord",
                               status=1)
@@ -231,8 +233,8 @@ class Words(Base):
 
 class Elsewhere(Base):
     def test_region_is_told_in_the_middle(self):
-        """The bucket's requests go on in the region that an answer names, also those of a pack that
-        has begun; an answer may be wrong about what was done."""
+        """A response names the bucket's region, and all further requests must go there, even in a pack that has begun.
+        Such a response may be wrong about whether the request was carried out."""
         make_tree(self.tree, {"b/large.bin": os.urandom(9 << 20)})
         send, count = self.server._send, [0]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What buckets' policies demand: --s3 and SHEAF_S3_..., on a server that refuses what lacks it and
-that checks checksums for itself.  What radosgw makes of them: test_s3_access."""
+"""Tests settings that bucket policies require: --s3 and SHEAF_S3_... The server refuses requests without them, and
+verifies checksums itself. (test_s3_access tests the settings with radosgw.)"""
 
 import concurrent.futures
 import os
@@ -29,7 +29,7 @@ FORMAT = ("--format", "webdataset")
 
 
 def options(settings):
-    """As the command's options."""
+    """Returns the settings as options of the command."""
     return [word for name, (_, value) in settings.items()
             for word in ("--s3", "%s=%s" % (name, VALUES.get(name, value)))]
 
@@ -200,7 +200,7 @@ class Checksums(Case):
                         self.assertEqual(whole, "x-amz-checksum-" + kind in headers)
 
     def test_amazon_gets_them_unasked(self):
-        """The service is the proxy, which is all that there is behind Amazon's name."""
+        """The service is a proxy, and nothing else is reachable under Amazon's host name."""
         env = {"AWS_ENDPOINT_URL": "http://s3.us-east-1.amazonaws.com",
                "SHEAF_S3_ADDRESSING": "path", "HTTP_PROXY": self.server.url,
                "http_proxy": self.server.url}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Packing what lies in S3: prefixes, SageMaker's manifests, lists."""
+"""Tests packing from S3: prefixes, SageMaker's manifests, and lists."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from support import make_tree, pack, read
 
 class Prefix(servers.S3Case):
     def both(self, files, *options):
-        """Packs the files as a tree and as objects; the two data sets must be one."""
+        """Packs the files as a tree and as objects. Both data sets must be equal."""
         tree = make_tree(self.path("tree"), files)
         self.client.put_tree(self.bucket, "in/images/", files)
         pack(tree, self.path("local"), *options)
@@ -34,7 +34,8 @@ class Prefix(servers.S3Case):
         self.both({"%06d.txt" % i: b"text %d" % i for i in range(1200)})
 
     def test_images_become_others(self):
-        """Byte for byte as from a directory; one of them is damaged, and one sample is left out whole."""
+        """The result must equal that of a directory byte for byte. One image is damaged, and one sample is left out
+        completely."""
         files = {"c/%s.jpg" % name: data for name, (data, _) in images.odd().items()}
         files.update({"d/%d.jpg" % i: images.saved(images.photo(200 + 90 * i, 180, i)) for i in range(5)})
         cut, cmyk = files["d/3.jpg"][:-100], files["c/cmyk.jpg"]

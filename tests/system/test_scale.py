@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Many files: packed and read within the memory that was asked for."""
+"""Tests packing and reading many files within the requested memory."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ PLAN_PER_FILE = 150             # bytes, beside the names
 
 class Scale(Case):
     def check(self, source, paths, budget):
-        """Packs into and reads from each container; resident memory stays below the sum."""
+        """Packs into each container, and reads from it. The resident memory must stay below the limit."""
         names = sum(len(p) + 1 for p in paths)
         plan = PLAN_PER_FILE * len(paths) + names
         out = self.path("out")
@@ -65,7 +65,8 @@ class Scale(Case):
         self.check(source, paths, 64 * MIB)
 
     def test_a_file_larger_than_the_budget(self):
-        """It is packed all the same, or refused with the numbers; never more memory."""
+        """The file must be packed, or refused with an error that states the sizes. The memory must not exceed the
+        limit."""
         source = self.path("large")
         os.makedirs(os.path.join(source, "a"))
         with open(os.path.join(source, "a", "big.bin"), "wb") as file:

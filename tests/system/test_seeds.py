@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The seed of a sample: as reader/ORDER.md has it, in any container, codec and place, for any rank,
-worker, lane and thread, before and after a restart, in unions and in views."""
+"""Tests that the seed of a sample is that of reader/ORDER.md: in any container, codec and location; for any rank,
+worker, lane and thread; before and after a restart; in unions and in views."""
 
 import collections
 import json
@@ -11,7 +11,7 @@ from support import CODECS, CONTAINERS, Case, make_tree, pack, sheaf, view_of
 
 
 def seeds(*words):
-    """{number: seeds, in their order} of what cat reads."""
+    """Returns {number: list of seeds in order}, as cat reads them."""
     found = collections.defaultdict(list)
     for line in sheaf("cat", *words, "--list", "--json").stdout.splitlines():
         sample = json.loads(line)
@@ -53,7 +53,7 @@ class Seeds(Case):
         self.assertTrue(self.check(seeds(*shards, "--seed", 7), [101], 7))
 
     def test_streams(self):
-        """Their samples are numbered in their shards."""
+        """The samples of streams are numbered within their shards."""
         with open(os.path.join(self.sets["a"], "shard-000001.tar"), "rb") as file:
             stdout = sheaf("cat", "-", "--list", "--json", data=file.read()).stdout
         samples = [json.loads(line) for line in stdout.splitlines()]
@@ -62,7 +62,7 @@ class Seeds(Case):
             self.assertEqual(s["seed"], sample_seed(0, source_id(0), 0, s["record"]))
 
     def test_ranks_lanes_and_pads(self):
-        """What pads a rank has the seed of what it repeats."""
+        """A sample that is repeated to pad a rank has the seed of the first occurrence."""
         everything = collections.defaultdict(list)
         for rank in range(4):
             found = seeds(self.sets["a"], "--seed", 5, "--epoch", 2, "--world-size", 4, "--rank",
@@ -93,13 +93,13 @@ class Seeds(Case):
                          [json.loads(line)["seed"] for line in whole])
 
     def test_unions(self):
-        """A source's seeds do not depend on sources of another size."""
+        """The seeds of a source do not depend on sources of other sizes."""
         self.assertTrue(self.check(seeds(*self.sets.values(), "--seed", 3), [101, 40, 40], 3))
         self.assertTrue(self.check(seeds(self.sets["b"], self.sets["c"]), [40, 40]))
 
     def test_views(self):
-        """A sample that comes again has another seed; which one follows from its source epoch, in
-        which it comes once."""
+        """A sample that occurs again has another seed. The seed depends on the epoch of the source, in which the sample
+        occurs once."""
         view = view_of(self, [(self.sets["a"], {"weight": 1, "where": {"every": [2, 0]}}),
                               (self.sets["b"], {"weight": 3})], samples=100)
         times, ids = collections.Counter(), source_ids([101, 40])

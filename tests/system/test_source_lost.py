@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A source that vanishes is not a bad file: it ends the run, whatever --on-error says. How many files
-may be skipped is a limit, and their number is never hidden."""
+"""Tests that a source which vanishes is not a bad file: it must end the run, whatever --on-error says. Also tests the
+limit for the number of skipped files, and that this number is always shown."""
 
 import errno
 import json
@@ -58,7 +58,7 @@ class Lost(Case):
                          (39, 1))
 
     def changed(self, *options):
-        """Packs the two parts of a plan, of which two files are others by then."""
+        """Packs the two parts of a plan after two of its files have changed."""
         tree = make_tree(self.path("changing"), self.files)
         sheaf("plan", tree, self.path("out"), "-o", self.path("p"), "--format", "tfrecord",
               "--shard-count", 4, "--no-shuffle", "--overwrite", *options)

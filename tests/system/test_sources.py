@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sources that are lists: plain, MXNet .lst, CSV, JSON Lines; and what is wrong with some."""
+"""Tests sources that are lists: plain lists, MXNet's .lst, CSV, JSON Lines, and invalid ones."""
 
 import json
 import os
@@ -18,7 +18,7 @@ class Lists(Case):
         cls.tree = make_tree(os.path.join(cls.shared, "tree"), TREE)
 
     def labels(self, name, text, *options):
-        """Packs a list beside the tree into every container; {key: labels}."""
+        """Packs a list beside the tree into every container. Returns {key: labels}."""
         results = []
         write(os.path.join(self.tree, name), text)
         self.addCleanup(os.unlink, os.path.join(self.tree, name))
@@ -35,7 +35,7 @@ class Lists(Case):
         return results[0]
 
     def test_plain_list(self):
-        """One path a line; it says nothing of labels, so the directories are the classes."""
+        """A plain list has one path per line and no labels, so the directories are the classes."""
         found = self.labels("list.txt", "x/a.jpg\ny/c, d.jpg\nz/ü.jpg\n".encode())
         self.assertEqual(found, {"x/a": [0], "y/c, d": [1], "z/ü": [2]})
 
@@ -120,7 +120,7 @@ class Lists(Case):
 
 
 class Wrong(Case):
-    """Each is refused with the name of the list and the number of the line."""
+    """Tests invalid lists. Each must be refused with the list's name and the line number."""
 
     LISTS = [
         ("a.lst", b"0\t1\tx/a.jpg\nnot a line\n", 2),
@@ -157,7 +157,7 @@ class Wrong(Case):
                 self.assert_nothing(self.path("out-" + name))
 
     def test_an_image_is_no_list(self):
-        """Also where bad files are skipped: what it "lists" are none."""
+        """An image is refused as a list even if bad files are skipped, because the lines in it are not paths."""
         tree = make_tree(self.path("tree"), TREE)
         write(os.path.join(tree, "photo.jpg"), b"\xff\xd8\xff\xe0\x00\x10JFIF\n\xa5p\n")
         done = pack(os.path.join(tree, "photo.jpg"), self.path("out"), "webdataset", "none",

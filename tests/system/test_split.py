@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Splits: stratified, disjoint, complete, with one label map; and the shape of shards."""
+"""Tests splits: they must be stratified, disjoint and complete, and have the same label numbers. Also tests the
+division into shards."""
 
 import collections
 import os
@@ -21,7 +22,7 @@ class Split(Case):
         cls.keys = {decoders.split_name(path)[0] for path in cls.files}
 
     def parts(self, spec, container="webdataset", *options):
-        """{split: {class: [keys]}}, after the splits were found disjoint and complete."""
+        """Returns {split: {class: [keys]}}. Checks that the splits are disjoint and complete."""
         dest = self.path("out")
         pack(self.source, dest, container, "none", "--split", spec, *options)
         self.assertFalse(os.path.exists(os.path.join(dest, "dataset.json")))
@@ -117,7 +118,7 @@ class Split(Case):
 
 
 class Shards(Case):
-    """Boundaries: near the target, balanced, no stub at the end."""
+    """Tests the sizes of shards: near the requested size, balanced, and without a small rest at the end."""
 
     @classmethod
     def share(cls):
@@ -166,7 +167,7 @@ class Shards(Case):
 
 class Leaks(Case):
     def test_a_sample_of_another_split_is_not_appended(self):
-        """A key that val has is a bad file for train, however the splits are named."""
+        """A file whose key is in the split val must count as a bad file for train, whatever the splits are called."""
         tree = make_tree(self.path("im"), {"a/%d.txt" % i: b"%d" % i for i in range(20)})
         out = self.path("out")
         sheaf("pack", tree, out, "--format", "webdataset", "--split", "train=0.8,val=0.2")
@@ -199,7 +200,7 @@ class Leaks(Case):
 
 class GoodOnes(Case):
     def test_so_many_good_samples_of_each_class(self):
-        """Bad files are not among the N of a class, but in the rest, where they are skipped."""
+        """Bad files do not count among the N samples of a class. They belong to the rest, where they are skipped."""
         files = {}
         for name in ("cat", "dog"):
             for i in range(30):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a terminal would obey, or show in another order than it is, never reaches it: whatever names,
-classes, servers, manifests and plans say, no command prints C0 or C1 controls, or overrides of the
-direction of text."""
+"""Tests that no command prints C0 or C1 controls, or characters that change the direction of text. Names, classes,
+servers, manifests and plans may contain them, and a terminal would obey them or show text in another order."""
 
 import http.server
 import json
@@ -24,7 +23,7 @@ UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e
 
 
 class Words(http.server.BaseHTTPRequestHandler):
-    """A server that answers whatever it is asked with an error that has everything in it."""
+    """A server that answers every request with an error whose text contains all such characters."""
 
     def do_GET(self):
         text = ("<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>Evil%s</Code><Message>%s"
@@ -44,14 +43,14 @@ class Words(http.server.BaseHTTPRequestHandler):
 
 
 def fixed(path, change):
-    """Changes a JSON document, whose fingerprint then is wrong: what is said of it is looked at."""
+    """Changes a JSON document, whose fingerprint is then wrong, so that the error message is examined."""
     document = json.loads(read(path))
     change(document)
     write(path, json.dumps(document, ensure_ascii=False).encode())
 
 
 def piped(*words, env=None):
-    """Feeds one epoch, which is read and forgotten: a pipe that nobody reads would wait."""
+    """Feeds one epoch to a reader that discards it, because the command waits for a reader of the pipe."""
     pipe = os.path.join(words[2], "train_0")
     os.makedirs(words[2], exist_ok=True)
     with subprocess.Popen([SHEAF, *words, "--epochs", "1"], env=env, stdout=subprocess.PIPE,
@@ -81,7 +80,7 @@ class Terminal(Case):
                 self.shown(done, words)
 
     def shown(self, done, words):
-        """Both outputs, unless the standard one is a container's or a file's bytes."""
+        """Returns both outputs. Leaves out standard output if it has the bytes of a container or file."""
         texts = [done.stderr]
         if words[0] != "cat" or "--list" in words or "--null" in words:
             texts.append(done.stdout)
@@ -113,7 +112,7 @@ class Terminal(Case):
                 ("cat", source, "--list", "--resume-from", os.path.join(source, "none")))
 
     def test_names_of_files_and_directories(self):
-        """Also of DEST, of the plan, and of options."""
+        """Also tests the names of DEST, of the plan, and in options."""
         tree = make_tree(self.evil("tree"), {
             ORDINARY + "/1.txt": b"1", ORDINARY + "/2.txt": b"2", EVIL + "/3.txt": b"3",
             "c/" + EVIL + ".txt": b"4", "c/5." + EVIL: b"5", "c/empty" + EVIL + ".jpg": b""})
@@ -149,7 +148,7 @@ class Terminal(Case):
             self.run_all(*self.readers(self.evil(folder)))
 
     def test_texts_of_lists_of_objects(self):
-        """Their entries, attributes, classes and URLs, and the objects that are not there."""
+        """Tests the lists' entries, attributes, classes and URLs, and objects that do not exist."""
         entries = [{"prefix": "file://" + EVIL + "/"}, "1.txt", EVIL]
         lines = [{EVIL: 1, "x-ref": "s3://" + EVIL + "/1.txt", "label": EVIL},
                  {EVIL + "-ref": EVIL}, {"x-ref": 1, "label": {EVIL: EVIL}}]

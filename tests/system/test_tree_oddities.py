@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Trees as they are met: odd names, odd files, odd places.  What can be packed comes back byte
-for byte; what cannot is named."""
+"""Tests odd trees as they occur in practice: odd names, files and places. Files that can be packed must come back byte
+for byte, and all others must be reported."""
 
 import os
 import shutil
@@ -93,7 +93,7 @@ class Names(Case):
             self.assertEqual(listing(folder), first)
 
     def test_labels(self):
-        """The directory gives the class, unless a cls file says the label in numbers."""
+        """The directory is the class, unless a cls file states the label in numbers."""
         for container, folder in self.data_sets.items():
             with self.subTest(container=container):
                 data_set = decoders.DataSet(folder)
@@ -112,7 +112,7 @@ class Names(Case):
 
 
 class OwnCls(Case):
-    """A cls file of one's own stays as it is, and beside it nothing is made up."""
+    """Tests a cls file of the user's own. It must stay unchanged, and no other label may be added."""
 
     def test_bytes_of_cls_are_kept(self):
         files = {"a/%d.cls" % i: text for i, text in enumerate(
@@ -194,7 +194,8 @@ class OddFiles(Case):
         self.pack_and_compare(source, {"a/1"})
 
     def test_names_that_differ_in_case_alone(self):
-        """Keys are two samples; fields of one sample are refused, and both files named."""
+        """Keys that differ only in case are two samples. Fields of one sample that differ only in case must be refused,
+        and both files named."""
         files = {"d/A.jpg.txt": b"1", "d/a.txt": b"2", "d/A.txt": b"3", "D/a.txt": b"4",
                  "d/c.TXT": b"5"}
         tree = make_tree(self.path("tree"), files)
@@ -226,7 +227,7 @@ class OddFiles(Case):
 
 
 class Clutter(Case):
-    """What is no data is left out and said; a list keeps it."""
+    """Tests files that are not data. They are left out and reported, except if a list names them."""
 
     DATA = {"a/1.txt": b"1", "b/2.txt": b"2", "b/Thumbs.txt": b"no clutter"}
     CLUTTER = {".git/HEAD.txt": b"ref", ".git/objects/ab/cd.bin": b"o",
@@ -297,7 +298,7 @@ class Unlabelled(Case):
 
 
 class Refused(Case):
-    """Names that some reader of the field would lose or could not hold."""
+    """Tests names that some common reader would lose or could not represent. They must be refused."""
 
     BAD = [b"a/README", b"a/.hidden", b"a/trailing.", b"a/not\xffutf8.jpg", b"a/new\nline.jpg",
            b"a/tab\there.jpg", b"__meta__/x.jpg", b"__meta.x__", b"__a__/__b__/c.jpg",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A place with a trace of an unfinished run is refused by everything that reads, in the same
-words: what would be copied or read of it looks like a whole data set of foreign shards."""
+"""Tests a destination that has traces of an unfinished run. Every reading command must refuse it, with the same words,
+because the finished shards look like a complete data set of foreign shards."""
 
 import json
 import os
@@ -16,17 +16,17 @@ CLAIM = ".sheaf-partial/plan"
 
 
 class Places:
-    """What is the same for local directories and for S3: self.put, self.run_sheaf, self.where."""
+    """The tests that local directories and S3 share. Subclasses have self.put, self.run_sheaf and self.where."""
 
     def files(self):
-        """A whole data set, and what a run that packs has."""
+        """Returns the files of a complete data set, and the files of a run that packs."""
         source = make_tree(self.path("source"), {"%02d.txt" % i: b"%d" % i * 99
                                                  for i in range(20)})
         pack(source, self.path("whole"), "webdataset", "none", "--shard-count", "4")
         return tree_of(self.path("whole"))
 
     def traces(self):
-        """{name: (files, the source)}"""
+        """Returns {name: (files, the source)}."""
         whole = self.files()
         shards = {n: d for n, d in whole.items() if n != "dataset.json"}
         split = {"a/" + n: d for n, d in whole.items()}
@@ -50,7 +50,7 @@ class Places:
                 *rest]
 
     def root(self, data, **entry):
-        """A platform's directory with one channel."""
+        """Makes a platform's directory with one channel."""
         root = tempfile.mkdtemp(dir=self.folder)
         write(os.path.join(root, "input", "config", "inputdataconfig.json"),
               json.dumps({"train": entry}).encode())
@@ -73,7 +73,7 @@ class Places:
                     self.assertEqual(tree_of(self.path("out-" + name)), {})
 
     def test_shards_named_one_by_one(self):
-        """A shell or a pattern names those that are there: not all that the set will have."""
+        """If a shell or a pattern lists the existing shards, these are not all shards that the data set will have."""
         for name, (files, below) in self.traces().items():
             shards = sorted(path for path in files if path.endswith(".tar"))
             self.put(name, files)
@@ -132,7 +132,7 @@ class Remote(Places, servers.S3Case):
             "S3DataDistributionType": "ShardedByS3Key" if sharded else "FullyReplicated"}})
 
     def test_what_is_beside(self):
-        """Of a set whose splits are not all there, by the beginning of names, and in a list."""
+        """Tests a data set whose splits do not all exist yet: by a prefix of the names, and in a list."""
         traces = self.traces()
         for name in ("splits", "killed", "stand-in"):
             self.put(name, traces[name][0])

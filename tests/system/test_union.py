@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Several data sets opened together: each source stays what it is, and classes are merged by
+"""Tests several data sets that are opened together. Each source must stay as it is, and the classes are merged by
 name."""
 
 import collections
@@ -45,7 +45,7 @@ class Union(Case):
         return json.loads(sheaf("info", *sources, "--json").stdout)
 
     def refused(self, *sources, status=1):
-        """Opening them is; the message."""
+        """Opens the sources, which must be refused. Returns the message."""
         messages = {sheaf("cat", *sources, "--list", status=status).stderr,
                     sheaf("verify", *sources, status=status).stderr}
         self.assertEqual(len(messages), 1, messages)
@@ -168,8 +168,8 @@ class Union(Case):
                           self.refused(*sources, status=2))
 
     def test_the_same_samples_in_another_shape_are_said(self):
-        """A conversion, also one of a conversion and in parts; the same files packed once more;
-        but not what only looks alike."""
+        """A note must report sources with the same samples: a conversion, a conversion of a conversion or by parts, and
+        the same files packed again. Sources that only look alike must not be reported."""
         tree = make_tree(self.path("same-size"), {"x/%d.txt" % i: b"%08d" % i for i in range(20)})
         other = make_tree(self.path("other"), {"x/%d.txt" % i: b"%08d" % i for i in range(20, 40)})
         for name, source in (("a", tree), ("other-set", other)):
@@ -212,7 +212,7 @@ class Union(Case):
                           (plain, self.one), message)
 
     def test_labels_that_are_no_class(self):
-        """They stay where a source's numbers do, and are refused where they do not."""
+        """Such labels stay if the source's numbers stay, and are refused if the numbers change."""
         odd = self.path("odd")
         tree = make_tree(self.path("tree"), {**TWO, "bird/x.cls": b"0.5", "bird/x.txt": b"x"})
         pack(tree, odd, "tfrecord")
@@ -223,7 +223,7 @@ class Union(Case):
                                         status=1).stderr.decode())
 
     def test_a_label_in_a_field_of_its_own(self):
-        """A member cls that is a file of the source's says a number, which would be wrong."""
+        """A file .cls of the source stays a field. Its number would be wrong after the classes were merged."""
         own = self.path("own")
         pack(make_tree(self.path("tree"), {**TWO, "bird/x.cls": b"0", "bird/x.txt": b"x"}), own)
         self.assertIn([0], [s.labels for s in libsheaf.samples(own, self.one)])
@@ -281,7 +281,7 @@ class Union(Case):
 
 
 class Refusals(Case):
-    """What cannot be asked for is not taken for absent."""
+    """Tests that a source which cannot be examined is not taken for a missing one."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What unpack leaves when it is killed, and how it goes on."""
+"""Tests what unpack leaves when it is killed, and how it continues."""
 
 import io
 import os
@@ -13,7 +13,7 @@ from support import SHEAF, Case, make_tree, pack, read, sheaf, write
 
 class Unpack(Case):
     def test_resume(self):
-        """What a killed run left is kept where it is right, and never passed off as right."""
+        """Right files of a killed run must be kept, and wrong ones must never be taken for right."""
         files = {"%02d/%03d.bin" % (i % 7, i): b"%d" % i * 300 for i in range(200)}
         tree = make_tree(self.path("in"), files)
         pack(tree, self.path("set"), "webdataset")
@@ -37,7 +37,7 @@ class Unpack(Case):
             self.assert_error(done, "01/001.bin: exists, and differs from the data set")
 
     def test_two_samples_of_one_key(self):
-        """They are two also where they are the same."""
+        """Two samples with one key are two samples, even if they are equal."""
         with tarfile.open(self.path("a.tar"), "w") as tar:
             for name in ("a.txt", "b.txt", "a.txt"):
                 member = tarfile.TarInfo(name)
@@ -48,7 +48,7 @@ class Unpack(Case):
             self.assert_error(done, "a.txt: two samples of the data set have this file")
 
     def test_kills(self):
-        """Under its name a file is whole, whenever the process ends."""
+        """Whenever the process ends, a file that has its final name must be complete."""
         files = {"%03d.bin" % i: bytes([i]) * 300000 for i in range(100)}
         tree = make_tree(self.path("in"), files)
         pack(tree, self.path("set"), "webdataset")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""--quiet and --verbose of every command: what they leave out, what they add, and what neither
-touches."""
+"""Tests --quiet and --verbose of every command: what they leave out, what they add, and what they do not change."""
 
 import io
 import os
@@ -21,7 +20,7 @@ WAIT = 100          # seconds; only a hang takes so long
 
 
 def foreign_tar():
-    """Two samples, and a directory, which is passed over."""
+    """Returns a tar with two samples, and a directory, which is skipped."""
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w") as tar:
         folder = tarfile.TarInfo("c0")
@@ -50,7 +49,7 @@ class Verbosity(Case):
         return self.path("%s-%d" % (name, self.runs))
 
     def words(self, command):
-        """A small case of the command, whose places are new at each call."""
+        """Returns the arguments of a small case of the command. The paths are new at each call."""
         self.runs += 1
         out, webdataset = self.new("out"), ("--format", "webdataset")
         if command == "append":
@@ -90,7 +89,7 @@ class Verbosity(Case):
         }[command]
 
     def piped(self, words):
-        """sheaf pipe, with a reader."""
+        """Runs sheaf pipe with a reader at the other end."""
         pipe = os.path.join(words[2], "train_0")
         os.makedirs(words[2], exist_ok=True)
         feeder = subprocess.Popen([SHEAF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What verify finds that no checksum speaks of, and that it goes on behind it."""
+"""Tests faults that verify finds although no checksum shows them, and that verify continues after a fault."""
 
 import json
 import os
@@ -23,7 +23,7 @@ class Verify(Case):
             pack(cls.tree, cls.sets[container], container, "none", "--shard-count", 3)
 
     def forged(self, container, change):
-        """A copy whose manifest says something else, with the fingerprint that it then has."""
+        """Makes a copy with a false manifest, whose fingerprint is right."""
         dest = self.path("forged")
         shutil.rmtree(dest, ignore_errors=True)
         shutil.copytree(self.sets[container], dest)
@@ -103,7 +103,7 @@ class Verify(Case):
              ("webdataset", "none", "wids,energon", "tar.idx"))
 
     def damaged(self, dest, name, change):
-        """What verify says of one of these files, damaged; afterwards it is whole again."""
+        """Damages one of these files, and restores it afterwards. Returns the messages of verify."""
         path = os.path.join(dest, name)
         whole = read(path)
         write(path, change(whole))
@@ -135,7 +135,8 @@ class Verify(Case):
                 sheaf("verify", dest)
 
     def test_the_index_of_records_of_which_some_were_skipped(self):
-        """They have the numbers of the plan, with holes, and so has the index."""
+        """The samples have the numbers of the plan, from which some are missing. The index must have the same
+        numbers."""
         files = {"%02d.txt" % i: b"\x0a\x23\xd7\xce" * i for i in range(12)}
         make_tree(self.path("holes"), {**files, "03.jpg": b"none", "07.jpg": b"none"})
         dest = self.path("skipped")
@@ -148,7 +149,7 @@ class Verify(Case):
         self.assertRegex(self.problems(dest), r"shard-000001.idx: line 1: is \"3\\x090\", but")
 
     def test_the_index_of_foreign_records(self):
-        """Of `sheaf index`, and of several data sets together, whose numbers begin anew."""
+        """Tests the index of `sheaf index`, and of several data sets together, in which the numbers begin again."""
         one, two = self.path("one"), self.path("two")
         for dest, count in ((one, 3), (two, 4)):
             pack(self.tree, dest, "recordio", "none", "--shard-count", count)
@@ -185,7 +186,8 @@ class Verify(Case):
                 self.assertIn("%s: " % path, found)
 
     def test_each_bad_foreign_shard_is_told(self):
-        """Also where only the headers are read: members that cannot be read, or are too large."""
+        """Shards with members that cannot be read or are too large must be reported even if only the headers are
+        read."""
         good = writers.tar_member(b"a/1.txt", b"1")
         sparse = writers.tar_header(b"a/2.txt", 0, b"S")
         after = writers.tar([("a/3.txt", b"3"), ("a/4.txt", b"4")])
@@ -199,8 +201,8 @@ class Verify(Case):
                     i, len(good)))
 
     def test_behind_damage_nothing_else_is_wrong(self):
-        """Samples of a foreign shard that follow damage are not those of the numbers that the scan
-        gave them."""
+        """After damage in a foreign shard, the numbers of the samples differ from those of the scan. This must not be
+        reported as another fault."""
         members = [writers.tar_member(b"%03d.txt" % i, b"%d" % i) for i in range(40)]
         members[20] = flip(members[20], 20)
         path = self.path("foreign.tar")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Views: what is chosen, in which order it comes, and what is refused.  The order is compared with
-an implementation that was written from ORDER.md alone."""
+"""Tests views: which samples are chosen, their order, and what is refused. The order is compared with an implementation
+that was written from ORDER.md alone."""
 
 import json
 import os
@@ -43,7 +43,7 @@ class View(Case):
                       for name, path in cls.sets.items()}
 
     def view(self, sources, **rest):
-        """Writes a view; sources: (name, members of the document)."""
+        """Writes a view. `sources` has pairs (name, members of the document)."""
         return view_of(self, [(self.sets[name], members) for name, members in sources], **rest)
 
     @staticmethod
@@ -64,7 +64,7 @@ class View(Case):
             return [s.fields["txt"] for s in reader]
 
     def chosen(self, name, where):
-        """The samples of a set that fulfil the conditions."""
+        """Returns the samples of a data set that satisfy the conditions."""
         result = [s for s in self.samples[name]
                   if ("classes" not in where or s.class_name in where["classes"])
                   and ("labels" not in where
@@ -106,7 +106,7 @@ class View(Case):
             self.check_resumed(view, expected, **given)
 
     def check_resumed(self, view, expected, **options):
-        """From every position of the epoch, within rounds as well, the rest is the same."""
+        """From every position of the epoch, even within a round, the rest must be the same."""
         with libsheaf.DataSet(view) as data_set, libsheaf.Reader(data_set, **options) as reader:
             positions = [reader.position()] + [reader.position() for _ in reader]
             for taken, position in enumerate(positions):
@@ -131,7 +131,7 @@ class View(Case):
                     ("middle", {"where": {"labels": [1, 1]}}), ("middle", {})], seed=4, buffer=64)
 
     def test_heavy(self):
-        """Samples so large that they are read as they are drawn: the order is the same."""
+        """The samples are so large that they are read only when they are drawn. The order must be the same."""
         sources = [("heavy", {"weight": 3}), ("heavy2", {"weight": 1})]
         self.check(sources, 500)
         self.check(sources, 400, epoch=2, seed=7, lanes=4, rank=1, world=2, remainder=PAD,
@@ -184,7 +184,7 @@ class View(Case):
             self.rest(other, position)
 
     def test_a_stage_that_begins_at_the_position(self):
-        """The mix of a job that has stopped is changed from there on."""
+        """Changes the mix of a stopped job from its position on."""
         sources, options = [("large", {"weight": 2}), ("small", {"weight": 1})], dict(
             lanes=4, shuffle_buffer=50, epoch=1)
         first = [{"samples": 301, "weights": [1, 3]}]
@@ -208,7 +208,7 @@ class View(Case):
                     self.rest(other, self.position(one, taken, **options))
 
     def test_stages_that_begin_in_one_round(self):
-        """Boundaries of any number: also several that are the same step of the lanes."""
+        """A stage may begin after any number of samples. Several stages may begin at the same step of the lanes."""
         chance = random.Random(11)
         for case in range(16):
             lanes, total = chance.randrange(1, 9), chance.randrange(20, 60)
@@ -238,7 +238,7 @@ class View(Case):
             s.key[-2] == "1" and s.key[-4:-2] == "00"))
 
     def test_blocks_once(self):
-        """Samples that lie scattered in a block are unpacked together, and come right."""
+        """Samples that lie scattered in a block must be decompressed together, and be right."""
         files = {"%05d.txt" % i: b"%d " % i * 2000 for i in range(3000)}
         folder = make_tree(self.path("blocks"), files)
         for codec in ("none", "gzip", "lz4", "zstd"):
@@ -264,8 +264,8 @@ class View(Case):
                         self.assertLess(stats.read_bytes, 2 * stored)     # with .lst lines
 
     def test_keys_are_looked_up(self):
-        """Of a set with a table of keys, only samples that a list names are read; for a pattern
-        all are, once.  Damage elsewhere shows what was read."""
+        """If the data set has a table of keys, only the samples in the list of keys are read. For a pattern, all
+        samples are read once. Damage in other samples shows which ones were read."""
         copy = self.path("copy")
         shutil.copytree(self.sets["heavy"], copy)
         keys = [s.key for s in self.samples["heavy"]]
@@ -302,7 +302,7 @@ class View(Case):
         sheaf("info", self.path("v.view"), status=1)
 
     def test_again_is_no_complaint(self):
-        """A source that comes often is read often, but not for want of memory."""
+        """A source that is used often is read often. This must not be reported as a lack of memory."""
         view = self.view([("heavy", {"repeat": 30})])
         done = sheaf("cat", view, "--null")
         stats = dict(line.split() for line in done.stdout.decode().splitlines())
@@ -311,7 +311,7 @@ class View(Case):
         self.assertEqual(done.stderr, b"")
 
     def test_few_descriptors(self):
-        """More sources than the process may have files open."""
+        """The view has more sources than the process may have open files."""
         sources = []
         for i in range(100):
             name = "few%d" % i

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Looking at views: when samples come in them (locate), what a step was fed (cat --step), what they
-are made of (info)."""
+"""Tests commands that examine views: when samples occur (locate), which samples a step has received (cat --step), and
+what a view consists of (info)."""
 
 import collections
 import itertools
@@ -29,12 +29,12 @@ class ViewCase(Case):
                  container, codec, "--shard-size", "20kB")
 
     def view(self, sources, **rest):
-        """Writes a view; sources: (name, members of the document)."""
+        """Writes a view. `sources` has pairs (name, members of the document)."""
         return view_of(self, [(self.sets[name], members) for name, members in sources], **rest)
 
     @staticmethod
     def keys(view, *words):
-        """The keys of an epoch, in order."""
+        """Returns the keys of an epoch, in order."""
         return [line.split("\t")[0] for line in
                 sheaf("cat", view, "--list", *words).stdout.decode().splitlines()]
 
@@ -44,7 +44,8 @@ class ViewCase(Case):
                 sheaf("locate", view, *keys, "--json", *words, status=status).stdout.splitlines()]
 
     def random_view(self, chance):
-        """A view of random sources, each with its own conditions; and the keys of the sources."""
+        """Writes a view of random sources, each with its own conditions. Returns its path and the keys of the
+        sources."""
         weighted = chance.random() < 0.6
         sources, rest = [], {}
         for name in chance.sample(("large", "middle", "small"), chance.randrange(1, 4)):
@@ -101,7 +102,7 @@ class Locate(ViewCase):
                     self.assertIn(f["key"], self.keys(view, *step, "--rank", f["rank"]))
 
     def test_many_lanes(self):
-        """More lanes than a source has samples, and than its weight has entries."""
+        """There are more lanes than samples of a source, and than entries of its weight."""
         for members, rest in (({"weight": 3}, {"samples": 3000}), ({"repeat": 2}, {})):
             view = self.view([("large", members), ("small", members)], **rest)
             order = ["--lanes", 128, "--epoch", 3]
@@ -128,7 +129,7 @@ class Locate(ViewCase):
         self.assertEqual(len(found), 3)
 
     def test_blocks(self):
-        """A union so large that its turns have several tables."""
+        """The union is so large that its order of sources has several tables."""
         view = self.view([("large", {"repeat": 30}), ("middle", {})])
         order = ["--epoch", 1, "--seed", 5]
         every = self.keys(view, *order)
@@ -191,7 +192,7 @@ class Quality(ViewCase):
         self.assertAlmostEqual(sum(h < 44 for h in heights) / len(heights), 1 / 3, 1)
 
     def test_passes_of_a_small_source(self):
-        """A source that comes many times has its neighbours near, also in an ideal shuffle."""
+        """Even an ideal shuffle brings neighbours close together if a source is used many times in an epoch."""
         view = self.view([("large", {"weight": 1}), ("small", {"weight": 4})], samples=2000)
         found = self.quality(view)
         self.assertAlmostEqual(found["neighbours_kept"], found["ideal_neighbours_kept"], 1)
@@ -228,7 +229,8 @@ class Info(ViewCase):
         self.assertIn("\nwarning       " + small + "\n", sheaf("info", view).stdout.decode())
 
     def test_amplification(self):
-        """What the index says is read is about what is read in order: gaps and whole blocks."""
+        """The number of bytes that the index predicts must be close to the number that is read in order, including gaps
+        and whole blocks."""
         chance = random.Random(support.seed())
         files = {"%05d.txt" % i: chance.randbytes(chance.choice((10, 500, 3000, 12000)))
                  for i in range(600)}
@@ -250,7 +252,8 @@ class Info(ViewCase):
         self.assertIn("\namplification 1.000\n", sheaf("info", view).stdout.decode())
 
     def test_an_epoch_that_ends_in_a_stretch(self):
-        """Not less is read than was chosen, where an epoch of a view ends before its sources do."""
+        """If an epoch of a view ends before an epoch of its sources, the number of read bytes must not be less than
+        that of the chosen samples."""
         view = self.view([("large", {"weight": 1}), ("middle", {"weight": 2})], samples=500)
         stats = dict(line.split() for line in sheaf(
             "cat", view, "--null", "--no-shuffle").stdout.decode().splitlines())
@@ -287,7 +290,7 @@ class Info(ViewCase):
 
 class Classes(ViewCase):
     def labels(self, view):
-        """{class of the file: {(name, label) in the view}}"""
+        """Returns {class of the file: {(name, label) in the view}}."""
         found = collections.defaultdict(set)
         for sample in libsheaf.samples(view):
             found[sample.key.split("/")[0]].add((sample.class_name, sample.labels[0]))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Views where other parts meet them: converted, given to commands that take files, written from
-lists of keys as editors leave them, written twice at once, and damaged."""
+"""Tests views together with other features: views that are converted, given to commands that take files, made from
+lists of keys as editors write them, written twice at once, and damaged."""
 
 import json
 import os
@@ -32,7 +32,7 @@ class ViewSeams(Case):
         return sorted(line.split("\t")[0] for line in listing(view))
 
     def test_convert(self):
-        """Shards are cut by size: the view mixes those of its sources."""
+        """Shards are cut by size, because the view mixes the shards of its sources."""
         view, _ = self.view("--weights", "1,1", "--until", "first")
         dest = self.path("out")
         sheaf("convert", view, dest, "--format", "recordio")
@@ -43,7 +43,7 @@ class ViewSeams(Case):
         sheaf("convert", view, dest, "--format", "recordio", "--resume")
 
     def test_copies_of_what_comes_twice(self):
-        """A copy has each sample once, under a key of its own."""
+        """A copy has each sample once, under its own key."""
         twin = self.path("twin")
         pack(make_tree(self.path("tree-twin"), {"cat/a1.txt": b"twin"}), twin)
         again, _ = self.view("--repeat", "1,2.5", name="again.view")
@@ -72,7 +72,7 @@ class ViewSeams(Case):
                          'sheaf: --fields: the first sample of each source has no field "jgp"\n')
 
     def test_classes_by_number(self):
-        """One name for one number, whatever the sources call it; other first labels are refused."""
+        """A number has one name, whatever the sources call it. Sources whose first labels differ are refused."""
         named = []
         for name, classes, base in (("x", "uvw", "0"), ("y", "pq", "0"), ("z", "uvw", "1")):
             tree = {"%s/%s.txt" % (c, name): c.encode() for c in classes}
@@ -114,7 +114,7 @@ class ViewSeams(Case):
             self.assertFalse(os.path.exists(self.path("out")) and words[0] != "pipe", words)
 
     def test_lists_of_keys_for_many_sources(self):
-        """A source is read on its own for its keys, before it is one of several."""
+        """The keys of a source are looked up in the source alone, before it becomes one of several."""
         sources = []
         for i in range(30):
             write(self.path("keys%d.txt" % i), b"cat/a%d\n" % i)
@@ -142,7 +142,8 @@ class ViewSeams(Case):
             self.assertFalse(os.path.exists(view))
 
     def test_sets_of_labels(self):
-        """Labels and ranges of labels, as a list of classes is a set, from the command and by hand."""
+        """Tests sets of labels and ranges, like the list of classes, in the command and in a document written by
+        hand."""
         dest = self.path("numbered")
         pack(make_tree(self.path("tree-numbered"), {"%s/%d.txt" % (name, i): b"x" for name in "abcdefg"
                                                     for i in range(2)}), dest)
@@ -244,7 +245,7 @@ class ViewSeams(Case):
             self.assertLess(len(done.stderr), 3000)
 
     def test_two_at_once(self):
-        """Each of several commands does all of its work, or says that another one has."""
+        """Each of several commands must do all of its work, or say that another one has done it."""
         def run(*commands):
             begun = [subprocess.Popen([SHEAF, *words], stdout=subprocess.DEVNULL,
                                       stderr=subprocess.PIPE) for words in commands]
@@ -294,7 +295,7 @@ class ViewSeams(Case):
                          listing(view))
 
     def test_fewer_samples_than_ranks(self):
-        """Ranks without a sample repeat another's, and a position for more lanes can be resumed."""
+        """Ranks without a sample repeat the sample of another rank, and a position for more lanes can be resumed."""
         view, _ = self.view("--where", "range=0..1")
         every = self.keys(view)
         self.assertEqual(len(every), 2)
@@ -320,7 +321,8 @@ class ViewSeams(Case):
                           if line.startswith(every[0] + "\t")])
 
     def test_draws_that_are_left_out_are_counted(self):
-        """A lane that is one step short skips its draw, with weights and the remainder keep."""
+        """With weights and the remainder "keep", a lane that is one step short skips its last draw. Such draws must be
+        counted."""
         ten, view = self.path("ten"), self.path("ten.view")
         pack(make_tree(self.path("tree-ten"), {"c/%d.txt" % i: b"1" for i in range(10)}), ten)
         sheaf("view", ten, "-o", view, "--weights", "1", "--until", "all")
