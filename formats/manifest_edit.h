@@ -4,8 +4,8 @@
  * that the edit replaced.
  *
  * An edit does not change existing files. It writes the changed shards, all indexes and all tables
- * of keys under new names. So for a reader that still has an earlier manifest, all files that this
- * manifest names are unchanged, unless they were purged. */
+ * of keys under new names. So a reader that has opened the data set before the edit finds its files
+ * unchanged, unless they were purged. */
 #ifndef FORMATS_MANIFEST_EDIT_H
 #define FORMATS_MANIFEST_EDIT_H
 

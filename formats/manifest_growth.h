@@ -3,8 +3,7 @@
  * The member "grown" of dataset.json: the state of the data set before each append.
  *
  * An append does not rewrite existing files. It adds an index and a table of keys for its own
- * shards. So for a reader that still has an earlier manifest, all files that this manifest names
- * are unchanged. */
+ * shards. So a reader that has opened the data set before the append finds its files unchanged. */
 #ifndef FORMATS_MANIFEST_GROWTH_H
 #define FORMATS_MANIFEST_GROWTH_H
 

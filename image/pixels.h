@@ -39,7 +39,8 @@ struct decoding {
     /* whether the caller will copy the picture into another one, so that both are in memory at
      * the same time */
     bool copies;
-    /* number of bytes taken from the room; the creator of this request gives them back */
+    /* number of bytes taken from the memory that threads share (struct image_room); the creator of
+     * this request gives them back */
     uint64_t taken;
 };
 

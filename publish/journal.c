@@ -6,7 +6,8 @@
  *     keys | fields | converted | XXH3-64 of everything before
  *
  * Only entries of known releases are read. Entries of release 0.2 do not have the number of resized
- * images. Entries of release 0.1 have no words, and nothing after the sides. */
+ * images. Entries of release 0.1 have no words, and nothing after `sides`, the list of the files
+ * beside the shard. */
 #include "publish/journal.h"
 
 #include <stdio.h>
