@@ -223,10 +223,10 @@ struct format_ops {
      * frame (stored record) must then not be trusted either. */
     int (*end)(struct format_scan *scan, struct sheaf_error *err);
 
-    /* Finds the next plausible frame after damage at `data`. Returns true if there is one, and sets
-     * *skip to its offset in `data`, which is greater than 0. Otherwise sets *skip to the offset
-     * from which the search must continue when more bytes are shown. In a tar, the frame found may
-     * be the rest of a damaged frame and must not be trusted. */
+    /* Finds the next plausible frame (stored record) after damage at `data`. Returns true if there
+     * is one, and sets *skip to its offset in `data`, which is greater than 0. Otherwise sets *skip
+     * to the offset from which the search must continue when more bytes are shown. In a tar, the
+     * frame found may be the rest of a damaged frame and must not be trusted. */
     bool (*resync)(const uint8_t *data, size_t size, size_t *skip);
 
     /* Verifies a whole frame (stored record) and sets *crc to the value for the index. For a
