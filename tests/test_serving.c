@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves samples to a loader's workers (python/src/serving.h), without Python: its
- * workers are threads here, with the same sockets and the same shared memory, so that sanitizers
- * see all of them. */
+ * Tests the thread that serves samples to the workers of a data loader (python/src/serving.h),
+ * without Python. The workers are threads here, with the same sockets and the same shared memory,
+ * so that sanitizers can check all of them. */
 #include "python/src/held.h"
 #include "python/src/serving.h"
 
