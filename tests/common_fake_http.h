@@ -81,7 +81,7 @@ unsigned fake_server_port(const struct fake_server *server);
 
 void fake_server_add_fault(struct fake_server *server, const struct fake_fault *fault);
 void fake_server_clear_faults(struct fake_server *server);
-/* From now on, `percent` of all requests fail in some way that may pass. */
+/* Makes `percent` of all further requests fail in a way that a retry can repair. */
 void fake_server_storm(struct fake_server *server, unsigned percent, uint64_t seed);
 
 /* Makes the server read later connections at `bytes_per_ms`, with a small receive buffer. */

@@ -257,8 +257,8 @@ class Refusals(Case):
                     sheaf("verify", dest)
 
     def test_a_part_twice_that_differs(self):
-        """A file that only one of them can read: who is second takes what the first has made, with
-        what that has skipped, and the sum of each is right."""
+        """Two runs pack a part, and only one of them can read a certain file. The second run must use the shard of the
+        first one, with the files that it has skipped, and the sum of each run must be right."""
         source = make_tree(self.path("source"), files())
         options = (*self.options, "--on-change", "skip")
         # Of the first shard: the first run has read all of it when it is held at its name.
@@ -301,7 +301,8 @@ class Refusals(Case):
             self.assertNotIn(".sheaf-partial", os.listdir(dest))
 
     def test_killed_between_manifest_and_shards(self):
-        """Whatever of a data set that is replaced is there still, it is no data set."""
+        """A run that replaces a data set is killed. Whatever is left of the old data set must not count as a data
+        set."""
         dest, whole = self.path("dest"), self.path("whole")
         sheaf("pack", self.other, whole, *self.options)
         sheaf("pack", self.source, dest, *self.options)
