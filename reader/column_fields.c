@@ -85,8 +85,8 @@ static const struct column_name *find_name(const struct sheaf_reader *r, size_t 
     return n;
 }
 
-/* Finds the name like find_name, but makes it if the reader does not have it yet. Returns NULL if
- * memory is exhausted. */
+/* Returns the name of the field that a column has for an extension. Makes the name if the reader
+ * has not seen this extension in the column before. Returns NULL if memory is exhausted. */
 static const struct column_name *name_of(struct sheaf_reader *r, size_t column,
                                          const char *extension)
 {
@@ -138,7 +138,8 @@ static int add_field(struct sheaf_reader *r, struct sheaf_sample *s, struct buf 
     return insert(r, s, (struct sheaf_field *)(void *)fields->data, &field);
 }
 
-/* Checks that the key of a column's record belongs to the sample. Returns an error if not. */
+/* Checks that a column's record belongs to the sample, by comparing the record's key with the
+ * sample. Returns an error if the record belongs to another sample. */
 static int check_key(struct sheaf_reader *r, const struct item *item, size_t column,
                      const struct text *found)
 {
@@ -156,8 +157,9 @@ static int check_key(struct sheaf_reader *r, const struct item *item, size_t col
                    key);
 }
 
-/* Adds the fields of a record that has the form in which our packer writes it. Sets *done to false
- * if the record has another form, or if it has a field whose name the reader has not made yet. */
+/* Adds the fields of a column's record to the sample, if the record has the form that our packer
+ * writes. Sets *done to false if the record has another form, or if it has a field whose name the
+ * reader has not made yet. */
 static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
                      struct sheaf_sample *s, struct buf *fields, bool *done)
 {
@@ -181,7 +183,7 @@ static int add_usual(struct sheaf_reader *r, const struct item *item, size_t col
     return code;
 }
 
-/* Decodes a record that may have any form, and adds its fields to the sample. */
+/* Decodes a column's record in any valid form, and adds its fields to the sample. */
 static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t column,
                        struct sheaf_sample *s, struct column_scratch *scratch)
 {

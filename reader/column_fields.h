@@ -12,8 +12,7 @@
  * left out because a column has no value for it. */
 int column_fields_add(struct sheaf_reader *r, size_t i);
 
-/* Allocates memory for the column fields of `count` samples. Before the call, the reader has such
- * memory for `old` samples. */
+/* Enlarges the memory for the fields of columns from `old` samples to `count` samples. */
 int column_fields_room(struct sheaf_reader *r, size_t old, size_t count);
 void column_fields_free(struct sheaf_reader *r);
 

@@ -42,8 +42,8 @@ struct detach_copy {
     char *text;
 };
 
-/* Chooses the frames whose pieces of the heap are lent to the program. Frames that lie in the same
- * piece are adjacent in the batch. */
+/* Chooses the frames (stored records) whose memory is lent to the program. Frames in the same piece
+ * of the heap are adjacent in the batch. */
 static void choose_frames(struct sheaf_reader *r)
 {
     uint64_t bytes = r->load.heap->lent_bytes;
@@ -66,8 +66,8 @@ static void choose_frames(struct sheaf_reader *r)
     }
 }
 
-/* Returns whether the field's bytes lie in a frame that is lent, so that they need not be
- * copied. */
+/* Returns whether the field's bytes lie in a frame (stored record) whose memory is lent to the
+ * program. Such bytes need not be copied. */
 static bool moves_along(const struct out *out, const struct sheaf_field *field)
 {
     const struct item *item = out->ref.item;
@@ -84,7 +84,7 @@ static size_t aligned(size_t offset, size_t alignment)
 
 /* Returns the alignment for a field of this size, which is the largest power of two that divides
  * the size. If a field consists of n-byte numbers, n divides its size, so this alignment is enough
- * for the numbers. Fields of the same size are adjacent without gaps. */
+ * for the numbers. Fields of the same size then follow one another without gaps. */
 static size_t alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);

@@ -107,9 +107,9 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Asks the next lane for a sample. If the lane returns one, *ref has its item, which may be bad. If
- * the lane has ended, returns SHEAF_OK, and *ref has no item. Returns SHEAF_END if all lanes have
- * ended. */
+/* Asks the next lane for a sample. If the lane returns a sample, or the error of a damaged one,
+ * *ref refers to it. If the lane has ended, returns SHEAF_OK and an empty *ref. Returns SHEAF_END
+ * if all lanes have ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;

@@ -21,8 +21,8 @@ struct epoch_order {
     /* Computes how many structs lane and structs queue the reader needs for its own lanes. */
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
-    /* Makes the tables for the reader's lanes, and frees the earlier tables. `open` is NULL if this
-     * order needs no tables. */
+    /* Makes the tables for the reader's lanes, and frees the earlier tables. The pointer `open` is
+     * NULL in an order that needs no tables. */
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 
@@ -38,8 +38,8 @@ struct epoch_order {
     /* Returns whether all lanes are known to have ended. */
     bool (*has_ended)(const struct sheaf_reader *r);
 
-    /* Returns the epoch number for the seeds of samples. It is the epoch of the source from which
-     * the last sample was drawn. */
+    /* Returns the epoch number from which the seeds of samples are computed. This is the epoch of
+     * the source from which the last sample was drawn. */
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
     /* Returns the number of samples that this reader reads in the epoch. */
     uint64_t (*samples)(const struct sheaf_reader *r);

@@ -33,9 +33,9 @@
 #include "reader/load/unpack.h"
 #include "reader/epoch_order.h"
 
-/* Uncompressed bytes of a read. A local read is small enough that it is checked while it is still
- * in the CPU's cache, and large enough that threads are seldom woken for it. A remote read is large
- * enough to be worth a round trip. */
+/* Usual number of uncompressed bytes of a read. The bytes of a local read are checked while they
+ * are still in the CPU's cache, so there must not be too many of them. If there were too few,
+ * threads would be woken too often. A remote read is large enough to be worth a round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
 /* REMOTE_READS is the largest number of remote reads at a time. An epoch starts with reads of
@@ -47,12 +47,12 @@
 /* Smallest size of a read in bytes. It is used if reads of READ_LEAST_BYTES for all lanes would
  * take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* If the shuffle buffer holds some samples only as numbers, a read gets at most 1 / READ_PART of
- * the memory. Such a read waits until the heap has room for all of it. Meanwhile more samples are
- * held only as numbers. */
+/* Largest part of the memory for one read, as 1 / READ_PART, if the shuffle buffer holds some
+ * samples only as numbers. A read waits until the heap has room for all its samples. Meanwhile more
+ * samples are held only as numbers, so reads must be small. */
 #define READ_PART          128u
-/* If there are more lanes than this, much of the memory is in reads of which only some samples were
- * returned so far. */
+/* If there are more lanes than this, reads of which only some samples were returned so far take
+ * much of the memory. */
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
@@ -64,10 +64,11 @@
 /* Largest size of a codec block: a few MiB, and the sample with which the packer exceeded this
  * size. The bytes that a container adds to small files are included. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
-/* Part of the reserve that is not for the read itself: tables for reading one sample. */
+/* Number of bytes of the reserve that are used for tables, in addition to the memory of the read
+ * itself, when one sample is read. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
-/* Smaller samples than this are kept in memory until they are drawn. That is cheaper than reading
- * each of them alone. */
+/* Samples smaller than this number of bytes are kept in memory until they are drawn, because it
+ * would cost more to read each of them alone. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
 /* Largest number of shards that may be open at the same time for the draws of all lanes. */
 #define SHARDS_MOST        192u
@@ -76,7 +77,7 @@ struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
     uint64_t frames;            /* their approximate size in the heap, plus a quarter; */
     uint64_t frames_most;       /* at most */
-    /* mean size of the samples of one shard; the largest such mean of all shards */
+    /* the mean size of a sample in the shard for which this mean is largest */
     uint64_t mean;
     uint64_t block;             /* most that a codec block adds to a read */
     /* memory for the index sections of all shards that are open at the same time */
@@ -116,9 +117,9 @@ static uint64_t open_shards(const struct sheaf_reader *r)
                             : 2 * (uint64_t)l->lane_count);
 }
 
-/* Returns whether a quarter of the budget has room for the index sections and columns of the open
- * shards. If samples are read only when they are drawn, the quarter must also have room for the
- * entries of the samples in the shuffle buffer. */
+/* Returns whether the index sections and columns of the open shards fit into a quarter of the
+ * budget. If samples are read only when they are drawn, the table of the samples in the shuffle
+ * buffer must fit into this quarter as well. */
 static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
@@ -180,7 +181,7 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Computes an upper bound for the total size of `slots` samples, whichever they are. Assumes that
+/* Computes an upper bound for the total size of any `slots` samples of the data set. Assumes that
  * they come from the shards with the largest mean size. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
@@ -301,8 +302,8 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        /* The memory that the program gave in the options is used only once. It cannot be used
-         * again, because the heap does not report when the program has stopped using the samples in
+        /* The memory that the program gave in the options is used for one heap only. It is not used
+         * again, because the heap cannot tell when the program has stopped using the samples in
          * it. */
         r->options.memory = NULL;
     if (r->options.memory == NULL)
@@ -313,8 +314,8 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     return heap_open_in(&l->heap, &l->budget, l->budget.limit, &memory, err);
 }
 
-/* Limits of the heap: it may grow to `heap_bytes`, and `lend_bytes` of this may be lent to the
- * program. */
+/* Limits of the heap of samples: it may grow to `heap_bytes`, of which up to `lend_bytes` may be
+ * lent to the program. */
 struct shares {
     uint64_t heap_bytes, lend_bytes;
 };
@@ -357,15 +358,15 @@ static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t rea
     return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* Returns the part of the memory `left` for decompressed samples that have not entered the shuffle
- * buffer yet. Used if memory has no room for all samples of the shuffle buffer. */
+/* Used if memory has no room for all samples of the shuffle buffer. Returns how much of the memory
+ * `left` is for decompressed samples that have not entered the shuffle buffer yet. */
 static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Sets the sizes of reads for decompressing codec blocks in parts: a block is decompressed for the
- * samples that are needed now, and once more for samples that are needed later. */
+/* Sets the sizes of reads if codec blocks are decompressed in parts. A block is then decompressed
+ * for the samples that are needed now, and once more for samples that are needed later. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -382,7 +383,8 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     n->tables += n->foresight;
 }
 
-/* Chooses the size and the number of reads. `left` is the memory for reads and frames. */
+/* Chooses the size and the number of the reads of an epoch. `left` is the memory for these reads
+ * and for the records that wait in the shuffle buffer. */
 static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -412,7 +414,7 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
         fit_blocks(r, n, left);
 }
 
-/* Returns the total working memory of the reads that bring single records of a codec block. */
+/* Returns the total working memory of reads that each bring one record of a codec block. */
 static uint64_t works_memory(const struct loader *l)
 {
     const uint64_t each = 2 * sizeof(struct work) + unpack_room(l->dataset->is_remote, UINT64_MAX)
@@ -503,8 +505,8 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-/* Returns the number of samples that a lane may have in its shuffle buffer in memory, not counting
- * samples that have not entered the buffer yet. */
+/* Returns the number of samples in a lane's shuffle buffer that may be in memory, not counting
+ * samples that were read but have not entered the buffer yet. */
 static uint64_t lane_most(const struct loader *l, const struct needs *n)
 {
     const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);

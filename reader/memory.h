@@ -13,8 +13,8 @@
  * the shuffle buffer can be open at the same time and leave enough memory. */
 void memory_choose(struct sheaf_reader *r);
 
-/* Opens the heap of samples. Uses the memory of the options if it is free; it is not free if lent
- * samples are still in it. */
+/* Opens the heap for samples. Uses the memory that the options give for it, unless `memory_is_free`
+ * is false because samples that were lent to the program are still in it. */
 int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
 
 /* Divides the budget for an epoch whose lanes have begun. Returns SHEAF_ERR_LIMIT if the budget is

@@ -4,13 +4,12 @@
  *
  *     lane 0:  turns --> source 2 --> [struct lane of (lane 0, source 2)] --> sample
  *
- * For each lane of the order, there is one struct lane for each source, with its own shuffle
- * buffer and its own reads ahead. The structs for the reader's lane i begin at index i *
- * sources. Such a struct lane reads one stretch: a range of the samples in an epoch of the
- * source. When the stretch is used up, the struct lane begins the next one. For remote data the
- * table of lanes has two halves. As soon as all reads of a stretch are planned, the next stretch
- * begins in the other half and is read ahead, so that its first sample does not have to be
- * waited for. */
+ * For each lane of the order, there is one struct lane for each source, with its own shuffle buffer
+ * and its own reads ahead. The structs for the reader's lane i begin at index i * sources. Such a
+ * struct lane reads one stretch: a range of the samples in an epoch of the source. When the stretch
+ * is used up, the struct lane begins the next one. For remote data the table of lanes has two
+ * halves. As soon as all reads of a stretch are planned, the next stretch begins in the other half
+ * and is read ahead, so that nobody must wait for its first sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,15 +27,16 @@ struct source_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin; */
     uint64_t end;                   /* its value at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* number of draws of this epoch in all ranges that the lane has begun so far */
+    /* number of the lane's draws in this epoch, over all ranges of samples that it has begun so
+     * far */
     uint64_t before;
     uint64_t left;                  /* draws left in the stretch, */
     uint64_t source_epoch;          /* and the source epoch of the stretch */
     struct source_line *line;       /* NULL if no stretch has begun */
     /* whether the lane that reads now is in the second half of the table of lanes */
     bool is_second;
-    /* The line (sequence of samples before shuffling) of the range that is read next. Its lane is
-     * in the other half of the table of lanes. NULL if the lane was not begun. */
+    /* The order of the range of samples that is read next, by a struct lane in the other half of
+     * the table of lanes. NULL if this was not begun. */
     struct source_line *coming;
     uint64_t coming_bytes;          /* taken from the budget for its slots */
 };
@@ -267,8 +267,8 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
         (void)queue_pump(l, &ignored);
 }
 
-/* Begins to read the ranges of samples, one for each source, from which a lane will draw in the
- * rest of the epoch. */
+/* Begins the ranges of samples, one for each source, from which a lane will draw in the rest of the
+ * epoch. */
 static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
                            const uint64_t *at_end)
 {
@@ -288,8 +288,8 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* Finds the sample that pads the end of a lane. It is the first sample that one of the lanes draws
- * in the epoch; mix_padding_lane tells which lane. */
+/* Finds the sample that a lane repeats at its end as padding. It is the first sample that one of
+ * the lanes draws in the epoch; mix_padding_lane tells which lane. */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {
@@ -440,9 +440,9 @@ static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
                           order_member_lane(&r->member, lane), &padded);
 }
 
-/* Returns the number of shards that may be open for one source of a view. The source's samples in
- * the shuffle buffer come from several pieces (ranges of its samples), and each piece may be in
- * another shard. */
+/* Returns the number of shards that may be open at the same time for one source of a view. The
+ * source's samples in the shuffle buffer come from several pieces (ranges of consecutive samples),
+ * and each piece may be in another shard. */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {

@@ -39,8 +39,8 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Makes room for more gaps in the table. Removes gaps that are too far back to be needed. If this
- * removes only few gaps, enlarges the table. */
+/* Makes room for more entries in the table of gaps. Removes entries that are too far back to be
+ * needed. If this removes only few entries, enlarges the table. */
 static int make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -78,7 +78,7 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* Returns how many requests for a sample the lanes got until sample number `samples` was returned.
+/* Returns how many times lanes were asked for a sample until sample number `samples` was returned.
  * This includes requests to lanes that had no sample. A resumed stream is read forward only by the
  * first call of sheaf_reader_next. Until then, its position is nevertheless the one at which it was
  * resumed. */
@@ -95,7 +95,7 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 
 /* Returns the fingerprint for a position. For a view with stages, it covers only the stages up to
  * the position's last step, so that a stage that is appended later does not change the fingerprint.
- * `rounds` is the number of rounds (in each, every lane returns one sample) that were begun. */
+ * `rounds` is the number of rounds that were begun. (In a round, every lane returns one sample.) */
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
@@ -180,8 +180,8 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
 
 /* ---- Going there ---------------------------------------------------------------------------- */
 
-/* A field of a position after the fingerprint. Numbers are parsed by strtoull, because, unlike
- * sscanf, it reports numbers that are too large. */
+/* One "NAME=VALUE" of a position's text. Numbers are parsed by strtoull, because, unlike sscanf, it
+ * reports numbers that are too large. */
 struct field {
     const char *before;         /* the text before the value */
     uint64_t *number;           /* the value; or, if it is a word: */
@@ -356,8 +356,8 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Returns the error for a position that was taken on a host with other shards than this host
- * has. */
+/* Returns the error for a position that was taken on another host, which has other shards than this
+ * host. */
 static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {
@@ -404,7 +404,8 @@ static int check_edited(const struct sheaf_dataset *d, const char *fingerprint, 
                    "is now", d->url);
 }
 
-/* Reports that the position belongs to another view, and what differs. */
+/* Returns the error for a position that belongs to another view. The message says how the views
+ * differ. */
 static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {

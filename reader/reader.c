@@ -150,9 +150,9 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* Every epoch has the same number of samples. In each round, every lane returns one sample, and at
- * the end the longer lanes come first. So the number of times that a lane was asked for a sample
- * equals the number of samples. */
+/* The number of requests to lanes equals the number of samples, so it can be computed from
+ * `sample`. Every epoch has the same number of samples, every lane returns one sample in each
+ * round, and in the last round the longer lanes come first. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)
@@ -206,7 +206,7 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
     return format != NULL ? format : stream_format(r->load.queues[0].stream);
 }
 
-/* Decodes item number i of the batch into sample number i of the batch. Returns SHEAF_END if the
+/* Decodes record number i of the batch into sample number i of the batch. Returns SHEAF_END if the
  * sample is left out. */
 static int decode(struct sheaf_reader *r, size_t i)
 {
@@ -290,8 +290,8 @@ static int next_sample(struct sheaf_reader *r)
 }
 
 /* Ends a batch at an error or at the end of the epoch. If the batch has samples, they are returned
- * now, and the error is kept for the next call. The error is not kept if no item was lost. In this
- * case the next call will meet the same error again, or the reason of the error is gone. */
+ * now, and the error is kept for the next call. The error is not kept if no record was lost. In
+ * this case, the next call tries again, and finds either the same error or none. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

@@ -12,8 +12,8 @@
 void reader_options_take(struct sheaf_reader_options *taken,
                          const struct sheaf_reader_options *given);
 
-/* Makes the order that the options specify, and the member (the rank and the worker). Checks
- * both. */
+/* Makes the order that the options specify. Also sets the rank and the worker in the struct
+ * order_member. Checks both. */
 int reader_options_order(const struct sheaf_dataset *dataset,
                          const struct sheaf_reader_options *options, struct order *order,
                          struct order_member *member, struct sheaf_error *err);

@@ -11,9 +11,8 @@
 struct epoch_order;
 
 /* A turn is a request to a lane for one sample. A turn gives no sample if the lane has ended or the
- * record is bad. A gap is a point of the epoch after which the total number of turns without a
- * sample has changed: after `first` samples, this number is `turns`. Both numbers ascend in the
- * table. */
+ * record is bad. An entry says that `turns` turns have given no sample when `first` samples have
+ * been returned. The table has an entry for each change of `turns`. */
 struct gap {
     uint64_t first, turns;
 };
@@ -24,7 +23,7 @@ struct sum {
     /* number of samples that the epoch should have, including bad ones; not used for a stream */
     uint64_t promised;
     uint64_t corrupt;               /* number of bad records */
-    /* number of samples that were left out because a column has no value for them */
+    /* number of samples that were left out of the epoch because a column has no value for them */
     uint64_t missing;
     uint64_t empty;                 /* number of turns of lanes that had ended */
     /* for a stream: number of samples that were read only to reach the position at which it was
@@ -84,7 +83,7 @@ struct sheaf_reader {
     size_t column_scratch_count;
     struct column_name *column_names;           /* names of fields that were made */
     bool keeps_features;            /* of the samples' records (reader_features.h) */
-    /* code of an error that followed some samples, kept for the next call */
+    /* code of an error that occurred after some samples of a batch; it is kept for the next call */
     int kept_code;
     struct sheaf_error kept;
     uint64_t opened_ns;

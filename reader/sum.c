@@ -43,8 +43,8 @@ int sum_check_start(struct sheaf_reader *r)
                    r->turns);
 }
 
-/* Returns an error for an epoch in which all records were damaged. Skipping damage must not make an
- * empty epoch look like a success. */
+/* Returns an error if all records of the epoch were damaged. Otherwise an epoch without samples
+ * would look like a success when damaged records are skipped. */
 static int check_rest(struct sheaf_reader *r)
 {
     const uint64_t bad = r->sum.corrupt + r->dataset->damage_count;

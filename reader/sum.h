@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sum of an epoch: checks that the number of samples that the epoch should have equals the
- * number of samples that were returned or counted as bad; see sum.c. */
+ * The sum of an epoch; see sum.c. Each sample of the epoch must be returned or counted as bad. The
+ * functions count both, and compare the sum with the number of samples that the epoch should
+ * have. */
 #ifndef READER_SUM_H
 #define READER_SUM_H
 
@@ -10,9 +11,8 @@
 /* Starts to count the samples of an epoch. The epoch's lanes must have been begun. */
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 
-/* Returns whether a sample is missing in the counts: it was taken from a lane, but neither returned
- * to the caller nor counted as bad or as left out. If so, the reader cannot continue after an
- * error. */
+/* Returns whether a sample was taken from a lane, but neither returned to the caller nor counted as
+ * bad or as left out. The reader then cannot continue after an error. */
 bool sum_is_open(const struct sheaf_reader *r);
 
 /* Called if a stream ends before the position at which it should resume. Returns SHEAF_OK if other

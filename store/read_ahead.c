@@ -49,8 +49,8 @@ static void begin_pieces(struct ahead *a)
     }
 }
 
-/* Moves to the next piece of the window. Sets a->here to NULL if no request for a further piece was
- * sent. */
+/* Moves to the next piece of the window (the pieces that are read at the same time). Sets a->here
+ * to NULL if no request for this piece was sent. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)

@@ -14,13 +14,14 @@
 
 /* Replaces *object by an object that reads ahead. store_read must then be called with ascending
  * offsets. The new object has the name and size of the original one, and closes it when it is
- * closed. It stops waiting when its `interrupt` flag is set. `memory_bytes` must be the result of
- * ahead_memory for the same number of `pieces`, which are read at the same time. On failure *object
- * does not change. */
+ * closed. It stops waiting when its `interrupt` flag is set. `pieces` is the number of pieces that
+ * are read at the same time, and `memory_bytes` must be the result of ahead_memory for this number.
+ * On failure *object does not change. */
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 
-/* Returns the memory for `pieces` pieces, which is at most a sixteenth of the budget. */
+/* Returns the memory for `pieces` pieces that are read ahead at the same time. It is at most a
+ * sixteenth of the budget. */
 uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces);
 
 #endif

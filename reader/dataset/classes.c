@@ -14,8 +14,8 @@
 #define NO_SLOT UINT32_MAX
 
 /* Merged class names in order, with a hash table to find them. slots[hash] holds the number of a
- * name, or NO_SLOT. At most half of the table is in use. If two classes have the same name, the
- * table finds the first one. */
+ * name, or NO_SLOT. At most half of the table is in use. If two classes have the same name, a
+ * search finds the first one. */
 struct merged_names {
     char **list;
     size_t count, capacity;
@@ -80,8 +80,8 @@ static int add(struct merged_names *n, const char *name, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns whether a list of class names agrees with the merged names, up to the end of the shorter
- * one of the two. */
+/* Returns whether a list of class names equals the merged names, up to the end of the shorter
+ * list. */
 static bool is_same(const struct merged_names *n, const struct named_classes *list)
 {
     for (size_t i = 0; i < list->count && i < n->count; i++) {
@@ -91,8 +91,8 @@ static bool is_same(const struct merged_names *n, const struct named_classes *li
     return true;
 }
 
-/* Appends to the merged list the names that a longer list has after the end of the merged list. The
- * labels of the longer list's samples do not change. */
+/* `list` begins with the same names as the merged list. If `list` has more names, appends them to
+ * the merged list. The labels of the samples of `list` do not change. */
 static int extend(struct merged_names *n, const struct named_classes *list, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -131,8 +131,8 @@ static int map_list(struct merged_names *n, const struct named_classes *list, ui
     return code;
 }
 
-/* Merges the class names of list number i into the merged names. Sets *map if the labels of the
- * list's samples must change. */
+/* Merges the class names of list number i into the merged names. If the labels of the list's
+ * samples must change, sets *map to a map from their old labels to the new ones. */
 static int take(struct merged_names *n, const struct named_classes *lists, size_t i, uint32_t **map,
                 struct sheaf_error *err)
 {

@@ -11,7 +11,7 @@
 
 #include "formats/format.h"
 
-/* The class names of one data set. The caller owns the memory of the pointers. */
+/* The class names of one data set. The struct does not own the memory of its pointers. */
 struct named_classes {
     const char *url;            /* for messages */
     const char *const *names;

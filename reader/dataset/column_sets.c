@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens columns, and finds which record of a column belongs to which sample of the base; see
- * column_sets.h. */
+ * Opens columns, and finds which record of a column belongs to which sample of the base data set;
+ * see column_sets.h. */
 #include "reader/dataset/column_sets.h"
 
 #include <inttypes.h>
@@ -128,7 +128,8 @@ static int check_layer(const struct sheaf_dataset *source, const char *name,
     return code == SHEAF_OK ? check_base(source, layer, err) : code;
 }
 
-/* Opens the next layer of a column. Returns SHEAF_END if there are no more layers. */
+/* Opens the next layer (data set) of a column, which consists of one or more layers. Returns
+ * SHEAF_END if there are no more layers. */
 static int open_layer(const struct sheaf_dataset *source, const char *name,
                       struct column_set *set, struct sheaf_error *err)
 {
@@ -201,8 +202,8 @@ static const struct column_layer *layer_of(const struct column_set *set, uint64_
     return NULL;
 }
 
-/* Finds the column's records for one shard of the base data set. The shard has `samples` samples,
- * and the first of them has the number `number`. */
+/* Finds the column's records that belong to one shard of the base data set. This shard has
+ * `samples` samples, and the first of them has the number `number`. */
 static int find_place(const struct column_set *set, uint64_t number, uint64_t samples,
                       struct column_place *place, struct sheaf_error *err)
 {
@@ -377,8 +378,8 @@ uint64_t columns_most(const struct columns *c, uint32_t shard)
     return most;
 }
 
-/* Estimates the size of `samples` records of a column: assumes that each has the mean size of the
- * records in the layer's shard. */
+/* Estimates the total size of `samples` records of a column, as if each of them had the mean size
+ * of the records in their shard. */
 static uint64_t usual_of(const struct column_place *p, uint64_t samples)
 {
     const struct manifest_shard *m = p->layer == NULL ? NULL

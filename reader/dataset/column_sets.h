@@ -83,8 +83,8 @@ static inline const struct column_place *columns_place(const struct columns *c, 
     return &c->places[shard * c->count + column];
 }
 
-/* This function and the following ones accept NULL for `c`, and then return 0. `samples` is the
- * number of samples in the shard of the base data set. */
+/* The following functions accept NULL for `c` (a reader without columns), and then return 0.
+ * `samples` is the number of samples in the shard of the base data set. */
 
 /* Returns the memory that the columns of an open shard need for their indexes. */
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
@@ -95,7 +95,8 @@ uint64_t columns_most(const struct columns *c, uint32_t shard);
  * not kept. */
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
                            uint64_t samples);
-/* Returns the usual size of all columns' records for a shard of the base. */
+/* Estimates the total size of the records that all columns have for one shard of the base data
+ * set. */
 uint64_t columns_usual(const struct columns *c, uint32_t shard, uint64_t samples);
 
 #endif

@@ -232,9 +232,10 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
     return code;
 }
 
-/* Returns SHEAF_OK if the directory contains the claim of a run that has not published its data
- * set. Returns SHEAF_ERR_NOT_FOUND if it contains no such claim. Any other error means that the
- * answer is unknown. */
+/* Returns SHEAF_OK if the directory contains a claim of a run that has not published its data set.
+ * (A claim is a file in which a run states that it packs into the directory.) Returns
+ * SHEAF_ERR_NOT_FOUND if there is no such claim. Any other error means that the answer is
+ * unknown. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
     char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;
@@ -256,8 +257,8 @@ static int find_claim(const char *directory, struct sheaf_error *err)
                                                                            exist */
 }
 
-/* Like find_claim, but looks for the stand-in: a short file that a run may leave at the place of
- * the manifest. It is shorter than any manifest. */
+/* Looks for the short file that an unfinished packing run may leave at the place of the manifest.
+ * It is shorter than any manifest. The results are those of find_claim. */
 static int find_stand_in(const char *directory, struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];

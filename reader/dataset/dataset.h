@@ -76,7 +76,8 @@ struct sheaf_dataset {
      * earlier sample is in the same shard; if the data set was indexed, it may be in any shard. */
     uint64_t repeated_keys;
     char *repeated_key;                 /* the first repeated key; NULL if unknown */
-    /* whether, in foreign tars, all files with the same key form one sample wherever they are */
+    /* for foreign tars: whether all files with the same key form one sample, even if they are not
+     * adjacent */
     bool joins;
     /* number of samples whose files were joined to an earlier sample with the same key */
     uint64_t joined;
@@ -126,8 +127,9 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
     return d->first_numbers[d->manifest.shard_count];
 }
 
-/* Checks that a section of the index belongs to the manifest with which the data set was opened.
- * Returns SHEAF_ERR_CHANGED if another data set has replaced it since then. */
+/* Checks that a section of the index (the index of one shard) belongs to the manifest with which
+ * the data set was opened. Returns SHEAF_ERR_CHANGED if another data set has replaced it since
+ * then. */
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
                           struct sheaf_error *err);
 
@@ -162,7 +164,8 @@ static inline const struct sheaf_dataset *dataset_source_at(const struct sheaf_d
     return d->sources == NULL ? d : d->sources[i];
 }
 
-/* Returns the part of the source (see parts.h) whose index has the section of this shard. */
+/* Returns the part of the data set that contains this shard. A data set has one part for each run
+ * that wrote shards of it (see parts.h). */
 static inline const struct dataset_part *dataset_part(const struct sheaf_dataset *d, uint32_t shard)
 {
     const struct sheaf_dataset *source = dataset_source(d, shard);
@@ -171,8 +174,8 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Returns the index of the source's first part, counting the parts of all sources of `d` from 0.
- * The index is computed as a difference, because `d` may itself be a source of a union. */
+/* Returns the index of the source's first part (see parts.h) among the parts of all sources of `d`.
+ * It is computed as a difference, because `d` may itself be a source of a union. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
@@ -205,9 +208,9 @@ int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
 int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
                            struct sheaf_error *err);
 
-/* Opens foreign shards. is_file[i] tells whether source i is a single file. `joins` is stored in
- * the struct sheaf_dataset. If `joins` is set and the shards can only be read forward, returns
- * SHEAF_ERR_UNSUPPORTED. */
+/* Opens foreign shards. is_file[i] tells whether source i is a single file. If `joins` is set,
+ * files with the same key become one sample even if they are not adjacent. Returns
+ * SHEAF_ERR_UNSUPPORTED if `joins` is set and the shards can only be read forward. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);
 /* Opens sources as foreign shards, even if there is a manifest beside them. */
@@ -228,8 +231,8 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* As dataset_refuse_unfinished, but looks only in the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
 /* Called after S3 has answered "access denied" for a name; `err` holds this error. If the program
- * may not list the bucket, S3 gives this answer also for objects that do not exist. If the
- * directory can be listed and does not contain the name, the error becomes SHEAF_ERR_NOT_FOUND;
+ * has no permission to list the bucket, S3 gives this answer even for objects that do not exist. If
+ * the directory can be listed and does not contain the name, the error becomes SHEAF_ERR_NOT_FOUND;
  * otherwise it stays. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
@@ -237,13 +240,13 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
  * manifest. */
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
 
-/* Computes the tables that follow from the shards in the manifest: first sample numbers, stems and
- * totals. */
+/* Computes the tables that follow from the shards in the manifest: the number of each shard's first
+ * sample, the beginnings of made-up keys, and the totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 
-/* Returns the number of positions in an epoch's sequence of samples. This is the number of samples.
- * If hosts share the data set and the remainder is not kept, it is the number of samples that each
- * host contributes. */
+/* Returns the length of an epoch, as a number of samples. This is the number of samples in the data
+ * set. If the shards are divided among hosts, and the remainder is padded or dropped, it is the
+ * number of samples that each host contributes. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);
@@ -289,9 +292,9 @@ int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scrat
 
 /* ---- reader/dataset_identity.c --------------------------------------------------------------- */
 
-/* Makes a table of the numbers that identify the sources in the seeds of samples (ORDER.md, section
- * 12). The numbers do not depend on bytes, so a copy of a data set in another container has the
- * same numbers. */
+/* Makes a table of numbers, one for each source, from which the seeds of samples are computed
+ * (ORDER.md, section 12). The numbers do not depend on bytes, so a copy of a data set in another
+ * container has the same numbers. */
 int dataset_seed_sources(const struct sheaf_dataset *d, uint64_t **ids, struct sheaf_error *err);
 /* Returns the seed of a sample for the given epoch of its source. */
 uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
@@ -303,12 +306,13 @@ uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
 /* Adds up the field and class counts of a union's sources. The counts stay unknown if
  * manifest.fields.is_unknown is set. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
-/* Returns how packing changed images, from the manifest or as the sum over the sources. */
+/* Returns counts of the images that packing changed. They come from the manifest, or are the sums
+ * over the sources. */
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
-/* Marks the field and class counts as unknown, because they are the counts of a whole data set and
- * `d` is only a part of it. */
+/* Marks the field and class counts as unknown. They are the counts of a whole data set, but `d` is
+ * now only a part of it. */
 void dataset_forget_counts(struct sheaf_dataset *d);
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */

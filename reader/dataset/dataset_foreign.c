@@ -171,8 +171,8 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
     return code;
 }
 
-/* Adds a source that is not an object: a directory or a pattern. Returns an error if the name does
- * not exist. */
+/* Adds the shards of a source that is not a single object: a directory or a pattern. Returns an
+ * error if the name does not exist. */
 static int add_other(struct urls *urls, const char *source, struct sheaf_error *err)
 {
     struct sheaf_error why;
@@ -182,8 +182,8 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
 
     if (code == SHEAF_OK)
         return code;
-    /* If the program may not list the bucket, S3 answers "access denied" for objects that do not
-     * exist. */
+    /* S3 answers "access denied" for an object that does not exist, if the program has no
+     * permission to list the bucket. */
     if (pattern_has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
                                        code == SHEAF_ERR_UNSUPPORTED))
         return pattern_expand_braces(source, add_url, urls, err);

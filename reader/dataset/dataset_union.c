@@ -70,7 +70,8 @@ static int allocate(struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Appends the shards of source number i to the union's shards. */
+/* Appends the shards of source number i to the shards of the union (the data set that is made of
+ * all sources). */
 static void take_shards(struct sheaf_dataset *d, uint32_t i)
 {
     struct sheaf_dataset *s = d->sources[i];
@@ -93,7 +94,8 @@ static void take_shards(struct sheaf_dataset *d, uint32_t i)
     s->manifest.shard_count = 0;
 }
 
-/* Sets the properties of the union from those of its sources. */
+/* Sets the properties of the union (the data set that is made of all sources) from the properties
+ * of the sources. */
 static void take_facts(struct sheaf_dataset *d)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -200,8 +202,8 @@ static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* If the class names of a source differ from the union's names, marks the source, so that its
- * samples get the union's names. */
+/* Compares the class names of a source with the names that the union (of all sources) has for these
+ * classes. If they differ, marks the source, so that its samples get the union's names. */
 static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struct sheaf_error *err)
 {
     const size_t count = s->manifest.class_count;
@@ -280,7 +282,8 @@ static int unite_classes(struct sheaf_dataset *d, const struct union_options *op
     return options->classes != NULL ? renumber_classes(d, options, err) : join_classes(d, err);
 }
 
-/* Computes the union's fingerprint from the fingerprints of its sources, in order. */
+/* Computes the fingerprint of the union (the data set that is made of all sources) from the
+ * fingerprints of its sources, in order. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     XXH128_hash_t hash = { .low64 = UNION_SEED };

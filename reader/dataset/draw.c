@@ -35,8 +35,8 @@ static uint64_t count_chosen(const struct sheaf_dataset *d)
     return d->view != NULL ? count : dataset_samples(d);
 }
 
-/* Returns the number in the data set of the sample `rank` of the view. The samples that the view
- * has chosen are counted from 0. */
+/* Returns the number that a sample has in the data set. `rank` is the sample's number among the
+ * samples that the view has chosen, counted from 0. */
 static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
 {
     uint64_t run;
@@ -65,9 +65,9 @@ static void count_labels(struct class_drawing *g, uint64_t count)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
 }
 
-/* Decides how many samples of each label are selected, `count` in total. If there are more labels
- * than that, selects one sample for each of some evenly spaced labels. Otherwise selects several
- * samples for each label, as evenly as the labels' sample counts allow. */
+/* Decides how many samples of each label are selected, `count` in total. If there are more than
+ * `count` labels, selects one sample for each of some evenly spaced labels. Otherwise selects
+ * several samples for each label, as evenly as the numbers of samples allow. */
 static size_t share(struct class_drawing *g, size_t count)
 {
     uint64_t labels = 0, at = 0, given = 0;

@@ -17,7 +17,7 @@
 typedef int frames_read_fn(void *context, void *data, size_t size, size_t *got,
                            struct sheaf_error *err);
 
-/* Memory for one large frame at a time, which several sequential readers share. */
+/* Memory for one large frame (stored record) at a time, which several sequential readers share. */
 struct frames_large {
     pthread_mutex_t lock;
     size_t limit;                   /* bytes of the largest frame */
@@ -72,9 +72,10 @@ void frames_set_stored(struct frames *f, uint64_t stored_bytes);
 /* Reads the next frame. The results are those of framing_next. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
-/* Reads the shard again, up to and including the frame that was returned last. Called if a checksum
- * that is stored outside the shard shows that this frame is damaged. Returns SHEAF_END if the shard
- * cannot be read again. (If frames_next itself finds damage, it reads the shard again once.) */
+/* Reads the shard again, up to and including the frame (stored record) that was returned last.
+ * Called if a checksum that is stored outside the shard shows that this frame is damaged. Returns
+ * SHEAF_END if the shard cannot be read again. (If frames_next itself finds damage, it reads the
+ * shard again once.) */
 int frames_repeat(struct frames *f, struct sheaf_error *err);
 
 void frames_close(struct frames *f);

@@ -7,8 +7,8 @@
 
 #include "reader/dataset/sections.h"
 
-/* Replaces the labels of a source (stored as label + 1) by the labels of their classes in the
- * union. */
+/* Replaces the labels of one source by the labels that their classes have in the union of all
+ * sources. Both are stored as label + 1. */
 static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                      uint32_t *labels, uint64_t count)
 {

@@ -2,9 +2,9 @@
  *
  * Finds the pipe of an epoch; see pipe.h.
  *
- * Opening a pipe lets the process that feeds it continue, so only the wanted pipe is opened. If
- * other pipes exist, the one with the lowest number may be an old pipe that has been read. In that
- * case no process writes to it, and the wanted pipe may still appear. */
+ * Opening a pipe lets the process that feeds it continue, so no other pipe is opened. The existing
+ * pipe with the lowest number may be an old one that was already read. No process writes to an old
+ * pipe, and the wanted pipe may still appear. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>

@@ -30,9 +30,9 @@ struct pipe_shift {
 };
 
 /* Waits for the pipe of `epoch`, and for a process that writes to it. Looks for the pipe whose
- * number follows from the epoch and the shift. While the shift is unknown and there is no such
- * pipe, accepts the pipe with the lowest number if a process writes to it, and records the shift.
- * Stops when *interrupt is not zero. */
+ * number follows from the epoch and the shift. If the shift is unknown and there is no such pipe,
+ * accepts the pipe with the lowest number, provided that a process writes to it. Then records the
+ * shift. Stops when *interrupt is not zero. */
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err);

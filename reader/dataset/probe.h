@@ -27,8 +27,8 @@ struct look {
     struct job job;                 /* ours */
 };
 
-/* Returns how many URLs, from the first one on, should be probed in one call. Returns 1 if the
- * first shard is a local file. */
+/* Returns how many of the URLs should be probed in the next call, beginning with the first. Returns
+ * 1 if the first shard is a local file. */
 size_t look_count(const char *const *urls, size_t count);
 
 /* Finds the sizes of `count` shards. The result for each shard, including an error, is in its

@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Number of bytes read at a position to which the scan has jumped. Nearly every header fits into
- * it. */
+/* Number of bytes that are read after the scan has skipped to a new position. Nearly every header
+ * fits into them. */
 #define HEADER_BYTES ((size_t)4 << 10)
 /* Number of bytes read at once where headers are close together, and when the scan searches for a
  * header after damage. */
@@ -119,8 +119,8 @@ static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* One extent, which is the range of a sample's files, and the first extent with the same key. A
- * list of these is sorted by the position of the first extent. */
+/* One extent (the range of a sample's files), and the first extent with the same key. The extents
+ * of a shard are sorted by the position of their first extents. */
 struct joining {
     const struct scan_extent *extent, *first;
 };

@@ -112,7 +112,8 @@ bool pattern_has_braces(const char *text)
     return find_brace(text, &b);
 }
 
-/* Replaces a brace expression by one of its texts, and then expands the braces after it. */
+/* Replaces a brace expression by `one`, one of the texts that it stands for. Then expands the
+ * braces after it. */
 static int expand_one(const char *text, const struct brace *b, const char *one, size_t size,
                       pattern_fn *each, void *context, struct sheaf_error *err)
 {

@@ -128,8 +128,8 @@ int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_e
     int code;
 
     w->object = joined_stored(pieces);
-    /* The pieces of the shard were read in an order other than that of their bytes in the shard, so
-     * the shard is read again for the hash. */
+    /* The hash covers the bytes in the order of the shard. If the samples' pieces were read in
+     * another order, the shard is read again for the hash. */
     if (w->object != pieces) {
         w->offset = 0;
         XXH3_128bits_reset(w->hash);

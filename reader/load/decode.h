@@ -6,9 +6,9 @@
 
 #include "reader/load/read.h"
 
-/* Decodes an item into a sample, which points into the item, the scratch and the data set. `format`
- * must be the container of the shard. SHEAF_ERR_CORRUPT and SHEAF_ERR_LIMIT concern only this
- * record; the message states its location. */
+/* Decodes an item (a record in memory) into a sample, which points into the item, the scratch and
+ * the data set. `format` must be the container of the shard. SHEAF_ERR_CORRUPT and SHEAF_ERR_LIMIT
+ * concern only this record; the message states its location. */
 int decode_item(const struct sheaf_dataset *dataset, const struct format_ops *format,
                 const struct item *item, struct decode_scratch *scratch,
                 struct sheaf_sample *sample, struct sheaf_error *err);

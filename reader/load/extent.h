@@ -18,12 +18,14 @@ struct run {
     size_t count;
     /* whether this run is read together with the previous run, which precedes it in the shard */
     bool joins;
-    /* Before this run, this number of positions of the lane's sequence is left out of the read. */
+    /* number of positions of the lane's sequence, directly before this run, whose samples are not
+     * read */
     uint32_t skipped;
 };
 
-/* Returns how many runs, from the first one on, are read together as one range of the shard. Sets
- * *whole to this range, from its first record to its last. */
+/* Finds the runs (ranges of records) that are read together as one range of the shard, beginning
+ * with the first run. Returns their number. Sets *whole to the range from their first record to
+ * their last. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */
@@ -61,8 +63,8 @@ uint64_t extent_names(const struct index_section *section, uint64_t first, size_
 /* Returns the size of the data that a run of records has outside the shard: its lines in the .lst
  * file, and its records in columns. */
 uint64_t extent_beside(const struct run *whole);
-/* Returns the number of uncompressed bytes that a read of these runs brings into memory, depending
- * on how blocks are decompressed. */
+/* Returns the number of uncompressed bytes that a read of these runs (ranges of records) brings
+ * into memory. It depends on how codec blocks are decompressed. */
 uint64_t extent_raw(const struct run *whole, enum read_how how);
 
 #endif

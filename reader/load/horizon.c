@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* Samples are read ahead for the draws up to a certain one, which is the horizon. The horizon is
- * moved to later draws when 1 / DUE_PART of the draws before it are left. */
+/* Samples are read ahead of their draws, up to a limit which is called the horizon. When only 1 /
+ * DUE_PART of the draws before the horizon are left, the horizon is moved to later draws. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -71,8 +71,8 @@ void horizon_close(struct horizon *h)
 
 /* ---- What is wanted ------------------------------------------------------------------------- */
 
-/* Returns the step of the shuffle at which the sample at `position` of the lane's sequence enters
- * the shuffle buffer. */
+/* Returns the step of the lane's shuffle in which the sample at `position` of the lane's sequence
+ * enters the shuffle buffer. */
 static uint64_t comes_at(const struct horizon *h, uint64_t position)
 {
     return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;
@@ -117,9 +117,9 @@ static int compare_places(const void *a, const void *b)
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* Lists the samples that should be read now. Their numbers are in the shuffle buffer, but their
- * bytes are not in memory, and it is known at which step they will be drawn. The list is in the
- * order of these steps. */
+/* Lists the samples that should be read now. The shuffle buffer has their numbers, but memory does
+ * not have their bytes. It is known at which step each of them will be drawn, and the list is in
+ * the order of these steps. */
 static size_t list_wanted(const struct horizon *h, struct wanted *list)
 {
     size_t count = 0;
@@ -163,8 +163,8 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
 }
 
 /* Reads the samples at the beginning of `list` that lie in the same codec block. Returns their
- * number. If there is no memory for this, only the numbers of these samples stay in the shuffle
- * buffer, and the samples are read later. */
+ * number. If there is no memory for this, the samples are not read now, and the shuffle buffer
+ * holds only their numbers. */
 static size_t read_block(struct horizon *h, struct loader *l, struct shard *shard,
                          const struct wanted *list, size_t count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses which samples of a lane's shuffle buffer are in memory. It is used if two conditions
- * hold: memory has no room for all samples of the buffer, and a sample cannot be read without its
- * neighbours because they are compressed together.
+ * Chooses which samples of a lane's shuffle buffer are in memory. Used if memory has no room for
+ * all samples of the buffer, and if a sample cannot be read alone, because it is compressed
+ * together with its neighbours.
  *
  *     drawn at:  now ........ far ................ seen, or later
  *                | in memory, or coming | a number              |
@@ -39,9 +39,9 @@ struct horizon {
 /* Returns the memory that a horizon needs for a lane whose shuffle buffer holds `slots` samples. */
 uint64_t horizon_bytes(uint64_t slots);
 
-/* Begins at the present state of the shuffle, if foreseeing the draws is worth its memory for this
- * lane. `most` is the number of samples that may be in memory. The caller must have set the other
- * fields. */
+/* Begins to compute the next draws of a lane's shuffle, from its present state. Does nothing if
+ * this is not worth its memory, or not possible. `most` is the number of samples that may be in
+ * memory. The caller must have set the other fields. */
 int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_t most,
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);
@@ -52,8 +52,8 @@ void horizon_close(struct horizon *horizon);
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 
-/* Records that the lane has drawn a sample. `ref` refers to the sample, or has its number if the
- * sample is not in memory. */
+/* Records that the lane has drawn a sample. `ref` refers to the sample in memory, or has only its
+ * number. */
 void horizon_step(struct horizon *horizon, const struct shuffle_step *step,
                   const struct ref *ref);
 /* Records that a sample, or only its number, was put into the shuffle buffer. */
@@ -62,8 +62,8 @@ static inline void horizon_came(struct horizon *h, const struct ref *ref)
     h->held += ref->item != NULL;
 }
 
-/* Samples that will be drawn before the step FAR are wanted in memory. If few steps are left before
- * FAR, moves FAR on, and begins to read the samples that are now wanted. */
+/* Samples that will be drawn before the step FAR are wanted in memory. Begins to read them. If few
+ * steps are left before FAR, first moves FAR to a later step. */
 void horizon_go_on(struct horizon *horizon, struct loader *loader);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples that stay valid after the next call: detached samples, and samples read by number. Each
- * kind has its own function that frees it. */
+ * Structs for samples that stay valid after the next call: detached samples, and samples that were
+ * read by number. Each kind has its own function to free it. */
 #ifndef READER_KEPT_H
 #define READER_KEPT_H
 

@@ -9,8 +9,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* At the start of a lane, some samples are returned before the shuffle buffer is full. Each of them
- * is read by itself. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
+/* When a lane starts, some samples are returned before the shuffle buffer is full. Each of these
+ * samples is read by itself. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
 /* The lane knows in advance which slots of the shuffle buffer it will draw from. A slot is loaded
  * into the CPU's cache this number of draws before it is needed. */
@@ -25,8 +25,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Makes the entry for a sample that was drawn but not read yet, so that only its number is
- * known. */
+/* Makes the entry for a sample that was drawn from the shuffle buffer as a number, and that must
+ * still be read. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -198,8 +198,9 @@ static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct s
     return SHEAF_OK;
 }
 
-/* Loads the slots of future draws, which the shuffle knows in advance, into the CPU's cache. If a
- * stream ends earlier, these are the wrong slots, which does no harm. */
+/* Loads slots of the shuffle buffer into the CPU's cache, from which samples will be drawn soon.
+ * The shuffle knows these slots in advance. If a stream ends earlier than expected, other slots
+ * will be drawn, but this does no harm. */
 static void fetch_slot(struct lane *lane)
 {
     if (lane->ahead.inputs == 0) {
@@ -254,8 +255,8 @@ static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct re
 /* ---- What is due ---------------------------------------------------------------------------- */
 
 /* Loads the beginning of a sample's memory into the CPU's cache, while the caller works with
- * earlier samples. The sample will be returned soon. Its memory begins with the head of the heap's
- * piece; the item and the first bytes of the record follow. */
+ * earlier samples. The sample will be returned soon. Its memory begins with the header of the
+ * allocation; the struct item and the first bytes of the record follow. */
 static void fetch_lines(const struct item *item)
 {
     const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;
@@ -288,9 +289,9 @@ static int advance(struct loader *l, struct lane *lane, bool waits, struct sheaf
     return SHEAF_OK;
 }
 
-/* Begins to read a sample of which only the number was in the shuffle buffer when it was drawn.
- * Returns SHEAF_END if the sample's shard is not open yet, or if there is no memory for the
- * read. */
+/* Begins to read a drawn sample that was not in memory. (Only its number was in the shuffle
+ * buffer.) Returns SHEAF_END if the sample's shard is not open yet, or if there is no memory for
+ * the read. */
 static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
                      struct sheaf_error *err)
 {
@@ -338,8 +339,8 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     }
 }
 
-/* Waits until the first sample that was drawn but not returned is in memory. If each item of a read
- * has memory of its own, the sample then no longer needs the read, and gives it up. */
+/* Waits until the sample that the lane must return next is in memory. If the sample has an
+ * allocation of its own, gives up the lane's reference to the read that brought it. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {
     struct read *read;

@@ -34,7 +34,8 @@ struct lane {
     const struct order_line *line;  /* borrowed */
     struct sequence sequence;
     struct shuffle shuffle;
-    /* state of the shuffle some draws later; it tells which slots will be needed soon */
+    /* state of the shuffle some draws later; it tells which slots of the shuffle buffer will be
+     * needed soon */
     struct shuffle ahead;
     struct ref *slots;          /* NULL if the lane has none */
     uint64_t slot_count;
@@ -64,8 +65,8 @@ struct lane_course {
 /* Returns the range of samples for a lane in an epoch of a data set that is not a view. */
 struct lane_course lane_course_of(const struct loader *loader, uint32_t number);
 
-/* Begins a lane at the point where `steps` samples of its range have been drawn (0 for its start).
- * The queue is borrowed. */
+/* Begins a lane. If `steps` is not 0, the lane begins after its first `steps` draws, as when an
+ * epoch is resumed. The queue is borrowed. */
 int lane_begin(struct loader *loader, struct lane *lane, struct queue *queue,
                const struct lane_course *course, uint64_t steps, struct sheaf_error *err);
 /* Frees everything that the lane owns, including its queue. All its reads must have finished. */

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* A read may reuse the buffers of an earlier read if they are not much too large. They may have up
- * to twice the bytes that the new read needs, and KEPT_MORE_BYTES more. */
+/* A read may reuse the buffers of an earlier read if these are not much too large: if they have at
+ * most twice the bytes that the new read needs, and KEPT_MORE_BYTES more. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -84,7 +84,8 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
 }
 
 /* Returns buffers for a read. The memory that the read needs must already be taken from the budget.
- * If spare buffers are larger than needed, the excess is taken from the budget as well. */
+ * If spare buffers are reused that are larger than needed, their excess is taken from the budget as
+ * well. */
 static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
 {
     struct work *w = take_spare(l, memory);
@@ -219,7 +220,8 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
     return SHEAF_OK;
 }
 
-/* Takes the memory that a read needs, except the memory for its items. */
+/* Takes from the budget the memory that a read needs, except the memory for the records that it
+ * returns. */
 static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_share share)
 {
     struct work *w;
@@ -275,7 +277,8 @@ int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, b
     int code = SHEAF_END;
 
     plan.how = extent_is_in_block(&run) ? READ_PARTS : READ_WHOLE;
-    /* In a remote shard, one request for a whole codec block is better than many small requests. */
+    /* In a remote shard, one request for a whole codec block costs less time than many small
+     * requests. */
     if (plan.how == READ_PARTS && shard->object->is_remote)
         code = loader_begin(l, &plan, LOADER_SOON, read, err);
     if (code != SHEAF_END)

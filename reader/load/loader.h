@@ -20,7 +20,8 @@ struct queue_ops;
 struct ref {
     struct item *item;          /* NULL if it is not in memory; */
     union {
-        /* if `item` is NULL: the sample's number within the lane, or REF_EMPTY */
+        /* if `item` is NULL, because the sample is not in memory: the sample's number within the
+         * lane, or REF_EMPTY */
         uint64_t input;
         /* for a sample that is in memory: the read whose memory has its bytes, or NULL if the
          * sample has an allocation of its own */
@@ -64,7 +65,7 @@ struct loader {
     enum read_how how;
     /* a frame larger than this does not wait in the shuffle buffer; it is read when it is drawn */
     uint64_t outsize_bytes;
-    /* memory for samples; the heap is kept from one epoch to the next */
+    /* heap with the memory for samples; it is kept from one epoch to the next */
     struct heap *heap;
     /* number of bytes of the heap that may be lent to the program */
     uint64_t lend_bytes;
@@ -77,7 +78,7 @@ struct loader {
     /* for streams: number of tar members that belong to no sample */
     uint64_t passed_over;
     uint64_t lost_bytes;            /* and of bytes lost after damage */
-    /* for streams: number of samples whose key already occurred in their shard */
+    /* for streams: number of samples whose key an earlier sample of the same shard also has */
     uint64_t repeated_keys;
     uint64_t stall_ns;
     const volatile int *interrupt;  /* waits end when it is not zero */
@@ -124,8 +125,8 @@ void loader_leave(struct loader *loader, struct read *read);
 
 /* Releases a sample that is no longer needed. */
 void loader_release(struct loader *loader, struct ref *ref);
-/* Returns the piece of the heap that contains the sample's bytes, so that the heap can lend it.
- * Returns NULL if the bytes are not in the heap. */
+/* Returns the piece of the heap in which the sample's bytes lie, so that this piece can be lent to
+ * the program. Returns NULL if the bytes are not in the heap. */
 uint8_t *loader_piece(const struct ref *ref);
 
 /* Frees the memory that finished reads and idle shards still hold. */
@@ -140,7 +141,8 @@ static inline uint64_t loader_room(const struct loader *l)
 
 /* Returns the memory that is needed to read one record of an open shard by itself. */
 uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);
-/* Reports that even the reserved memory has no room for the record. Returns SHEAF_ERR_LIMIT. */
+/* Sets the error for a record that does not fit even into the reserved memory. Returns
+ * SHEAF_ERR_LIMIT. */
 int loader_is_full(const struct loader *loader, const struct shard *shard, uint64_t record,
                    struct sheaf_error *err);
 

@@ -34,8 +34,8 @@
 struct number_entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    /* The sample's item, which is its record in memory. Entries with the same sample number share
-     * an item. */
+    /* The sample's record in memory, or its error. Entries with the same sample number share this
+     * item. */
     struct item *item;
 };
 
@@ -187,8 +187,8 @@ static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
     return code;
 }
 
-/* Waits until the shard of this part is open, and allocates the block for the records that were
- * requested from it. */
+/* Waits until a shard is open, and allocates the block of memory for the records that were
+ * requested from this shard. */
 static int begin_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
 {
     int code = open_ahead(c, (size_t)(part - c->parts), err);
@@ -232,8 +232,9 @@ static bool joins(const struct record_group *g, const struct shard *shard, uint6
               <= GROUP_BYTES;
 }
 
-/* Returns the group of records that begins with entry `first`. If `joined` is set, the group
- * includes further records that are close by. */
+/* Returns a group of records to read together. It begins with entry `first` of the sorted list of
+ * requested numbers. If `joined` is set, the group includes further requested records that are
+ * close by. */
 static struct record_group group_of(const struct call *c, struct shard_part *part, size_t first,
                                     bool joined)
 {
@@ -254,8 +255,9 @@ static struct record_group group_of(const struct call *c, struct shard_part *par
     return g;
 }
 
-/* Makes the plan for reading a group, with one run for each record. A local codec block is read and
- * decompressed only as far as needed. A remote block is read with one request. */
+/* Makes the plan for reading a group of records, with one run (range of records) for each. A local
+ * codec block is read and decompressed only as far as needed. A remote block is read with one
+ * request. */
 static int plan_of(const struct call *c, const struct record_group *g, struct read_plan *plan,
                    struct sheaf_error *err)
 {
@@ -282,8 +284,8 @@ static int plan_of(const struct call *c, const struct record_group *g, struct re
     return SHEAF_OK;
 }
 
-/* Assigns memory to each requested record of the group. The memory is in the part's block, from
- * *slot on. */
+/* Assigns memory to each requested record of the group. The memory begins at *slot, in the block
+ * that was allocated for all requested records of the shard. */
 static void place_items(struct call *c, const struct record_group *g, uint8_t **slot)
 {
     size_t n = 0;
@@ -334,8 +336,9 @@ static int begin_group(struct call *c, struct record_group *g, const struct read
     return SHEAF_OK;
 }
 
-/* Ends the read of a group, and frees its buffers and the errors of its bad records. The items are
- * not freed, because they are in the part's block. */
+/* Ends the read of a group, and frees its buffers and the errors of its bad records. The records
+ * themselves are not freed, because they are in the block for all requested records of their
+ * shard. */
 static void end_group(struct call *c, struct record_group *g)
 {
     struct read *r = g->read;
@@ -406,8 +409,8 @@ static int make_room(struct call *c, struct record_group *g, const struct read_p
     return code;
 }
 
-/* Reads the group that begins with the entry g->first. Returns SHEAF_END if memory has no room for
- * this group even alone. */
+/* Reads the group of records that begins with the entry g->first. Returns SHEAF_END if memory has
+ * no room for this group, even if nothing else is being read. */
 static int read_group(struct call *c, struct record_group *g, uint8_t **slot,
                       struct sheaf_error *err)
 {

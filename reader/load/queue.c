@@ -142,16 +142,16 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns whether there is memory for two reads like this one. If there is not, a read that is not
- * needed yet is not begun. */
+/* Returns whether there is memory for two reads like this one. A read that is not needed yet is
+ * begun only if there is. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;
 }
 
-/* Skips positions of the sequence whose samples are not wanted in memory now; they are read when
- * they are drawn. Returns SHEAF_END if it is not known yet which positions are wanted, or if no
- * positions are left. */
+/* Skips positions of the sequence whose samples are not wanted in memory now. These samples will be
+ * read when they are drawn. Returns SHEAF_END if no positions are left, or if it is not known yet
+ * which positions are wanted. */
 static int pass_unwanted(struct queue *q)
 {
     while (q->horizon != NULL && q->planned < q->sequence->count) {
@@ -236,15 +236,15 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns whether the next position of lane `a` is needed sooner than the next position of lane
- * `b`. */
+/* Returns whether lane `a` will need the next sample that it has not planned to read sooner than
+ * lane `b`. */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
 }
 
-/* Returns the lane that has planned furthest ahead among the lanes that have a shard open, except
- * the lane `but`. Returns NULL if there is none. */
+/* Among the lanes that have a shard open, except the lane `but`, returns the lane that has planned
+ * its reads furthest ahead. Returns NULL if there is none. */
 static struct queue *furthest(struct loader *l, const struct queue *but)
 {
     struct queue *found = NULL;
@@ -296,7 +296,8 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
         return SHEAF_OK;
     if (l->keep <= 1)
         return plan_alone(l, q, err);
-    /* the slot gets only the sample's number, and the sample is read when it is drawn */
+    /* There is no memory for the sample. So the shuffle buffer gets only the sample's number, and
+     * the sample is read when it is drawn. */
     q->planned++;
     return SHEAF_OK;
 }
@@ -344,8 +345,7 @@ int queue_pump_planned(struct loader *l, struct sheaf_error *err)
 
 /* ---- Giving out ----------------------------------------------------------------------------- */
 
-/* Returns whether a read is late, which means that a read that was begun after it has already
- * finished. */
+/* Returns whether the read is late: a read that was begun later has already finished. */
 static bool is_late(struct loader *l, struct read *r)
 {
     return r->next != NULL && loader_has(l, r->next);

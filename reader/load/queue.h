@@ -34,7 +34,7 @@ struct queue {
     /* Approximate number of samples that the lane draws in one round, in which each lane of the
      * reader returns one sample. It is 1, except for lanes of a view. */
     double pace;
-    /* number of positions in the ranges that the lane has already read in this epoch */
+    /* number of positions in the ranges of samples that the lane has finished in this epoch */
     uint64_t before;
     /* whether the lane's first sample is needed only later. This is so if another lane still reads
      * the present range of samples from the same source of a view. */
@@ -44,7 +44,7 @@ struct queue {
     uint64_t planned;
     uint64_t taken;                 /* number of positions that were returned */
     struct read *first, *last;
-    /* for a stream: number of its reads that still have samples */
+    /* for a stream: number of reads in the queue that still have samples */
     unsigned waiting;
     /* the shards of the lane if the data set is a stream; otherwise NULL */
     struct stream *stream;
@@ -106,10 +106,10 @@ static inline int queue_pump(struct loader *loader, struct sheaf_error *err)
 }
 
 /* Returns the next sample of the sequence, or its number. Returns SHEAF_END if there are no more
- * samples (the end of a stream is known only then). Returns QUEUE_LATER if the sample is not in
- * memory and `waits` is false. After SHEAF_ERR_INTERRUPTED, the call may be repeated. For a shuffle
- * buffer, the function does not wait for a late read: it returns a sample that is still being read
- * if later reads have finished. */
+ * samples. (The end of a stream is not known earlier.) Returns QUEUE_LATER if the sample is not in
+ * memory and `waits` is false. After SHEAF_ERR_INTERRUPTED, the call may be repeated. If the sample
+ * goes to a shuffle buffer, the function does not wait for a late read: it returns a sample that is
+ * still being read if later reads have already finished. */
 static inline int queue_take(struct loader *loader, struct queue *queue, bool waits,
                              struct ref *ref, struct sheaf_error *err)
 {

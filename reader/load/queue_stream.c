@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of samples of one lane, for data that can only be read forward (a stream). A worker
- * thread fills buffers with records in the order in which the records arrive. Which samples a
- * buffer has is known only when it is full. */
+ * thread fills buffers with records in the order in which the records arrive. The samples in a
+ * buffer are known only when it is full. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -69,9 +69,9 @@ static void remove_read(struct loader *l, struct queue *q)
 }
 
 /* Takes memory from the budget for a sample of a stream. This is done after the sample has arrived,
- * because its size was not known earlier. If the sample goes to a shuffle buffer, copies the sample
- * to an allocation of its own. Otherwise the program gets the sample in the stream's buffer, and
- * may keep it, so the whole buffer is taken from the budget. */
+ * because its size was not known earlier. If the sample goes to a shuffle buffer, it is copied to
+ * an allocation of its own. Otherwise the program gets the sample in the stream's buffer and may
+ * keep it, so the whole buffer is taken from the budget. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {

@@ -35,7 +35,8 @@ struct item {
     union {
         const char *name;       /* if has_name: its .lst line */
         uint64_t offset;        /* otherwise: of the frame in the shard, uncompressed */
-        /* if is_bad is set: why the record is bad; the item then has neither data nor a name */
+        /* the reason why the record is bad, if is_bad is set; the item then has neither data nor a
+         * name */
         struct sheaf_error *bad;
     };
     uint64_t record;
@@ -46,8 +47,8 @@ struct item {
 };
 _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned for anything");
 
-/* An item's record in a column. If the reader has columns, one of these structs for each column
- * follows the item:
+/* The record that a sample has in a column. If the reader has columns, one of these structs for
+ * each column follows the item (the sample's own record in memory):
  *
  *     | item | column | column | */
 struct item_column {
@@ -86,13 +87,14 @@ struct read_needs {
     uint64_t data, names;       /* bytes of the records, and of their names and columns */
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
-/* Returns an upper bound of the memory for a read of one record of this shard whose item lies in
- * the read's block. The shard's index section is not needed. */
+/* Returns an upper bound of the memory for a read that brings one record of this shard into a block
+ * of its own. This does not require the shard's index section. */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
 /* Returns the additional memory that a read of one record needs for the record's columns. `columns`
  * may be NULL. */
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
-/* Returns the size of the piece of memory for a single item of an open shard. */
+/* Returns the size of the memory for one record of an open shard that gets an allocation of its
+ * own. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
 /* A read has portions: the stored bytes of records, their .lst lines, and one portion for each
@@ -132,7 +134,7 @@ struct work {
     uint64_t passed_over;
     /* number of bytes that are lost after damage, up to the ends of shards */
     uint64_t lost_bytes;
-    /* for a stream: number of samples whose key already occurred in their shard */
+    /* for a stream: number of samples whose key an earlier sample of the same shard also has */
     uint64_t repeated_keys;
 };
 
@@ -148,9 +150,11 @@ struct read {
      * positions that the queue has already returned. */
     size_t span, taken;
     size_t users;               /* number of references to it */
-    /* if the items lie together: the items, each followed by its columns; otherwise NULL */
+    /* if the read's records lie in one block: their items (structs that describe them), each
+     * followed by its columns; otherwise NULL */
     struct item *table;
-    /* if the items lie apart: pointers to the items; NULL for a position that is skipped */
+    /* if each record has an allocation of its own: pointers to the items (structs that describe the
+     * records); NULL for a position that is skipped */
     struct item **each;
     uint8_t *block;             /* if together: the table and all frames; */
     /* number of bytes taken from the budget for the block, if the block is not a piece of the
@@ -187,12 +191,13 @@ void *work_room(struct buf *buf, size_t size, struct sheaf_error *err);
 uint64_t work_kept_bytes(const struct work *work);
 void work_free(struct work *work);                      /* NULL is allowed */
 
-/* Prepares a read for this plan. The caller must then provide the memory for the items: by
- * read_set_block, or in read->each. */
+/* Prepares a read for this plan. The caller must then provide the memory for the records: one block
+ * (read_set_block), or one allocation for each record (read->each). */
 int read_open(struct read *read, struct work *work, const struct read_plan *plan,
               const struct sheaf_dataset *dataset, struct workers *workers,
               struct sheaf_error *err);
-/* Sets the block of memory that begins with the read's table of items. */
+/* Sets the block of memory for the read's records. The block begins with the table of the items,
+ * which describe the records. */
 void read_set_block(struct read *read, uint8_t *block);
 void read_drop_shards(struct work *work, struct shards *shards);
 

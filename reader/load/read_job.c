@@ -67,8 +67,8 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
     return true;
 }
 
-/* For an item that has a piece of memory of its own: returns the address after the item, where its
- * record's bytes are stored. */
+/* For a record that has an allocation of its own: returns the address in this allocation, after the
+ * struct item, at which the record's bytes are stored. */
 static uint8_t *behind(const struct pass *p, struct item *item)
 {
     return (uint8_t *)item + p->work->read->item_bytes;
@@ -95,8 +95,8 @@ static void prepare_marks(struct pass *p)
     p->is_marked = true;
 }
 
-/* Marks the item of a record as bad. The message is the record's location, followed by the message
- * of `error`. */
+/* Marks a record as bad. The message is the record's location, followed by the message of
+ * `error`. */
 static int mark_bad(struct pass *p, struct item *item, uint64_t record,
                     const struct sheaf_error *error)
 {
@@ -145,8 +145,7 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
     return mark_range(p, begin, end, &error);
 }
 
-/* Marks the records in a part of a codec block as bad, because the part could not be
- * decompressed. */
+/* A part of a codec block could not be decompressed. Marks the records in this part as bad. */
 static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
                         const struct unpack_part *part, const struct sheaf_error *error)
 {
@@ -362,7 +361,7 @@ static int check_record(struct pass *p, const struct turn *t, const uint8_t *dat
     return SHEAF_OK;
 }
 
-/* Checks an item's record in a column. The record's bytes are at `data`. */
+/* Checks the record that a sample has in a column. The bytes of this record are at `data`. */
 static int check_column(struct pass *p, const struct turn *t, const struct shard_column *c,
                         const uint8_t *data)
 {
@@ -374,8 +373,8 @@ static int check_column(struct pass *p, const struct turn *t, const struct shard
     return mark_bad(p, t->item, t->record, &error);
 }
 
-/* Checks an item's records in all columns, and stores pointers to these records in the item. If
- * each item has a piece of memory of its own, first moves the records to `home`. */
+/* Checks the records that a sample has in all columns, and stores pointers to them in the sample's
+ * item. If the item has an allocation of its own, first moves these records there, to `home`. */
 static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
 {
     const struct shard *shard = p->whole.shard;
@@ -404,8 +403,8 @@ static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
     return code;
 }
 
-/* Stores pointers to data and name in an item whose record is good. If the item has a piece of
- * memory of its own, first moves the bytes there. */
+/* The record is good: stores pointers to its data and its .lst line in its item. If the item has an
+ * allocation of its own, first moves the bytes there. */
 static void place_item(const struct pass *p, const struct turn *t, const uint8_t *data,
                        const char *name, uint32_t name_size)
 {

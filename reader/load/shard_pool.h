@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shards that random access has open. All threads of a process that read samples by number
- * share them. The shards that were used last stay open for later calls.
+ * A pool of open shards, for reading samples by number. All threads of a process share the pool.
+ * The shards that were used last stay open for later calls.
  *
  * The first call makes the pool. The pool is freed with the data set. A forked child makes a pool
  * of its own, because the parent's threads and connections do not exist in the child, and the

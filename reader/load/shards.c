@@ -79,8 +79,8 @@ static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT
     hash_text(sum, proof);
 }
 
-/* Reads a small remote index as a whole. So the first samples of many shards need no more requests
- * than those of one shard. */
+/* Reads a small remote index as a whole. Then opening many shards needs no more requests for the
+ * index than opening one shard. */
 static int get_index(struct shards *s, struct index_file *index, struct sheaf_error *err)
 {
     const uint64_t bytes = index->object->bytes;
@@ -251,7 +251,7 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
 }
 
 /* Opens the .lst file of a shard that a manifest lists. If a platform divides files among hosts,
- * this host may have the shard while another host has its .lst file. */
+ * the shard and its .lst file may be on different hosts. */
 static int open_names_beside_manifest(struct shard *shard, const char *name,
                                       struct sheaf_error *err)
 {
@@ -299,8 +299,8 @@ static int open_parts(struct shard *shard)
     const struct sheaf_dataset *source = dataset_source(d, shard->number);
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     struct sheaf_error *err = &shard->error;
-    /* If bad records are skipped, a shard that is too short is opened nevertheless. Its missing
-     * records are then reported one by one. */
+    /* If bad records are skipped, even a shard that is too short is opened. Its missing records are
+     * then reported one by one. */
     int code = shard->owner->keep_short
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)

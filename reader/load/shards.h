@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The open shards of a reader. Each has its object and its index section. All reads of a shard
- * share it, and a job opens it before it is needed. Some unused shards stay open in case they are
- * needed again.
+ * The open shards of a reader. Each of them has the open object and the shard's section of the
+ * index. All reads of a shard share them. A job opens a shard before it is needed. Some unused
+ * shards stay open in case they are needed again.
  *
  * Used only on the planning thread, except for the results of the jobs. A shard's results may be
  * read only after its job is done. */
@@ -43,17 +43,18 @@ struct shard_column {
     const char *url;                    /* the column's shard */
     uint64_t first;                     /* the record there for the shard's first sample */
     struct store_object *object;        /* NULL if the records are kept */
-    /* samples + 1 offsets in the column's object; NULL if the column has no records for this
-     * shard */
+    /* offsets of the records in the column's object, one for each sample and one for the end of the
+     * last record; NULL if the column has no records for this shard */
     uint64_t *offsets;
     uint32_t *crcs;                     /* the CRC-32C of each record */
-    /* the bytes of all records if they are kept in memory; their checksums have been verified */
+    /* the bytes of all records of the column for this shard if they are kept in memory; their
+     * checksums have been verified */
     uint8_t *kept;
 };
 
 /* The index of one part of a source. */
 struct index_file {
-    /* the index file; NULL if there is none, or if it is opened only when it is read */
+    /* the open index file; NULL if there is no index file, or if it is opened only for each read */
     struct store_object *object;
     /* the content of the whole index if it is remote and small; otherwise NULL */
     uint8_t *data;

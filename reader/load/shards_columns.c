@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the columns of a shard. The index section of a column's shard may be for several shards of
- * the base, so only its part for this shard is kept in memory. The records of a small column are
- * read all at once, when the shard is opened. That replaces one read for each sample. */
+ * Opens the columns of a shard. One shard of a column may have the records for several shards of
+ * the base data set, so only the needed part of its index section is kept in memory. All records of
+ * a small column are read when the shard is opened. This replaces one read for each sample. */
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
@@ -77,9 +77,9 @@ static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_
     return true;
 }
 
-/* Keeps the records of a column in memory if they fit into `room` bytes. Damaged records are not
- * kept. When the reader then reads a sample, it reads the sample's record again and reports the
- * damage. */
+/* Keeps the records of a column in memory if they fit into `room` bytes. If a record is damaged,
+ * none are kept. The reader then reads the record of each sample when it reads the sample, and
+ * reports the damage. */
 static int keep_records(struct shard_column *c, uint64_t samples, uint64_t room,
                         struct sheaf_error *err)
 {

@@ -79,7 +79,8 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
 
 uint64_t stream_memory(const struct stream *s)
 {
-    /* The bytes in which frames are found need a window. It has as much memory as one more read. */
+    /* A stream also needs a window, which holds the bytes in which frames (stored records) are
+     * found. The window has as much memory as one more read. */
     return (STREAM_READS + 1) * (s->largest + STREAM_READ_BYTES) + s->ahead_bytes;
 }
 
@@ -289,8 +290,8 @@ static bool is_others_turn(const struct stream *s, uint64_t record)
     return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
 }
 
-/* Appends the frame to `data`. If several records form one sample, also appends the following
- * frames of the sample. */
+/* Appends the frame (stored record) to `data`. If several records form one sample, also appends the
+ * following frames of the sample. */
 static int take_frames(struct stream *s, struct frame *frame, struct item *item,
                        struct buf *data, struct sheaf_error *err)
 {
@@ -317,8 +318,8 @@ static int stream_error(struct sheaf_error *err, const struct sheaf_error *error
     return error->code;
 }
 
-/* Stores the error of a bad record in the item. Any other error is returned, and the stream cannot
- * continue after it. */
+/* If only one record is bad, stores its error in the item that stands for the record. Any other
+ * error is returned, and the stream cannot continue after it. */
 static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
                       struct sheaf_error *err)
 {
@@ -333,9 +334,9 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     return own_error(item, s, error, err);
 }
 
-/* Finds the next frame; opens the next shard if necessary. Returns SHEAF_END after the last
- * shard. After any other error, *is_bad tells whether only a record is bad or the whole stream
- * has failed. */
+/* Finds the next frame (stored record) of the stream, and opens the next shard if necessary.
+ * Returns SHEAF_END after the last shard. After any other error, *is_bad tells whether only a
+ * record is bad or the whole stream has failed. */
 static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
                       struct sheaf_error *err)
 {
@@ -395,8 +396,8 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
     }
 }
 
-/* Stores pointers to the frames in the items. This is done last, because the buffer moves while it
- * grows. */
+/* Stores pointers to the frames (stored records) in the items that describe them. This is done
+ * last, because the buffer moves while it grows. */
 static void place_items(struct read *r, const struct buf *data)
 {
     const uint8_t *at = data->data;
@@ -414,8 +415,8 @@ static uint64_t passed_over_now(struct stream *s)
     const uint64_t all = s->passed_over +
                          (s->frames_are_open ? framing_passed_over(&s->frames.framing) : 0);
 
-    /* `passed_over` may wrap below 0. It becomes correct when the shard is closed, because the
-     * shard's count is added then. */
+    /* `passed_over` may wrap below 0 here. It becomes correct when the shard is closed, because the
+     * number of skipped members of the whole shard is added then. */
     s->passed_over -= all;
     return all;
 }

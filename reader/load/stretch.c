@@ -6,18 +6,18 @@
 #include "base/bytes.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
-/* Largest gap between wanted records that is read together with them and dropped. For local files,
- * copying more than 8 KiB from the kernel's cache costs more than another system call, and the
- * kernel itself reads the disk ahead. (Measured: every 10th record of 100 bytes took twice as long
- * if gaps were not read; every 1,000th record took three times as long with gaps of up to 128 KiB.)
- * A network file system and an object store need a round trip for each read. */
+/* Largest gap between two wanted records that is read together with them, and then dropped. For
+ * local files, copying more than 8 KiB from the kernel's cache costs more than another system call,
+ * and the kernel itself reads the disk ahead. (Measured: every 10th record of 100 bytes took twice
+ * as long if gaps were not read; every 1,000th record took three times as long with gaps of up to
+ * 128 KiB.) A network file system and an object store need a round trip for each read. */
 #define GAP_LOCAL         ((uint64_t)8 << 10)
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
-/* Returns the size of a lane's next read. The first reads of a lane are small, so that the first
- * sample does not wait for many others. This is not done if codec blocks are decompressed in parts,
- * because small reads would decompress the same block again and again. */
+/* Returns the size of a lane's next read. The first reads of a lane are small, so that its first
+ * sample does not wait for many others. They are not small if codec blocks are decompressed in
+ * parts, because small reads would decompress the same block again and again. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
     return l->how != READ_WHOLE ? l->read_most
@@ -29,10 +29,10 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
 
-/* Returns the position at which a read that begins with the record `record` should end. The read
- * should have about `bytes` bytes. In a compressed shard it ends at the last end of a codec block
- * within these bytes. It ends at the end of the record's own block if there is no such position, or
- * if blocks are decompressed in parts. */
+/* Returns the position at which a read that begins with the record `record` should end, so that it
+ * has about `bytes` bytes. In a compressed shard, the read ends at the last end of a codec block
+ * within these bytes. If no block ends there, or if blocks are decompressed in parts, the read ends
+ * with the block of the first record. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {
@@ -76,10 +76,10 @@ struct course {
     uint64_t left;              /* number of bytes that single records may still take */
 };
 
-/* Adds a record to the read. Returns false if the read should end before this record, at c->stop.
- * Gaps that are not read move c->stop on by their size. `resumed` is set if the samples in the gap
- * were returned before the position at which the epoch was resumed. Such a gap is never read, so
- * that resuming reads as little as possible. */
+/* Adds a record to the read. Returns false if the read should end before the record, for example
+ * because the record is after c->stop. If there is a gap before the record that is not read, moves
+ * c->stop by the size of the gap. `resumed` is set if the samples in the gap were returned before
+ * the epoch was resumed. Such a gap is never read, so that resuming reads as little as possible. */
 static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                 struct stretch *t)
 {

@@ -23,8 +23,8 @@ struct stretch {
     struct sequence *sequence;
     const struct order_line *line;
     const struct horizon *horizon;  /* NULL: all samples are wanted */
-    /* the open shard that contains the sample at the position `planned`, which is the record
-     * `found` */
+    /* the open shard that contains the sample at the position `planned`, and `found`, this sample's
+     * record in the shard */
     struct shard *shard;
     uint64_t planned;
     struct order_run found;

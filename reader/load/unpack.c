@@ -4,9 +4,9 @@
  * codec's member, so the bytes with which a member begins are passed to the decoder first.
  *
  * A decoder that finds damage does not tell how much of its output before the damage is good. The
- * calls are therefore always the same, so that the result does not depend on the parts that are
- * wanted: a block is decompressed from its start, in steps of INPUT stored bytes or OUTPUT
- * uncompressed bytes. */
+ * result must not depend on the wanted parts, so the calls of the decoder are always the same: a
+ * block is decompressed from its start, in steps of INPUT stored bytes or OUTPUT uncompressed
+ * bytes. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>
@@ -17,7 +17,8 @@
 
 #define INPUT  ((uint64_t)64 << 10)
 #define OUTPUT ((uint64_t)32 << 10)
-/* Number of bytes that are read from a remote shard at once, which is worth a round trip. */
+/* Number of bytes that are read from a remote shard at once, so that the round trip is worth its
+ * time. */
 #define READ_REMOTE (16 * INPUT)
 
 /* The current place in the block. */

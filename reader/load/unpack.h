@@ -41,7 +41,8 @@ struct unpack {
     bool is_damaged;
 };
 
-/* Returns the memory that is needed to read a block of `stored` stored bytes. */
+/* Returns the memory for the stored bytes of one step, if a block of `stored` stored bytes is
+ * decompressed in small steps. */
 uint64_t unpack_room(bool is_remote, uint64_t stored);
 
 int unpack_parts(struct unpack *u, struct sheaf_error *err);

@@ -33,8 +33,8 @@
 /* largest number of byte ranges that one job reads; there are several in a view, where samples that
  * are not wanted may lie between wanted samples */
 #define RANGES      32u
-/* Number of bytes that one job reads into the kernel's cache, and number of bytes for which this is
- * done ahead of the shuffle buffer. */
+/* Number of bytes that one job reads into the kernel's cache. Also the number of bytes by which the
+ * cache is filled ahead of the shuffle buffer. */
 #define BYTES       ((uint64_t)1 << 20)
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
@@ -98,9 +98,9 @@ static void warm(struct job *job)
         store_warm(w->shard->object, w->ranges[i].offset, w->ranges[i].bytes);
 }
 
-/* Adds a range of the lane's samples, beginning with number `input`, to a job. Returns the number
- * of samples added. It is 0 if the samples are in another shard, or if the job has no room for
- * another range. */
+/* Adds a range of the lane's samples to a job. The range begins with sample number `input` of the
+ * lane. Returns the number of samples in the range. It is 0 if sample `input` is in another shard,
+ * or if the job has no room for another range. */
 static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t input)
 {
     const struct order_run run = locate(w, input);

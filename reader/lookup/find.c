@@ -37,8 +37,8 @@ static int by_asked(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Finds samples that may have one of the keys, in one source after another. Their numbers are the
- * numbers in the data set, and not in the source. */
+/* Finds candidates for the keys, in one source after another. Numbers the candidates by their
+ * position in the whole data set, and not in their source. */
 static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, size_t count,
                         const volatile int *interrupt, struct buf *matches,
                         struct sheaf_error *err)

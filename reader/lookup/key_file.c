@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up keys in groups: first reads the records that locate their buckets, then the buckets.
- * Each step sends many requests at the same time. Ranges that are close together become one
- * request. */
+ * Looks up keys in the table of keys, many at a time. First reads the records that locate the keys'
+ * buckets, then the buckets. Each step sends many requests at the same time. Ranges that are close
+ * together become one request. */
 #include "reader/lookup/key_file.h"
 
 #include <inttypes.h>
@@ -349,8 +349,8 @@ static int check_piece(const struct key_file *f, const struct bucket_piece *p, u
     return code;
 }
 
-/* Checks some buckets of the table. There are at most KEYS_ONCE, and fewer if they have many
- * entries. */
+/* Checks the buckets of the table from `first` on. Checks at most KEYS_ONCE buckets, and fewer if
+ * they have many entries. */
 static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end, uint64_t *sum,
                          struct sheaf_error *err)
 {

@@ -15,13 +15,15 @@ struct key_match {
 };
 
 /* Appends the candidates for keys with these hashes to `matches`, in no particular order. `source`
- * must not be a union. Returns SHEAF_ERR_UNSUPPORTED if the source has no table of keys. */
+ * must not be a union of several data sets. Returns SHEAF_ERR_UNSUPPORTED if the source has no
+ * table of keys. */
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 
-/* Reads and checks the whole table of keys of one part of the source. `sum` is the sum of
- * key_table_part over the part's samples. If `sum` is NULL, only the table itself is checked.
- * Returns SHEAF_END if the part has no table, which is allowed. */
+/* Reads and checks the table of keys of one part of the source. `sum` is the sum of key_table_part
+ * over the samples of this part; it must equal the sum over the table's entries. If `sum` is NULL,
+ * only the table itself is checked. Returns SHEAF_END if the part has no table, which is
+ * allowed. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

@@ -22,9 +22,9 @@ struct locating {
 
 /* ---- From numbers to inputs ------------------------------------------------------------------ */
 
-/* Adds the steps at which lanes repeat this sample as padding. A padded lane repeats its own first
- * sample. If an epoch has more lanes than samples, a lane without samples repeats a sample of
- * another lane. */
+/* Adds the steps at which lanes return this sample once more as padding. A padded lane repeats its
+ * own first sample. If an epoch has more lanes than samples, a lane without samples repeats a
+ * sample of another lane. */
 static int add_pads(struct locating *x, uint64_t place, uint32_t own, size_t asked,
                     struct sheaf_error *err)
 {

@@ -20,7 +20,8 @@ struct locate_target {
     uint32_t lane;
     uint64_t input;
     size_t asked;               /* index of the requested number */
-    /* the step at which the lane emits the input; UINT64_MAX if there is none before the limit */
+    /* the step at which the lane returns the sample; UINT64_MAX if it returns the sample at none of
+     * the steps before the limit */
     uint64_t step;
 };
 
@@ -33,12 +34,13 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* Returns how many targets (requested samples), from `first` on, are in the same lane. Returns 0 at
- * the end. */
+/* Counts the requested samples ("targets") that are in the same lane as `first`, beginning with
+ * `first`. Returns 0 at the end. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
-/* Finds the steps at which one lane emits its targets (requested samples). Ignores steps from
- * `limit` on. The targets must be sorted by input. `shuffle` must be at its start. */
+/* Finds the steps at which one lane returns the requested samples ("targets"). Ignores steps from
+ * `limit` on. The targets must be sorted by their position in the lane. `shuffle` must be at its
+ * start. */
 int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err);
 

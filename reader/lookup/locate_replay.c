@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the steps at which a lane emits its targets; see locate.h. Only the slots of the shuffle
- * buffer that hold a target are tracked. */
+ * Finds the steps at which a lane returns the requested samples ("targets"); see locate.h. The
+ * shuffle buffer is replayed, but only the slots that hold a target are tracked. */
 #include "reader/lookup/locate.h"
 
 #include <stdlib.h>
@@ -79,20 +79,20 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
 
 /* ---- Replay ---------------------------------------------------------------------------------- */
 
-/* The state of a replay, which follows the targets (requested samples) of one lane in the order of
- * their inputs. */
+/* The state of a replay of one lane. It follows the requested samples ("targets") in the order in
+ * which they enter the lane's shuffle buffer. */
 struct replay {
     struct shuffle shuffle;
     uint64_t step;
     struct locate_target *next, *end;   /* targets that are not in the buffer yet */
-    /* for each slot of the shuffle buffer: the target in it, or NULL; if several targets are
-     * equal, the first one */
+    /* for each slot of the shuffle buffer: the requested sample ("target") in it, or NULL; if
+     * several targets request the same sample, the first of them */
     struct locate_target **holders;
     size_t inside;                      /* number of slots that hold a target */
 };
 
-/* Sets the step of `first`, and of all targets (requested samples) with the same input, to `step`.
- * Returns the first target with another input. */
+/* Sets the step of `first` to `step`, and also the step of the following targets that request the
+ * same sample. Returns the first target with another sample. */
 static struct locate_target *pass(const struct replay *r, struct locate_target *first,
                                   uint64_t step)
 {
@@ -133,9 +133,10 @@ static void replay_step(struct replay *r)
     r->step++;
 }
 
-/* Makes the draws up to the one that lets the input `input` into the shuffle buffer. No slot holds
- * a target, and the buffer stays full, so only the random generator matters. It is copied to a
- * local variable, which stays in registers, because a replay spends nearly all its time here. */
+/* Makes draws until the sample number `input` of the lane enters the shuffle buffer. No slot holds
+ * a requested sample, and the buffer stays full, so only the random generator must be advanced. A
+ * replay spends nearly all its time here, so the generator is copied to a local variable, which
+ * stays in registers. */
 static void skip_to(struct replay *r, uint64_t input)
 {
     struct shuffle *s = &r->shuffle;
@@ -149,7 +150,7 @@ static void skip_to(struct replay *r, uint64_t input)
     r->step += steps;
 }
 
-/* Emits inputs in order, as a lane without a shuffle buffer does. */
+/* Handles a lane without a shuffle buffer, which returns its samples in order. */
 static void emit_in_order(struct replay *r, uint64_t limit)
 {
     while (r->next < r->end && r->next->input < limit)

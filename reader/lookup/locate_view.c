@@ -40,7 +40,8 @@ static int by_source(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Finds the requested samples that the view has chosen, ordered by source. Returns their number. */
+/* Finds the samples that were requested and that the view has chosen, ordered by source. Returns
+ * their number. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                           struct wanted_number *wanted)
 {
@@ -61,8 +62,9 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 
 /* ---- One source epoch ------------------------------------------------------------------------ */
 
-/* Finds the lanes and inputs of samples in one epoch of a source. piece_places[i] is the position
- * at which piece i begins in the epoch's order; a piece has `piece` consecutive chosen samples. */
+/* Finds the lanes that read the wanted samples in one epoch of a source, and the samples' positions
+ * in these lanes. piece_places[i] is the position at which piece i begins in the epoch's order. A
+ * piece has `piece` consecutive chosen samples. */
 static int find_inputs(struct view_locating *x, const struct wanted_number *wanted, size_t count,
                        uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)
@@ -107,8 +109,8 @@ static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_
     return code;
 }
 
-/* Follows the requested samples (targets) of one lane in one epoch of a source. All of them must be
- * in the same range that the lane reads. */
+/* Finds the steps of the requested samples ("targets") of one lane in one epoch of a source. All
+ * targets must be in the same range of the source's samples that the lane reads. */
 static int follow_lane(struct view_locating *x, size_t source, const struct order *order,
                        struct locate_target *targets, size_t count, struct sheaf_error *err)
 {

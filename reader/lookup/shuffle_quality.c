@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Measures how well an epoch is shuffled. The epoch is replayed as numbers and compared with an
- * ideal shuffle of the same samples. No samples are read; labels come from the index. In a view
- * of several sources, each source is measured by itself: the places and the neighbours of a sample
- * are those among the chosen samples of its own source. */
+ * ideal shuffle of the same samples. No samples are read; labels come from the index. In a view of
+ * several sources, each source is measured by itself: the position and the neighbours of a sample
+ * are counted only among the chosen samples of its own source. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
-/* A sample and its neighbour count as close together if at most this number of steps is between
- * them. */
+/* A sample and its neighbour count as close together in an epoch if the steps at which they are
+ * returned differ by at most this number. */
 #define NEAR_STEPS 100u
 
 struct quality_replay {
@@ -30,7 +30,8 @@ struct quality_replay {
     uint64_t **slots;               /* the inputs in the slots of each lane */
 };
 
-/* A source of the epoch. A data set that is not a view counts as one source. */
+/* One source of the epoch, with its measures. A data set that is not a view counts as one
+ * source. */
 struct mixed {
     uint64_t first;                 /* number of chosen samples in the sources before it */
     uint64_t samples, drawn;
@@ -183,8 +184,8 @@ static void count_step(struct mixing_tally *t, const struct drawn *drawn)
     t->steps++;
 }
 
-/* Computes the measures of an ideal shuffle that concern labels. They depend only on the share of
- * each label. */
+/* Computes, for an ideal shuffle, the measures that concern labels. They depend only on the share
+ * of each label. */
 static void ideal_labels(struct mixing_tally *t)
 {
     double same = 0;
@@ -198,9 +199,9 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* Computes the expected number of a sample's two neighbours that came within the last NEAR_STEPS
- * steps, in an ideal shuffle. Of two neighbours that each occur once, only one comes after the
- * other. */
+/* Computes, for an ideal shuffle, how many of a sample's two neighbours came within the last
+ * NEAR_STEPS steps before it, on average. Of two neighbours that each occur once, only one comes
+ * after the other. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;
@@ -235,8 +236,8 @@ static void finish(struct mixing_tally *t)
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
-/* Reads the labels of all samples. t->labels stays NULL if the index has no labels (foreign shards,
- * vectors). */
+/* Reads the labels of all samples. t->labels stays NULL if the index has no labels (for example
+ * because the shards are foreign). */
 static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
                        struct sheaf_error *err)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a second shuffle ahead of a lane's own shuffle; see foresight.h.
- *
- * A sample stays in its slot until it is drawn, as long as new inputs arrive. After the last input,
- * samples move between slots. The second shuffle is further ahead than the size of the buffer, so
- * by then all remaining draws are known, and the step recorded for a sample only has to move with
- * the sample. */
+ * Runs a second shuffle ahead of a lane's own shuffle; see foresight.h. As long as new inputs
+ * arrive, a sample stays in its slot until it is drawn. After the last input, samples move between
+ * slots. At that point all remaining draws are already known, because the second shuffle is ahead
+ * by more than the size of the buffer. So the step that was recorded for a sample only has to move
+ * with the sample. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>
@@ -34,8 +33,8 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
         f->coming[f->came[slot] % f->span] = step;
 }
 
-/* Advances the second shuffle (which runs ahead of the lane's own one) by one step, if there is a
- * step left. */
+/* Advances the second shuffle (which runs ahead of the lane's own one) by one step, unless it has
+ * ended. */
 static void see(struct foresight *f)
 {
     struct shuffle_step step;

@@ -18,12 +18,12 @@ struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */
     uint32_t now, seen, span;       /* steps; now <= seen <= now + span */
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
-    /* For each slot of the second shuffle: the step at which its sample entered the buffer (0 if it
-     * was there at the start), and the slot of the lane's own buffer in which the sample is or will
-     * be. */
+    /* Two numbers for each slot of the second shuffle. `came` is the step at which the sample in
+     * the slot entered the buffer (0 if it was there at the start). `origin` is the slot in which
+     * the lane's own buffer has, or will have, this sample. */
     uint32_t *came, *origin;
-    /* for each step, at index step % span: the step that draws the input which enters the buffer
-     * at this step */
+    /* for each step, at index step % span: an input enters the buffer at this step; the step at
+     * which this input will be drawn */
     uint32_t *coming;
 };
 

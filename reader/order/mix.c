@@ -172,7 +172,8 @@ struct quota {
     size_t ready_count, waiting_count;
 };
 
-/* Returns the first step at which one more draw from the source does not exceed its share. */
+/* Returns the first step at which the source can be drawn from once more without exceeding its
+ * share. */
 static uint64_t release_of(const struct quota *q, uint16_t source)
 {
     return q->drawn[source] * q->period / q->weights[source];

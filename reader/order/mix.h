@@ -63,8 +63,8 @@ uint64_t mix_rounds(const struct mix *mix, const struct order *order);
  * whether the lane is padded. */
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
-/* Returns the lane whose first draw also pads this lane. It is the lane itself; if the lane has no
- * samples, it is another lane that has some. */
+/* Returns the lane whose first sample is repeated at the end of this lane as padding. It is the
+ * lane itself; if the lane has no samples, it is another lane that has some. */
 uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
@@ -80,11 +80,11 @@ static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
     return x / lanes + (lane < x % lanes);
 }
 
-/* Returns the step, counted over all lanes and epochs, at which a stage begins. Returns UINT64_MAX
- * if there is no such stage. */
+/* Returns the step of each lane, counted over all epochs, at which a stage begins. Returns
+ * UINT64_MAX if there is no such stage. */
 uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage);
-/* Returns the entry of a stage's table (which lists the source of each step) with which the lane
- * begins. */
+/* Returns the entry with which the lane begins in the table of a stage. (The table lists the source
+ * of each step.) */
 uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uint32_t lane);
 
 /* ---- The turns of a lane --------------------------------------------------------------------- */
@@ -131,15 +131,15 @@ struct mix_stretch {
     uint64_t before;
 };
 
-/* Returns the stretch that contains draw number `draw` of a lane from a source. Draws are counted
- * as in mix_turns_begin. */
+/* Returns the range of samples ("stretch") that contains draw number `draw` of a lane from a
+ * source. Draws are counted as in mix_turns_begin. */
 struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t draw);
 
-/* Returns a lane's stretch of one epoch of a source (with .before set to 0), and the number of
- * the stretch's first draw. The view's epoch must draw from that source epoch. If there are no
- * weights, `offset` is the lane that makes the first draw from the source in the epoch;
- * otherwise it is 0. */
+/* Returns the range of samples ("stretch", with .before set to 0) that a lane reads in one epoch of
+ * a source, and the number of the first draw from this range. The view's epoch must draw from this
+ * epoch of the source. If there are no weights, `offset` is the lane that makes the first draw from
+ * the source in the epoch; otherwise it is 0. */
 struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t source_epoch, uint64_t offset,
                                   uint64_t *draw);

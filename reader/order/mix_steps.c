@@ -39,8 +39,8 @@ static uint64_t weight_of(const struct mix_places *p, size_t source)
     return p->firsts[source + 1] - p->firsts[source];
 }
 
-/* Returns how many entries of the source the table has before entry `at`. `at` must be at most the
- * period. */
+/* Returns how many of the table's entries before entry `at` name this source. `at` must be at most
+ * the number of entries. */
 static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
 {
     uint64_t low = p->firsts[source], high = p->firsts[source + 1];
@@ -56,8 +56,8 @@ static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
     return low - p->firsts[source];
 }
 
-/* Returns how many of the table's next `steps` entries, from entry `at` on, belong to the source.
- * The table repeats after its end. */
+/* Returns how many of the table's next `steps` entries, from entry `at` on, name this source. The
+ * table repeats after its end. */
 static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_t at,
                               uint64_t steps)
 {
@@ -67,9 +67,9 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - rank_of(p, source, at);
 }
 
-/* Counts the source's entries in the table from entry `at` on, beginning with 0. Returns how many
- * steps after `at` the entry number `count` is. The table repeats after its end. The source must
- * have entries. */
+/* Finds an entry of the table that names this source. Such entries are counted from entry `at` on,
+ * beginning with 0, and `count` is the number of the wanted one. Returns its distance from `at`.
+ * The table repeats after its end. It must contain the source. */
 static uint64_t find_entry(const struct mix_places *p, size_t source, uint64_t at, uint64_t count)
 {
     const uint64_t number = rank_of(p, source, at) + count, weight = weight_of(p, source);
@@ -142,9 +142,9 @@ static uint64_t stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* Counts the draws in a stage between the steps `from`, at which the stage begins, and `to`, both
- * counted over all lanes and epochs. If there is only one lane, the table starts again in each
- * epoch. */
+/* Counts a lane's draws from a source in a stage, between the steps `from`, at which the stage
+ * begins, and `to`. Both are counted over all epochs. If there is only one lane, the table starts
+ * again in each epoch. */
 static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t lane, size_t source,
                             uint64_t from, uint64_t to)
 {
@@ -160,8 +160,8 @@ static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t la
            + count_entries(p, source, 0, (to - first) % s->rounds);
 }
 
-/* Counts a lane's draws from a source before step g, which is counted over all lanes and epochs.
- * Also finds the stage of this step. */
+/* Counts a lane's draws from a source before its step g. Also finds the stage of this step. Steps
+ * are counted over all epochs. */
 static uint64_t count_before(const struct mix_steps *s, uint32_t lane, size_t source, uint64_t g,
                              size_t *stage)
 {

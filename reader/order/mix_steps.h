@@ -49,12 +49,13 @@ void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 
-/* Returns a lane's stretch of one epoch of a source (with .before set to 0), and the number of the
- * stretch's first draw. */
+/* Returns the range of samples ("stretch", with .before set to 0) that a lane reads in one epoch of
+ * a source, and the number of the first draw from this range. */
 struct mix_stretch mix_steps_lane_stretch(const struct mix_steps *steps, uint32_t lane,
                                           size_t source, uint64_t source_epoch, uint64_t *draw);
-/* Finds the lane that draws the sample at position `place` of a source epoch, and the sample's
- * number in the lane's stretch. Returns false if the view's epoch does not draw this sample. */
+/* Finds the lane that draws the sample at position `place` of a source's epoch, and the sample's
+ * number in the range of samples that this lane reads. Returns false if the view's epoch does not
+ * draw this sample. */
 bool mix_steps_lane_of(const struct mix_steps *steps, size_t source, uint64_t source_epoch,
                        uint64_t place, uint32_t *lane, uint64_t *input);
 

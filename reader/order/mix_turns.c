@@ -14,7 +14,8 @@
  * without weights */
 #define BLOCK_STEPS ((uint64_t)65536)
 
-/* Returns how many of the numbers below x belong to the lanes before `lane`; see mix_lane_share. */
+/* Returns how many of the numbers below x belong to lanes before `lane`. Number n belongs to lane n
+ * mod `lanes`. */
 static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes * lane + MIN(x % lanes, (uint64_t)lane);
@@ -34,8 +35,8 @@ uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uin
     return phase;
 }
 
-/* Adds the draws of `steps` steps, multiplied by `times`, to `drawn`. The first step is at entry
- * `at` of the table. */
+/* Counts the draws from each source in `steps` steps that begin at entry `at` of the table. Adds
+ * `times` times these counts to `drawn`. */
 static void count_draws(const struct mix *mix, const struct mix_stage *stage, uint64_t at,
                         uint64_t steps, uint64_t times, uint64_t *drawn)
 {
@@ -48,9 +49,9 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
 }
 
 /* Adds to drawn[i] how often a lane draws from source i in a stage, from step `from` (the beginning
- * of the stage) to step `to`. Steps are counted over all lanes and epochs. Which source a step
- * draws from is in the stage's table, which a lane goes through again and again. If there is only
- * one lane, it starts at the beginning of the table in each epoch. */
+ * of the stage) to step `to`. Steps are counted over all epochs. The stage's table has the source
+ * of each step, and the lane goes through the table again and again. If there is only one lane, it
+ * starts at the beginning of the table in each epoch. */
 static void count_stage(const struct mix_turns *t, const struct mix_stage *stage, uint64_t from,
                         uint64_t to, uint64_t rounds, uint64_t *drawn)
 {
@@ -119,14 +120,14 @@ static uint64_t first_lane(const struct mix *mix, const struct order *order, siz
     return offset % order->lanes;
 }
 
-/* Returns the number of draws from a source in all blocks of steps before `block`. */
+/* Returns how many draws from a source the blocks of steps before `block` have together. */
 static uint64_t in_blocks(const struct mix_turns *t, size_t source, uint64_t block)
 {
     return (uint64_t)((unsigned __int128)t->counts[source] * block / t->block_count);
 }
 
-/* Returns the number of steps in a block of steps. If `weights` is not NULL, sets weights[i] to the
- * number of these steps that draw from source i. */
+/* Returns the length of a block of steps. If `weights` is not NULL, sets weights[i] to the number
+ * of its steps that draw from source i. */
 static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t *weights)
 {
     uint64_t steps = 0;
@@ -141,7 +142,8 @@ static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t 
     return steps;
 }
 
-/* Makes the table of sources for a block of steps. The block must begin at the current step. */
+/* Makes the table of sources for a block of steps. The lane's current step must be the first step
+ * of the block. */
 static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *err)
 {
     const size_t count = t->mix->source_count;

@@ -88,9 +88,9 @@ void order_line_free(struct order_line *line)
     *line = (struct order_line){ 0 };
 }
 
-/* Returns the last shard, from `low` up to, but not including, `high`, whose first number is at
- * most `number`. An empty shard has the same first number as the next shard, so the last such shard
- * contains the number. */
+/* Returns the last shard whose first sample number is at most `number`, among the shards from `low`
+ * to `high` - 1. (An empty shard has the same first number as the next shard, so the last such
+ * shard contains the number.) */
 static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
     while (high - low > 1) {
@@ -105,9 +105,9 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
 }
 
 /* The chosen samples of a source are numbered from 0, and cut into pieces of consecutive numbers.
- * The line is a permutation of the pieces. Returns the number of the chosen sample at a position of
- * the line. Sets *left to the number of positions from there to the end of its piece. All pieces
- * but one have the same size. */
+ * The line is the sequence of these pieces in a permuted order. Returns the number of the chosen
+ * sample at a position of the line. Sets *left to the number of positions from there to the end of
+ * its piece. All pieces but one have the same size. */
 static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
     uint64_t before = place, size = line->piece;

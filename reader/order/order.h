@@ -35,8 +35,8 @@ struct order {
 struct order_line {
     size_t shard_count;
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
-    /* The first position of each shard in the line (the sequence of samples before shuffling). The
-     * last entry is N, the number of samples. */
+    /* The first position of each shard in the line (the sequence of samples before shuffling),
+     * followed by N, the number of samples. */
     uint64_t *starts;
     /* For a source of a view: its chosen samples. The line (the sequence of samples before
      * shuffling) then consists of pieces instead of shards. */
@@ -67,8 +67,8 @@ struct order_chosen {
 };
 
 /* Returns the number of samples in a piece (range of consecutive chosen samples) of a source with
- * `chosen` chosen samples. A piece is not larger than a lane's share of a source epoch, so that the
- * samples of a small source also change lanes from one source epoch to the next. */
+ * `chosen` chosen samples. A piece is at most as large as a lane's share of the source. So even the
+ * samples of a small source come to other lanes when the source is read the next time. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (sequence of samples before shuffling) for an epoch of a view's source. `order` is
@@ -95,8 +95,8 @@ struct order_run {
  * line of shards it may be greater, because the line repeats itself. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
-/* Returns the first position after `place` that is in another shard or another piece than `place`.
- * Two neighbouring pieces may be in the same shard. */
+/* Returns the first position after `place` at which another shard or another piece begins. (Two
+ * neighbouring pieces may be in the same shard.) */
 uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
@@ -113,8 +113,8 @@ struct order_lane {
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* Like order_lane_of, for a line (a sequence of samples before shuffling) of `places` positions.
- * From position `samples` on, the line repeats its beginning. */
+/* Returns the range of a lane, as order_lane_of does. The line (sequence of samples before
+ * shuffling) has `places` positions. From position `samples` on, it repeats its beginning. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);
 
@@ -135,9 +135,9 @@ static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t in
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
-/* Returns the lane that reads a position of the line (the sequence of samples before shuffling).
- * The position is the lane's input number place - start. Returns order->lanes if the position was
- * dropped. Other lanes may repeat the position as padding. */
+/* Returns the lane that reads a position of the line (the sequence of samples before shuffling). In
+ * the lane, it has the number place - start. Returns order->lanes if the position was dropped.
+ * Other lanes may repeat the position as padding. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
 /* Returns the size of a lane's shuffle buffer (shuffle.h), which is 1 if samples are not
@@ -157,9 +157,8 @@ struct order_member {
  * SHEAF_ERR_ARGUMENT, with a message, if a check fails. */
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
-/* Lanes are numbered over the whole epoch, and each worker of each rank also counts its own lanes
- * from 0. Returns the number in the epoch of the worker's own lane i. i must be less than lanes /
- * (world_size x workers). */
+/* Returns the number that lane i of a worker has among all lanes of the epoch. Each worker of each
+ * rank counts its own lanes from 0. i must be less than lanes / (world_size x workers). */
 static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
 {
     return m->rank + m->world_size * (m->worker + m->workers * i);

@@ -48,8 +48,8 @@ static bool is_set(const uint64_t *bits, uint64_t number)
     return (bits[number / 64] >> (number % 64) & 1) != 0;
 }
 
-/* Returns the first number, from `from` on, whose bit is 1 if `set` is true, or 0 if it is false.
- * Returns `total` if there is no such number. */
+/* Returns the first number, from `from` on, whose bit equals `set`. Returns `total` if there is no
+ * such number. */
 static uint64_t find_bit(const uint64_t *bits, uint64_t total, uint64_t from, bool set)
 {
     while (from < total) {
@@ -137,8 +137,8 @@ void selection_free(struct selection *s)
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */
 
-/* Returns the index of the last value that is at most `value`, among `count` ascending values. The
- * first of them must be at most `value`. */
+/* Returns the index of the last of `count` ascending values that is at most `value`. The first of
+ * them must be at most `value`. */
 static uint64_t last_at_most(const uint32_t *values, uint64_t count, uint64_t value)
 {
     uint64_t low = 0, high = count;

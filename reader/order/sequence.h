@@ -28,8 +28,8 @@ struct sequence {
     uint64_t fill;              /* the first positions, which fill the slots */
     uint64_t after;             /* the first input after them */
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending, */
-    /* the slots of the shuffle buffer into which these inputs go; NULL if input i goes into slot
-     * i */
+    /* for each of these inputs: the slot of the shuffle buffer into which it goes; NULL if input i
+     * goes into slot i */
     uint64_t *fill_slots;
     /* As drawn: */
     uint64_t *held;             /* the input in each slot; NULL if in order */
@@ -41,9 +41,9 @@ struct sequence {
 /* Begins a sequence at the start of a lane. The samples come in the order of the line (IN ORDER),
  * not in the order in which they will be drawn. `range` must be set. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
-/* Begins a sequence IN ORDER after `steps` steps of a lane. Takes the next *early draws out of the
- * sequence: writes their inputs to `early_inputs`, sets *early to their number, and advances the
- * shuffle by them. */
+/* Begins a sequence IN ORDER after `steps` steps of a lane. Makes the next *early draws at once:
+ * writes their inputs to `early_inputs`, leaves these inputs out of the sequence, sets *early to
+ * their number, and advances the shuffle. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
 /* Begins a sequence AS DRAWN after `steps` steps of a lane. `shuffle` must be at its start. */

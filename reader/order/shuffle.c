@@ -28,8 +28,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* A move within the shuffle buffer: `slot` now holds the input that was in slot `origin` before the
- * steps that are foreseen. */
+/* A move within the shuffle buffer, caused by the steps that are foreseen: `slot` now holds the
+ * input that was in slot `origin` before these steps. */
 struct moved {
     uint64_t slot, origin;
 };

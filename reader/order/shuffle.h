@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The shuffle buffer of one lane, working on numbers: decides which slot is emitted next and which
- * input replaces it. The caller stores the content of the slots. This is either samples (lane.c),
- * or numbers of samples that are read when drawn (sequence.c), or numbers by which the order is
- * known in advance (foresight.c). Like order.h, the functions have no side effects. */
+ * input replaces it. The caller stores the content of the slots. lane.c stores samples, sequence.c
+ * stores numbers of samples that are read when they are drawn, and foresight.c stores numbers to
+ * know the order in advance. Like order.h, the functions have no side effects. */
 #ifndef READER_SHUFFLE_H
 #define READER_SHUFFLE_H
 
@@ -23,8 +23,8 @@ struct shuffle_step {
     uint64_t slot;                  /* emit the input of this slot */
     bool refill;                    /* then put input `input` into it; */
     uint64_t input;
-    /* If no input is left to refill the slot: the input in slot `last` moves to the emptied
-     * slot, and slot `last` is removed. Both may be the same slot. */
+    /* If no input is left to refill the emptied slot: the input of slot `last` moves there, and
+     * slot `last` is removed. It may be the emptied slot itself. */
     uint64_t last;
 };
 
@@ -62,9 +62,9 @@ void shuffle_replay(struct shuffle *shuffle, uint64_t steps, uint64_t *slots);
 
 #define SHUFFLE_FORESEE_MOST 32u
 
-/* Foresees the next `steps` steps, at most SHUFFLE_FORESEE_MOST. Sets slots[i] to the slot that now
- * has the input which step i will emit, or to UINT64_MAX if this input is not in the buffer yet.
- * Returns the number of steps foreseen. */
+/* Foresees the next `steps` steps, at most SHUFFLE_FORESEE_MOST. Step i will emit some input: sets
+ * slots[i] to the slot in which this input is now, or to UINT64_MAX if the input is not in the
+ * buffer yet. Returns the number of steps foreseen. */
 unsigned shuffle_foresee(const struct shuffle *shuffle, unsigned steps, uint64_t *slots);
 
 #endif

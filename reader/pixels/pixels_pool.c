@@ -6,8 +6,8 @@
  *     sheaf_pixels_wait  <--all jobs of the batch are done--+
  *
  * A job needs memory for one picture. It takes that memory all at once from the pool's
- * memory_bytes. A job that finds too little memory waits until other jobs have ended. These
- * already have all the memory that they need. */
+ * memory_bytes. A job that finds too little memory waits until other jobs have ended. They always
+ * end, because they already have all the memory that they need. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -51,8 +51,8 @@ static void show_progress(struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* Finds the payload size and the key of a frame's sample. Reports a frame that cannot be
- * decoded. */
+/* Finds the payload size and the key of the sample in a frame (stored record). Reports a frame that
+ * cannot be decoded. */
 static int take_sample(struct indexing *x, const struct walk *walk, const struct frame *frame,
                       uint64_t *bytes, struct sheaf_error *err)
 {
@@ -130,8 +130,8 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, NULL, shard->xxh3, err);
-    /* For remote shards, the number of samples was not known before. They are read completely here,
-     * so they were not scanned when they were opened. */
+    /* The number of samples is compared only for local shards. Remote shards are read completely
+     * here, so their headers were not scanned when they were opened, and the number was unknown. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "

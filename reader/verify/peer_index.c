@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares the index files of other readers with the shard. The content that they should have is
- * made again from the shard's frames, and compared with the files beside the shard. Sheaf itself
- * does not read these files, so a missing file is accepted. A wrong file would give another program
- * wrong samples, or none.
+ * Compares the index files that other programs use with a shard. The content that these files
+ * should have is made again from the shard's records, and compared with the files beside the shard.
+ * Sheaf itself does not read these files, so a missing file is accepted. A wrong file would give
+ * another program wrong samples, or none.
  *
  * The manifest says which files should exist. It lists the files that the packer wrote, and a
  * RecordIO shard always has its .idx file. The files beside foreign shards without a manifest may
@@ -25,7 +25,8 @@
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Returns the number that a shard's first sample has in its own data set. */
+/* Returns the number of a shard's first sample, counted from the first sample of its own data
+ * set. */
 static uint64_t first_sample(const struct sheaf_dataset *d, uint32_t shard)
 {
     uint64_t number = 0;
@@ -56,8 +57,9 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number of the sample in a frame. In data sets that the packer made, some numbers are
- * missing, because the packer skipped those samples. */
+/* Finds the number by which an index file of another reader names the sample of a frame (stored
+ * record). In data sets that our packer made, some of these numbers are missing, because the packer
+ * skipped the samples. */
 static int number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
                      struct sheaf_error *err)
 {
@@ -107,8 +109,8 @@ static int shown_size(const char *text, size_t begin, size_t end)
     return (int)size;
 }
 
-/* Writes a text about the first difference between a file and its expected content. `found` has
- * the first `size` bytes of the file, which has `all` bytes. Returns false if there is no
+/* Describes in `text` the first difference between a file and its expected content. `found` has the
+ * first `size` bytes of the file, which has `all` bytes. Returns false if there is no
  * difference. */
 static bool find_fault(char text[FAULT_SIZE], const char *found, size_t size, uint64_t all,
                        const char *expected, size_t expected_size)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares the index files of other readers with a shard, for sheaf_verify. */
+ * Compares the index files that other programs use with a shard, for sheaf_verify. */
 #ifndef READER_VERIFY_PEER_INDEX_H
 #define READER_VERIFY_PEER_INDEX_H
 
@@ -22,8 +22,8 @@ struct peer_index {
 typedef void peer_index_tell_fn(void *context, const char *file, const char *fault);
 
 /* Begins the check of a shard's index files. Afterwards peer_index_add must be called for each
- * frame, in order, and peer_index_end at the end. peer_index_add returns an error at the first
- * frame that such an index file cannot describe. */
+ * frame (stored record), in order, and peer_index_end at the end. peer_index_add returns an error
+ * at the first frame that such an index file cannot describe. */
 int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *dataset, uint32_t shard,
                      struct sheaf_error *err);
 int peer_index_add(struct peer_index *p, const struct frame *frame, struct sheaf_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_verify: reads every byte of every shard, and checks and decodes every frame. Compares the
+ * sheaf_verify: reads every byte of every shard, and checks and decodes every record. Compares the
  * results with the manifest and the index, and with index files of other readers (peer_index.c).
  * Each shard is checked by one job. The calling thread reports the problems. */
 #include <inttypes.h>
@@ -48,8 +48,8 @@ struct check {
     char unlabelled[512];           /* the first sample without a label */
     bool has_cls;                   /* a sample has a field named "cls" */
     struct tally fields;
-    /* number of the part of the data set (see parts.h) that contains the shard, among the parts of
-     * all sources */
+    /* index of the part of the data set (see parts.h) that contains the shard, counted over the
+     * parts of all sources */
     size_t part;
     /* the table of keys of this part */
     struct key_table keys;
@@ -144,8 +144,8 @@ static int name_line(struct check *c, uint64_t sample, const char **line, size_t
     return SHEAF_OK;
 }
 
-/* Returns whether the frame, together with its .lst line, has the checksum that the index states
- * for sample i. Returns true if the index does not state it. */
+/* Returns whether the frame (stored record), together with its .lst line, has the checksum that the
+ * index states for sample i. Returns true if the index states no checksum. */
 static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct index_section *s = c->open == NULL ? NULL : c->open->section;
@@ -184,7 +184,8 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
     return SHEAF_OK;
 }
 
-/* Checks that a sample agrees with the facts in the manifest that hold for all samples. */
+/* Compares a sample with the manifest: checks that it has no field cls if the manifest excludes
+ * this field, and that the name of its class is right. Adds the sample to the counts. */
 static void check_sample(struct check *c, uint64_t i, uint64_t offset,
                          const struct sheaf_sample *sample)
 {
@@ -231,8 +232,9 @@ static void count_labels(struct check *c, uint64_t i, uint64_t offset,
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
 }
 
-/* Returns whether entry number i of the index belongs to the sample. The scan of a foreign shard
- * counts damaged records differently, so after damage the entry belongs to another sample. */
+/* Returns whether entry number i of the index belongs to the sample. In a foreign shard, the scan
+ * that made the index counts damaged records differently, so after damage the entry may belong to
+ * another sample. */
 static bool has_place(const struct check *c, uint64_t i)
 {
     return c->open != NULL && i < c->open->section->samples &&
@@ -360,8 +362,8 @@ static void tell_fault(void *check, const char *file, const char *fault)
     problem(check, "%s: %s", file, fault);
 }
 
-/* Checks the index files of other readers. Does not check them if the shard is damaged, because
- * then every line would differ. */
+/* Checks the index files that other programs use. Does not check them if the shard is damaged,
+ * because then every line would differ. */
 static int check_peers(struct check *c)
 {
     return c->problem_count != 0 ? SHEAF_OK

@@ -9,9 +9,9 @@
 
 #include "reader/dataset/dataset.h"
 
-/* Compares the counts with the manifest. `counted` has one entry for each source. `classes` has the
- * number of samples of each class, source after source. They are compared only if everything was
- * read and no problem was found. */
+/* Compares the counts with the manifest. `counted` has the field counts of each source. `classes`
+ * has the number of samples of each class, source after source. The counts are compared only if
+ * everything was read and no problem was found. */
 int verify_fields(const struct sheaf_dataset *dataset, const struct sheaf_verify_options *options,
                   const struct tally *counted, const atomic_uint_fast64_t *classes,
                   struct sheaf_verify_result *result, struct sheaf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The file beside a view that stores which samples the view's conditions on keys have chosen. So
- * samples are read for their keys only once, when the view is written, and not each time it is
- * opened. The file is a cache: the view means the same without it.
+ * samples are read for their keys only once, when the view is written, and not each time the view
+ * is opened. The file is a cache: the view means the same without it.
  *
  *     "SHEAFCHO" | of each source: id, total, a bit for each sample | XXH3-64 of all before */
 #ifndef READER_VIEW_CHOSEN_FILE_H

@@ -12,7 +12,8 @@
 
 /* ---- Of a union and of a part ---------------------------------------------------------------- */
 
-/* Adds the class counts of a source to those of the union, under the class numbers of the union. */
+/* Adds the class counts of a source to the class counts of the union (the data set that is made of
+ * all sources). The classes have other numbers in the union. */
 static void add_class_samples(struct sheaf_dataset *d, const struct sheaf_dataset *source)
 {
     const struct manifest *m = &source->manifest;

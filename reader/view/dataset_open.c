@@ -10,9 +10,9 @@
 #include "reader/view/view.h"
 #include "store/store.h"
 
-/* Returns whether a data set must be opened again as foreign shards, because the caller wants
- * samples to be joined by key. This is the case if it consists of indexed foreign shards and
- * indexing has not joined them. */
+/* The caller wants all files with the same key to be joined to one sample. Returns whether the data
+ * set must therefore be opened again as foreign shards. This is so if it is an index of foreign
+ * shards in which samples are not joined. */
 static bool is_to_join(const struct sheaf_dataset *d)
 {
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;

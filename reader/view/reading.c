@@ -2,8 +2,8 @@
  *
  * Computes the number of bytes that a reader reads for the chosen samples of a view, from the index
  * alone: the samples themselves, the gaps that stretch.c reads with them, and whole codec blocks.
- * The result differs slightly at the ends of pieces and reads, where a reader reads less of the
- * gaps or reads a block twice. */
+ * The result is not exact: at the end of a read, a real reader may read less of a gap, or read a
+ * block twice. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -46,8 +46,8 @@ static void add_records(struct reading *r, uint64_t record, uint64_t count)
     r->last = last + 1;
 }
 
-/* Adds the chosen samples of a shard. `rank` is the number of chosen samples in earlier shards.
- * Returns this number for the next shard. */
+/* Adds the chosen samples of a shard to the sums. `rank` is the number of chosen samples in earlier
+ * shards. Returns the corresponding number for the next shard. */
 static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
                           uint64_t rank)
 {

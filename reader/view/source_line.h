@@ -21,8 +21,8 @@ struct source_line {
 struct source_line *source_line_use(struct source_line **lines, const struct dataset_view *view,
                                     size_t source, const struct order *order,
                                     struct sheaf_error *err);
-/* Gives up a reference to a line (a source's samples in their order before shuffling). The last
- * user of a line frees it. NULL is allowed. */
+/* Gives up a reference to a line (a source's samples in their order before shuffling). The line is
+ * freed when its last reference is given up. NULL is allowed. */
 void source_line_drop(struct source_line **lines, struct source_line *line);
 /* Frees all lines, even if they have users. */
 void source_line_free(struct source_line **lines);

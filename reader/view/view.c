@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a view: opens its sources and unites them, turns its conditions into sample numbers, and
- * its weights into tables; see view.h. */
+ * Opens a view; see view.h. Opens the sources of the view and makes one data set of them, finds the
+ * samples that fulfil the conditions, and makes the tables for the weights. */
 #include "reader/view/view.h"
 
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static int read_text(const char *url, char **text, size_t *size, struct sheaf_er
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* There may be no object with this name, or it may be the name of a directory or a large
-     * shard. */
+    /* There is no view if there is no object with this name, or if the name belongs to a directory
+     * or a large shard. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
@@ -186,8 +186,8 @@ static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t 
     return mix_make_table(stage->weights, count, stage->period, stage->table, err);
 }
 
-/* Returns the length of an epoch that ends when the first source (or the last one) has been drawn
- * completely once. */
+/* Returns the length of an epoch that ends when all samples of one source have been drawn once. If
+ * `is_first` is set, this is the source that ends first; otherwise the one that ends last. */
 static uint64_t length_until(const struct mix *mix, bool is_first)
 {
     const struct mix_stage *stage = &mix->stages[0];
@@ -312,8 +312,8 @@ static double share_of(const struct dataset_view *v, size_t i)
            : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
 }
 
-/* Returns the number of chosen samples of a source that were also chosen from an earlier source, if
- * that is the same data set. */
+/* An earlier source of the view may be the same data set. Returns how many chosen samples of source
+ * i were also chosen from the earlier source. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
@@ -446,8 +446,8 @@ static int refuse_existing(const char *path, const char *what, struct sheaf_erro
                        SHEAF_REASON_DATASET);
 }
 
-/* Checks what exists under the name to which a view is to be written. Only a view may be
- * replaced. */
+/* Finds out what exists at the path to which a view is to be written. Returns an error if it is not
+ * a view, because only a view may be replaced. */
 static int see_view(const char *path, bool overwrite, struct store_seen *seen,
                     struct sheaf_error *err)
 {
@@ -488,7 +488,7 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
         struct view_where *where = &d->view->document.sources[i].where;
 
-        /* The stored text has the names of the key files. It does not have the hashes of their
+        /* The stored text of a view has the names of the key files, and not the hashes of their
          * content. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
     }

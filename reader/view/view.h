@@ -15,9 +15,9 @@ int dataset_open_document(const char *text, size_t size, const char *url,
                           struct sheaf_dataset **dataset, struct sheaf_error *err);
 void dataset_view_free(struct dataset_view *view);      /* NULL is allowed */
 
-/* Returns the stage of the last step in an epoch's first `rounds` rounds. Stages are numbered from
- * 0. Returns 0 if there are no steps. Earlier epochs are taken into account. Later stages have not
- * affected the order yet. */
+/* Counts the steps of an epoch's first `rounds` rounds, and returns the stage (from 0) to which the
+ * last of these steps belongs. Stages count the steps of earlier epochs as well. Returns 0 if there
+ * are no steps. Later stages have not affected the order yet. */
 size_t dataset_view_stage(const struct dataset_view *view, const struct order *order,
                           uint64_t rounds);
 

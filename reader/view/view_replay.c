@@ -15,8 +15,8 @@
 struct replay_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin */
     struct source_line *line;       /* of the stretch; NULL if none has begun */
-    /* first position of the stretch (the range that the lane draws from now), and number of
-     * draws until its end */
+    /* `start` is the first position of the range of samples from which the lane draws now; `left`
+     * is the number of draws until the end of this range */
     uint64_t start, left;
     struct shuffle shuffle;
     uint64_t *slots;                /* inputs */

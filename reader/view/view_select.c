@@ -110,8 +110,9 @@ static int select_read(struct choice *c, const struct view_keys *keys,
     return code;
 }
 
-/* Takes the chosen samples from the file beside the view if the file has them. Otherwise evaluates
- * the conditions. The file needs a fingerprint, which only a data set with a manifest has. */
+/* Finds the chosen samples of a source. Reads them from the file beside the view if the file has
+ * them; otherwise evaluates the conditions. The file needs a fingerprint, which only a data set
+ * with a manifest has. */
 static int find_or_select(struct choice *c, const struct view_keys *keys,
                           const struct view_keys_how *how, struct sheaf_error *err)
 {
