@@ -74,12 +74,13 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* The most by which an image may grow when it is converted. Other files keep their size. */
+/* Largest number of bytes by which an image may grow when it is converted to a JPEG. Other files
+ * keep their size. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* The numbers of bytes below are upper bounds for all three containers. They are enough for two tar
- * headers with padding and a member that holds the labels, for the names in a tf.train.Example, and
- * for the trailer of a RecordIO record. With long names they are also enough for pax headers. */
+/* Each number of bytes below is an upper bound for all three containers. It is enough for two tar
+ * headers with padding and a member with the labels, for the names in a tf.train.Example, or for
+ * the trailer of a RecordIO record. If names are long, it includes pax headers. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
 {
@@ -139,8 +140,8 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
             text += size;
             longest = MAX(longest, size);
         }
-        /* The labels in a file `cls` are stored twice, in the file and as new text. So the size of
-         * the file is added twice. */
+        /* The labels in a file `cls` are stored twice in a sample: in the file itself, and as new
+         * text. So the size of this file is added a second time. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))

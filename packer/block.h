@@ -94,8 +94,8 @@ struct block {
     /* The result. */
     int code;
     struct sheaf_error error;
-    /* whether encoding failed with SHEAF_ERR_LIMIT because a buffer was too small; the block
-     * must be encoded again with more memory */
+    /* whether encoding failed with SHEAF_ERR_LIMIT because a buffer was too small; the block is
+     * then encoded again with more memory */
     bool outgrown;
     struct buf raw, names, stored;
     struct buf samples;         /* struct block_sample[] */
@@ -158,7 +158,8 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
 /* Returns the memory for the plan's samples from block.first up to, but not including,
  * block.end. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
-/* Adds the memory for the end of a block to `need`. Returns the total memory. */
+/* Adds to `need` the memory for the end of a block. Returns the total memory that the block
+ * needs. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
 /* Enlarges the buffers to at least these sizes. Afterwards the buffers do not grow. */
 int block_allow(struct block *block, const struct block_need *need, struct sheaf_error *err);
@@ -166,7 +167,7 @@ int block_allow(struct block *block, const struct block_need *need, struct sheaf
 /* The result of fetching an object. */
 struct block_fetched {
     int code;
-    /* if `code` is an error: the position in block.texts at which the error's text begins */
+    /* if `code` is an error: the offset in block.texts at which the text of the error begins */
     size_t reason;
 };
 

@@ -33,7 +33,7 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
 
 /* ---- Conversion ------------------------------------------------------------------------------ */
 
-/* Sets `why` to the reason why the image must be converted, or to "" if it need not be. */
+/* Writes to `why` the reason why an image must be converted, or "" if it need not be converted. */
 static void why_convert(const struct block_setup *setup, const struct image_look *look, char *why,
                         size_t size)
 {
@@ -89,8 +89,8 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
     return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
-/* Records that the JPEGs made for a sample need more memory than estimated. The next attempt gets
- * twice as much additional memory. */
+/* Records that the new JPEGs of a sample need more memory than estimated. When the block is encoded
+ * again, it gets twice as much additional memory. */
 static int outgrow(struct block *b, uint64_t bytes, int code)
 {
     b->extra = 2 * b->extra + bytes;

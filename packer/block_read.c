@@ -23,8 +23,8 @@
  * memory. */
 #define MORE_BYTES 4096u
 
-/* Records a bad file, and that the sample's other files are left out with it. Conversions of this
- * sample's images are no longer reported. */
+/* Reports a bad file. Also reports the other files of its sample, which are left out with it.
+ * Images of this sample that were converted are no longer reported as converted. */
 static int refuse(struct block *b, const struct plan_sample *s,
                   const struct catalog_file *bad, const struct sheaf_error *why,
                   struct sheaf_error *err)
@@ -218,8 +218,8 @@ static int convert_images(struct block *b, const struct plan_sample *s,
 
 /* ---- Where they are read to ------------------------------------------------------------------ */
 
-/* Fields smaller than this are copied into the frame, because copying them takes less time than
- * computing their position. */
+/* Content of fields smaller than this is copied into the frame (the stored record), because copying
+ * it takes less time than computing its position there. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
 /* A field whose file is read directly to the position that the field will have in the sample's
@@ -257,8 +257,8 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
 }
 
 /* Called when the content of all fields is known. Checks whether a field was read to its right
- * position in the frame. If the position is wrong, encoding would overwrite the field, so the field
- * is first copied to another buffer. */
+ * position in the frame (the stored record). If the position is wrong, encoding would overwrite the
+ * field, so the field is first copied to another buffer. */
 static int settle(struct block *b, const struct sheaf_sample *sample, struct sheaf_field *fields,
                   const struct placed *placed, struct sheaf_error *err)
 {
@@ -278,8 +278,8 @@ static int settle(struct block *b, const struct sheaf_sample *sample, struct she
     return SHEAF_OK;
 }
 
-/* Reserves room for the content of a field: at its position in the frame, or in the scratch
- * buffer. */
+/* Reserves room for the content of a field: at its position in the frame (the stored record), or in
+ * the scratch buffer. */
 static int make_room(struct block *b, const struct sheaf_field *field, const struct placed *placed,
                      uint8_t **data, struct sheaf_error *err)
 {
@@ -371,8 +371,9 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
     return code == SHEAF_OK ? settle(b, sample, fields, &placed, err) : code;
 }
 
-/* Like read_files, for a sample whose files were already fetched. `number` is the number of files
- * in the block before this sample's first file. */
+/* Finds the content of a sample's files, which block_fetch has already fetched. `number` is the
+ * number of files in the block before this sample's first file. The results are those of
+ * read_files. */
 static int take_fetched(struct block *b, const struct plan_sample *s, size_t number,
                         struct sheaf_sample *sample, const struct catalog_file **bad,
                         struct sheaf_error *why, struct sheaf_error *err)

@@ -103,7 +103,7 @@ static int take_json(struct class_list *list, const char *text, size_t size,
     return code;
 }
 
-/* Takes the class names of a text file, one per line. Blank lines are allowed only at the end,
+/* Reads class names from the text of a file, one per line. Blank lines are allowed only at the end,
  * because a blank line elsewhere would be a class without a name. */
 static int take_lines(struct class_list *list, const char *text, size_t size,
                       struct sheaf_error *err)
@@ -244,8 +244,8 @@ static struct own_class *sort_own(const struct plan *plan, int label_base)
     return own;
 }
 
-/* Compares the classes of a neighbouring data set with the classes of the plan. Returns whether it
- * reported a difference. */
+/* Compares the classes of a neighbouring data set with the classes of the plan, and reports
+ * differences. Returns whether there was one. */
 static bool tell_sibling(const char *directory, const struct own_class *own, size_t count,
                          const struct problems *problems)
 {
@@ -268,8 +268,8 @@ static bool tell_sibling(const char *directory, const struct own_class *own, siz
     return told;
 }
 
-/* Compares the classes of all data sets in the directory `parent`, except the one with the name
- * `own`. */
+/* Compares the plan's classes with the classes of the data sets in the directory `parent`, and
+ * reports differences. Skips the data set with the name `own`. */
 static void tell_siblings(DIR *directory, const char *parent, const char *own,
                           const struct plan *plan, int label_base,
                           const struct problems *problems)

@@ -20,8 +20,8 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
                     struct sheaf_error *err);
 void class_list_free(struct class_list *list);
 
-/* Looks for data sets beside `dest` with usual names of splits (train, val, ...), and reports if
- * one of them gives a class of the plan another number. */
+/* Looks for data sets beside `dest` that have usual names of splits (train, val, ...). If one of
+ * them gives a class of the plan another number, reports this. */
 void class_list_tell_siblings(const char *dest, const struct plan *plan, int label_base,
                               const struct problems *problems);
 

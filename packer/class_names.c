@@ -26,9 +26,9 @@ static int grow(struct class_names *n, size_t least, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Records the sample's class name, if it has one. Returns SHEAF_ERR_ARGUMENT if a list of classes
- * cannot contain the name, because the sample does not have exactly one integer label from 0 to
- * about a million, or because this label already has another name. */
+/* Records the sample's class name, if it has one, under the sample's label. Returns
+ * SHEAF_ERR_ARGUMENT in two cases: if the sample does not have exactly one integer label from 0 to
+ * about a million, or if another name was already recorded for this label. */
 static int take_name(struct class_names *n, const struct sheaf_sample *sample,
                      struct sheaf_error *err)
 {

@@ -14,13 +14,15 @@ struct class_names {            /* zero-initialised */
     /* class names by label; NULL if no sample with this label had a class name */
     char **names;
     size_t count, capacity;
-    /* whether the names do not fit into a list, so that only the records contain them */
+    /* whether the names cannot form a list with one name for each label; they are then stored in
+     * the records only */
     bool unlistable;
 };
 
-/* Checks that a reader will find the sample's class name again. The name may be in the sample's
- * record (`in_record`), in the class list of `context`, or, if `context` has no list and `may_list`
- * is set, in the list of collected names. Returns SHEAF_ERR_ARGUMENT if the name would be lost. */
+/* Checks that the sample's class name will be stored in the data set. It is stored if the sample's
+ * record contains it (`in_record`), or if the class list of `context` contains it. If `context` has
+ * no list and `may_list` is set, this function adds the name to the collected names, which will
+ * become the list. Returns SHEAF_ERR_ARGUMENT if the name would be lost. */
 int class_names_check(struct class_names *names, const struct encode_context *context,
                       bool in_record, bool may_list, const struct sheaf_sample *sample,
                       struct sheaf_error *err);

@@ -95,8 +95,8 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
 
 /* ---- What is missing ------------------------------------------------------------------------- */
 
-/* Appends the numbers of the parts that must still pack the missing shards to `text`. Does nothing
- * if it is unknown into how many parts the plan is divided. */
+/* Appends to `text` the numbers of the parts that contain missing shards and must be packed again.
+ * Does nothing if it is unknown into how many parts the plan is divided. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
     const char *between = "";

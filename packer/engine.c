@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The engine that packs shards: a ring of blocks that workers fill, and the writing of finished
- * blocks in order. */
+ * The engine that packs shards. Workers fill the blocks of a ring, and the calling thread writes
+ * the finished blocks in order. */
 #include "packer/engine.h"
 
 #include <stdio.h>
@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* When a block is done, its buffers are kept for reuse if they have at most this total size. This
- * is enough for an ordinary block. */
+/* The buffers of a finished block are kept for reuse if their total size is at most this number of
+ * bytes, which is enough for an ordinary block. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
-/* The ring has SLOTS_PER_JOB blocks for each worker. It has SLOTS_MORE further blocks, which may
- * wait to be written. */
+/* The engine's ring of blocks has SLOTS_PER_JOB entries for each worker, and SLOTS_MORE further
+ * entries for blocks that wait to be written. */
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
@@ -28,8 +28,8 @@
 /* On a local disk, one shard is committed, and another one may wait for that. */
 #define COMMITS_OF_DISK 2
 
-/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If that is
- * too little, it is more, but at most half of the run's memory. */
+/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If this
+ * part is too small, the data gets more, but at most half of the run's memory. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -302,8 +302,8 @@ static void release(struct engine *e, struct slot *slot)
     slot->charged = 0;
 }
 
-/* Returns the size that a block's buffers will have. For each buffer, this is the larger one of its
- * needed and its present size. */
+/* Returns the size that a block's buffers will have together. Each buffer that is smaller than
+ * needed will grow to the needed size; the others keep their size. */
 static uint64_t held(const struct block *b, const struct block_need *need)
 {
     return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +
@@ -336,8 +336,8 @@ static int consume(struct engine *e, struct sheaf_error *err);
 
 /* Takes the memory for the block of a slot (an entry of the engine's ring of blocks) from the
  * budget. If there is no room, frees the buffers of idle slots. If there is still no room, waits
- * for other blocks to be encoded and writes them. The slot must be idle, or its block must keep its
- * samples. */
+ * for other blocks to be encoded and writes them. The slot must be idle. If its block already has
+ * samples, they are kept. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {
@@ -414,8 +414,8 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Takes memory for a block that had given up its memory for another block, and submits the block to
- * the workers again. The budget had room for this block before. */
+/* Called for a block that gave up its memory to another block. Takes memory for the block from the
+ * budget again, which had room for it before, and submits the block to the workers. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);
@@ -474,8 +474,9 @@ static void run_hash(struct job *job)
     shard_writer_hash(slot->hashing, &slot->block);
 }
 
-/* Writes the block to the shard while another thread computes its hash. If no thread has begun to
- * hash the block when it is written, this thread hashes it, which takes less time than waiting. */
+/* Writes the block to the shard while another thread computes its hash. If the block is written
+ * before another thread has begun to hash it, this thread hashes it, because that takes less time
+ * than waiting. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     const volatile int never = 0;

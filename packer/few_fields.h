@@ -8,7 +8,7 @@
 #include "formats/tally.h"
 #include "packer/source/problems.h"
 
-/* Counts the fields of a sample, which is given as its record in the plan. */
+/* Counts the fields of one sample. `record` has the form in which a plan stores the sample. */
 int few_fields_count(struct tally *tally, const uint8_t *record, size_t size,
                      struct sheaf_error *err);
 /* Reports each field that only a few samples lack. The words are the same as in the report that the

@@ -8,13 +8,15 @@
 
 #include "packer/plan/plan.h"
 
-/* Number of files that each thread opens in advance. A thread packs one block at a time. */
+/* Number of files that each thread opens in advance. This number is per thread, because each thread
+ * packs one block at a time. */
 #define FILES_AHEAD 16u
 
 struct file_ahead {
     const struct plan *plan;
     int root_fd;
-    /* number of the sample whose file is opened next, and number of the sample at which to stop */
+    /* `sample` is the number of the sample whose file is opened next. No files are opened for
+     * sample `end` and later samples. */
     uint64_t sample, end;
     /* the next file to open, as an index into the files of this sample */
     uint32_t file;

@@ -20,20 +20,20 @@ struct grow {
     struct plan_grow plan;      /* its facts that the plan needs */
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* the prefix of the data set's shard names, and the list of other readers for which it has
-     * index files; each may be NULL */
+    /* `prefix` is the beginning of the names of the data set's shards. `index` lists the programs
+     * for which the data set has index files. Each may be NULL. */
     char *prefix, *index;
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */
 };
 
-/* Takes the facts about the data set from the text of its manifest. `known` and its context must be
- * set. Returns SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
+/* Reads the facts about the data set from the text of its manifest. The caller must already have
+ * set `known` and its context. Returns SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
 int grow_open(struct grow *grow, const char *text, size_t size, struct sheaf_error *err);
 /* Finds the number for the first appended sample. `dest` is the directory of the data set that
  * `grow` describes. */
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
-/* Restores the facts that held before the last append. Returns false if nothing was ever
+/* Changes the facts to those that held before the last append. Returns false if nothing was ever
  * appended. */
 bool grow_undo(struct grow *grow);
 /* Sets the options that the data set determines. If the caller left the options for names and
@@ -41,7 +41,8 @@ bool grow_undo(struct grow *grow);
  * SHEAF_ERR_ARGUMENT if the caller set a split. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Reports if the appended images will have another size than the existing ones. */
+/* Prints a notice if the images that are appended will have another size than the existing
+ * images. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
 /* Reports new classes, because other splits of the same data may give these classes other

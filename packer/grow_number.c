@@ -22,8 +22,8 @@
 #define TAIL_BYTES ((uint64_t)64 << 10)
 #define LINE_LIMIT ((uint64_t)4 << 20)
 
-/* Parses the sample's number at the start of a line. Returns false if the line begins with
- * something else. */
+/* Parses the number of a sample at the beginning of a line. Returns false if the line does not
+ * begin with a number. */
 static bool number_at(const char *line, const char *end, uint64_t *number)
 {
     const char *at = line;

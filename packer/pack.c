@@ -195,7 +195,7 @@ static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the pack_run for the shards of the plan in `p`. */
+/* Describes the packing of all shards of the plan, for run_plan. */
 static struct pack_run run_of(struct pack *p)
 {
     planner_setup(&p->planner, &p->setup);
@@ -356,8 +356,8 @@ static void count_appended(const struct manifest *m, struct sheaf_pack_result *r
 }
 
 /* Makes the plan again as if the last append had not happened. Returns SHEAF_END if the new plan
- * differs from the plan that was appended. Also returns SHEAF_END after an error, because the run
- * will find the same error again. */
+ * differs from the plan that was appended. Also returns SHEAF_END if an error occurs here, because
+ * the run will find this error again and report it. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {

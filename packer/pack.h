@@ -6,10 +6,10 @@
 
 #include "packer/grow.h"
 
-/* Like sheaf_pack_sources, but appends to the data set in `dest`, whose manifest is given.
- * `options` must be complete (see pack_options_take), but a shard size of 0 means the size of the
- * existing shards. With `resume`, the call also returns SHEAF_OK if these files were already
- * appended. */
+/* Appends samples to the data set in `dest`, whose manifest is given. The arguments are otherwise
+ * those of sheaf_pack_sources. `options` must be complete (see pack_options_take), but a shard size
+ * of 0 means the size of the existing shards. With `resume`, the call also returns SHEAF_OK if
+ * these files were already appended. */
 int pack_onto(const char *const *sources, size_t count, const char *dest, const char *manifest,
               plan_known_fn *known, void *context, const struct sheaf_pack_options *options,
               struct sheaf_pack_result *result, struct sheaf_error *error);

@@ -14,8 +14,9 @@
  * their defaults. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Like pack_options_take, but does not replace SHEAF_CHECK_USUAL in check_images, because it is not
- * known yet whether samples are packed or converted. */
+/* Copies the caller's options like pack_options_take, except check_images. If this option is
+ * SHEAF_CHECK_USUAL, it is not replaced yet, because it is not known whether samples are packed or
+ * converted. */
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connects the packer with publish/: passes on the output of a plan, its shards, and the results of
- * a run. */
+ * Connects the packer with publish/, which writes to the destination: opens writers for shards
+ * there, and publishes the finished data set. */
 #ifndef PACKER_PACK_OUTPUT_H
 #define PACKER_PACK_OUTPUT_H
 

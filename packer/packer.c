@@ -4,7 +4,8 @@
  *
  * A sample is encoded into the open block at once, on the caller's thread. So it is copied only
  * once, and a bad sample is refused immediately. A full block must wait until it is known whether
- * it is the last block of its shard. Only the next sample, a cut, or the finish shows this. */
+ * it is the last block of its shard. It is known when the program appends the next sample, ends the
+ * shard, or finishes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -527,8 +528,8 @@ void packer_prepare_skip(struct sheaf_packer *p)
         (void)packer_images_next(p->images);
 }
 
-/* Takes the prepared (checked or converted) images of the sample that is being appended. Prepares
- * them now if that was not done before. */
+/* Finds the images of the sample that is being appended in their prepared (checked or converted)
+ * form. Prepares them now if that was not done before. */
 static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
 {
     int code = SHEAF_OK;
@@ -815,9 +816,9 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
         code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* The number of shards, which the shards' names contain, is known only now. Some stores
-         * list the unfinished uploads of a killed run only for a given name. So the unfinished
-         * uploads are removed here. */
+        /* The names of the shards contain the number of shards, which is known only now. Some
+         * stores list the unfinished uploads of a killed run only for a given name, so these
+         * uploads could not be found earlier. They are removed here. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

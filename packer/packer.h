@@ -54,7 +54,7 @@ struct sheaf_packer {
     const struct kept_features *kept;    /* kept features of the current sample; or NULL */
     struct packer_images *images;        /* NULL: images stay as they are */
     struct ready_sample *ready;          /* the sample that is being appended, or NULL */
-    /* the new key of a sample whose own key is repeated */
+    /* if the key of a sample is repeated: the new key that the sample gets instead */
     struct buf new_key;
     uint64_t duplicates;                 /* samples with repeated keys */
     struct slot *slot;          /* the open block; or NULL */
@@ -78,23 +78,23 @@ bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
 /* Returns whether the sample is an opaque record without features, which TFRecord can store
  * unchanged. */
 bool packer_copies_record(const struct sheaf_sample *sample);
-/* Returns the memory for the features that were kept from a record, in addition to the text of
- * their fields. `kept` may be NULL. */
+/* Returns the memory for the features that were kept from a record. The text that their fields have
+ * as well is not included. `kept` may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
-/* Appends a sample like sheaf_packer_append, together with the features that were kept from its
- * record (or NULL). */
+/* Appends a sample, with the results of sheaf_packer_append. `kept` has the features that were kept
+ * from the sample's record, or is NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
 /* A column consists of layers. A layer is a data set in the directory columns/NAME, with the values
- * for a range of the base's samples. Opens a packer that writes one layer. All keys must differ.
- * `facts` are borrowed, and may change until sheaf_packer_finish. */
+ * for a range of the samples of the base data set. Opens a packer that writes one layer. All keys
+ * must differ. `facts` are borrowed, and may change until sheaf_packer_finish. */
 int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
                        const struct column_facts *facts, struct sheaf_packer **packer,
                        struct sheaf_error *err);
 /* Begins a group of samples whose images are converted or checked on several threads before the
- * samples are appended. Returns the number of the given samples that the caller must add to the
- * group. Returns 0 if images need no work, or if the samples are already packed. Without a group,
- * each append handles the images of one sample. */
+ * samples are appended. The group consists of the first of the given samples; returns their number,
+ * and the caller must then add them. Returns 0 if images need no work, or if the samples are
+ * already packed. Without a group, each append handles the images of one sample. */
 size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count);
 /* Adds a sample to the group. Samples must be appended in the order in which they were added, and
  * their data must not change. */

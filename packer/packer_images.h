@@ -40,8 +40,8 @@ struct packer_images {
 /* Returns the part of the memory for JPEGs that are made but not yet packed. */
 uint64_t packer_images_share(const struct block_setup *setup, uint64_t memory_bytes);
 
-/* Returns the number of samples, from the first one on, that form a group. Their fields have at
- * most `most_bytes` bytes together, or the group has only one sample. */
+/* Returns how many of the samples form a group, beginning with the first. The fields of a group
+ * have at most `most_bytes` bytes together, unless the group has only one sample. */
 size_t packer_images_group(const struct sheaf_sample *samples, size_t count, uint64_t most_bytes);
 
 /* Adds one more sample to the group. Copies its list of fields; the data of the fields must stay

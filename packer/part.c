@@ -2,8 +2,8 @@
  *
  * sheaf_pack_part: packs the shards of one part of a stored plan.
  *
- * The shards are packed as by sheaf_pack, but their samples are read from the plan shard by shard,
- * so that the memory does not depend on the size of the part. */
+ * The shards are packed in the same way as by sheaf_pack. Their samples are read from the plan
+ * shard by shard, so the memory does not depend on the size of the part. */
 #include <string.h>
 
 #include "base/error.h"

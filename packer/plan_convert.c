@@ -38,8 +38,8 @@ static int check_options(const struct sheaf_pack_options *o, const char *source,
                    "keys are kept: a plan cannot split, shuffle or reshard it", source);
 }
 
-/* Makes a planned shard for each shard of the data set. Leaves out shards without samples, as a
- * conversion in a single call does. */
+/* Makes a planned shard for each shard of the data set. Leaves out shards without samples. (A
+ * conversion in a single call also leaves them out.) */
 static int make_shards(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
@@ -66,7 +66,8 @@ static int make_shards(struct conversion *c, struct sheaf_error *err)
                                   : err_set(err, SHEAF_ERR_NOT_FOUND, "the data set is empty");
 }
 
-/* Takes only the names of the classes, because the samples themselves contain their labels. */
+/* Copies only the names of the classes into the plan, because the samples themselves contain their
+ * labels. */
 static int make_labels(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;

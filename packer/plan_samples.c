@@ -156,8 +156,8 @@ static int put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
     const size_t at = p->labels.size, size = from->label_count * sizeof(double);
     const int code = buf_append(&p->labels, from->labels, size, err);
 
-    /* The buffer of labels may still move, so the pointer holds an offset until the whole block is
-     * read. */
+    /* The buffer of labels may still move, so `labels` holds an offset instead of an address until
+     * the whole block is read. */
     to->labels = (const double *)(uintptr_t)at;
     return code;
 }

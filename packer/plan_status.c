@@ -92,8 +92,8 @@ static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
     return code;
 }
 
-/* Counts the shards of a published split that exist with the sizes in its manifest. A shard without
- * samples is not in the manifest. */
+/* Counts the shards of a published split that exist and have the sizes that the split's manifest
+ * states. A shard without samples is not in the manifest. */
 static int check_split(struct sheaf_plan *p, const struct output_listing *listing, uint32_t split,
                        struct sheaf_error *err)
 {

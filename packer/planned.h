@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan together with its destination. Packing a part, committing, and showing the progress
- * use it. */
+ * A stored plan together with its destination. It is used to pack a part of the plan, to commit the
+ * data set, and to show the progress. */
 #ifndef PACKER_PLANNED_H
 #define PACKER_PLANNED_H
 

@@ -347,8 +347,8 @@ static int make_plan(struct planner *p, const char *const *urls, size_t count, c
     return code == SHEAF_OK ? planner_plan(p, err) : code;
 }
 
-/* Makes the plan. An interrupt ends the planning only. Later steps are not interrupted, so that
- * they leave the destination in order. */
+/* Makes the plan. The caller can interrupt only the planning. Later steps cannot be interrupted, so
+ * that they leave the destination in order. */
 int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err)
 {

@@ -68,7 +68,8 @@ void planner_count_classes(const struct planner *planner);
 
 /* Gives the plan its identity (plan_identify). Called after planner_write. */
 int planner_identify(const struct planner *planner, bool of_sources, struct sheaf_error *err);
-/* Returns the options for the manifest of each split. The caller frees them even after an error. */
+/* Makes the texts of the options for the manifest, one for each split. The caller frees them even
+ * after an error. */
 int planner_options_json(const struct planner *planner, char *json[SPLIT_LIMIT],
                          struct sheaf_error *err);
 

@@ -28,8 +28,8 @@ static int keep(struct resumed *r, const struct journal_entry *entry, struct she
                          : buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
-/* Returns whether it is known which sample of the program follows the shard. It is not known if the
- * shard left out samples or has none. */
+/* Returns whether it is known with which sample the program must continue after this shard. It is
+ * not known if the shard has no samples, or if samples were left out of it. */
 static bool is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

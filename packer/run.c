@@ -91,7 +91,8 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
  * long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
-/* Returns whether every block of the shard surely needs at most `left` bytes of memory. */
+/* Returns whether at most `left` bytes of memory are certainly enough for each block of the
+ * shard. */
 static bool surely_fits(const struct plan_shard *shard, uint64_t left)
 {
     const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);
@@ -203,8 +204,8 @@ static int shard_with_entry(const void *context, uint64_t number, struct entries
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-/* Keeps a shard if its files are those that the journal entry describes. The files are read only if
- * the listing does not show this. */
+/* Keeps a finished shard if its files are those that its journal entry describes. The files are
+ * read only if the listing does not show this. */
 static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
                       struct sheaf_error *err)
 {
@@ -324,8 +325,8 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
  * next. */
 struct loaded {
     struct plan_batch batch;
-    /* the shard's last block has been consumed when this number of blocks, of all shards together,
-     * has been consumed */
+    /* Blocks of all shards are counted together, in the order in which they are written. The last
+     * block of this shard is written when this number of blocks has been written. */
     uint64_t end;
     struct loaded *next;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packs some or all shards of a plan, by the engine, into an output. Both a machine that makes the
- * plan itself and machines that share a stored plan use this code. */
+ * Packs some or all shards of a plan into a destination, by means of the engine. This code is used
+ * both if the plan is packed where it was made, and if several machines share a stored plan. */
 #ifndef PACKER_RUN_H
 #define PACKER_RUN_H
 
@@ -35,8 +35,9 @@ int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struc
  * `end`. */
 uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end);
 
-/* Sets *left to the memory that is left for blocks. Returns SHEAF_ERR_LIMIT if there is not even
- * room for the data on its way to the destination `dest`. */
+/* Computes how much of the run's memory is left for blocks, and sets *left to this number of bytes.
+ * Returns SHEAF_ERR_LIMIT if there is not even room for the data on its way to the destination
+ * `dest`. */
 int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t largest_shard,
                     uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err);
 /* Returns SHEAF_ERR_LIMIT if a sample needs more than `left` bytes of memory even if it is alone in

@@ -25,8 +25,7 @@ struct shard_writer {
     /* memory for data on its way to the store; NULL if this memory has no limit */
     struct part_memory *memory;
     struct shard_files files;
-    /* the .lst file, before it becomes one of the files beside the shard; only for containers
-     * with has_names */
+    /* the .lst file while it is being written; only for containers with has_names */
     struct store_writer *names;
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;

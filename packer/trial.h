@@ -21,8 +21,8 @@ int trial_open(struct trial *trial, const struct sheaf_pack_options *options,
                const struct source *source, struct sheaf_error *err);
 void trial_close(struct trial *trial);
 
-/* Packs the sample of a record into memory, as a function of the type plan_try_fn. `context` is a
- * struct trial. */
+/* Tests whether a sample, given by its record in the plan, can be packed, by packing it into
+ * memory. The function has the type plan_try_fn. `context` is a struct trial. */
 int trial_try(void *context, const struct plan *plan, const uint8_t *record, size_t size,
               uint32_t label, bool *good, struct sheaf_error *err);
 

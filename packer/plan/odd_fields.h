@@ -16,7 +16,8 @@ struct odd_fields {
     char *example;              /* the first of these files */
 };
 
-/* Counts a file of the source, given by its path and the name of its field. */
+/* Counts a file of the source. `path` is the path of the file, and `suffix` is the name of its
+ * field. */
 int odd_fields_count(struct odd_fields *odd, const char *path, const char *suffix,
                      struct sheaf_error *err);
 /* Reports such fields, if there are any. */

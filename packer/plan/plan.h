@@ -54,8 +54,8 @@ struct plan_shard {
     uint64_t first;             /* number of its first sample within the split */
     uint64_t payload_bytes;
     uint64_t largest;           /* upper bound for the payload of its largest sample */
-    /* hash of the stamps (size and time, or ETag) and URLs of the shard's source files; 0 in a
-     * stored plan */
+    /* hash of the shard's source files: of their URLs and their stamps (size and time, or ETag); 0
+     * in a stored plan */
     uint64_t source;
 };
 
@@ -99,7 +99,8 @@ struct plan {
 
 void plan_free(struct plan *plan);
 
-/* Returns the end of the block that begins with the sample `first`. It is at most `end`. */
+/* Returns the number of the sample at which a block ends that begins with sample `first`. The
+ * result is at most `end`. */
 uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */

@@ -43,7 +43,8 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Decompresses the next block of a plan section into `out`, and replaces the content of `out`. */
+/* Decompresses the next block of a shard's samples in a plan into `out`, and replaces the content
+ * of `out`. */
 static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
                       struct sheaf_error *err)
 {
@@ -98,7 +99,7 @@ int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t 
                : SHEAF_OK;
 }
 
-/* Takes the next sample of the shard, and checks that it agrees with the plan. */
+/* Reads the next sample of the shard from the block, and checks that it agrees with the plan. */
 static int take_sample(struct plan_batch *batch, const struct plan_shard *shard, uint64_t number,
                        const uint8_t **at, const uint8_t *end, struct sheaf_error *err)
 {

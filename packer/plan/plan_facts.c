@@ -399,7 +399,7 @@ static int take_images(struct facts_cursor *c, uint32_t version)
     return code == SHEAF_OK ? take_text(c, &f->images.libraries, "the libraries of images") : code;
 }
 
-/* Takes the options about skipped files. Plans of earlier versions do not have these options. If
+/* Reads the options about skipped files. Plans of earlier versions do not have these options. If
  * such a plan is packed, files that vanished or changed may be skipped, and the number of skipped
  * files is not limited. */
 static int take_skipping(struct facts_cursor *c, uint32_t version)

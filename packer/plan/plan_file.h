@@ -90,7 +90,8 @@ bool plan_file_is(const char *url);
 #define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
 
 /* plan_facts.c */
-/* Takes the facts that come from the options. The texts are borrowed from the options. */
+/* Copies the facts that are options of the run into `facts`. The texts are borrowed from the
+ * options. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,

@@ -12,9 +12,9 @@
 #include "sheaf.h"
 
 /* The type of a function that finds which of `count` keys already belong to a sample. Sets known[i]
- * to NULL if no sample has the key, and to "" if one of the data set's first `samples` samples has
- * the key. If a sample of another split of the same data has the key, sets known[i] to the name of
- * this split, because a sample must not be in two splits. */
+ * to "" if one of the data set's first `samples` samples has key i. If a sample of another split of
+ * the same data has the key, sets known[i] to the name of this split, because a sample must not be
+ * in two splits. Otherwise sets known[i] to NULL. */
 typedef int plan_known_fn(void *context, uint64_t samples, const char *const *keys, size_t count,
                           const char **known, struct sheaf_error *err);
 
@@ -34,7 +34,7 @@ struct plan_grow {
     const char *fingerprint;    /* of the data set */
     uint64_t first_shard;       /* number in the name of the first new shard */
     uint64_t samples;           /* number of its samples */
-    /* number of the first new sample, which may be stored in its record */
+    /* number that the first appended sample gets; in RecordIO, the record contains this number */
     uint64_t first_number;
     plan_known_fn *known;
     void *context;

@@ -46,8 +46,8 @@ static int compare_labels(const void *x, const void *y)
     return compare_numbers(a, b);
 }
 
-/* Returns the labels that samples have, in their final order. labels[0] stays the label of samples
- * without a label. */
+/* Returns the labels that occur in samples, in their final order. labels[0] stays the label of
+ * samples without a label. */
 static struct ranked *rank_used(const struct catalog *catalog, const bool *used, uint32_t *count)
 {
     struct ranked *ranked = calloc((size_t)catalog->label_count + 1, sizeof(*ranked));
@@ -126,7 +126,7 @@ static int place_class(struct plan *plan, const struct catalog_label *l, int lab
                    l->class_name);
 }
 
-/* Gives names to classes without a name. The name consists of the digits of the class's number. */
+/* Gives each class without a name its number as its name, in decimal digits. */
 static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
 {
     const size_t digits = 12;
@@ -166,8 +166,8 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
     return SHEAF_OK;
 }
 
-/* Takes the classes whose numbers are fixed: known classes, and classes to which the source gives a
- * number. New classes get their numbers later. */
+/* Adds to the plan the classes whose numbers are fixed: known classes, and classes to which the
+ * source gives a number. New classes get their numbers later. */
 static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
                          int label_base, const struct plan_classes *known, struct sheaf_error *err)
 {

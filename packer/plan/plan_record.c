@@ -97,8 +97,8 @@ static int malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
 }
 
-/* Reads the facts about a file's content, which depend on where the content is (a local file, an
- * object, ...). `url` has room for URL_LIMIT bytes. */
+/* Reads the facts about a file's content. They depend on where the content is (in a local file, in
+ * an object, or in the record itself). `url` has room for URL_LIMIT bytes. */
 static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_stat *stat,
                        char *url, struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sorts the files of a plan, and makes samples of the sorted files. */
+ * Sorts the files of a source, and makes the samples of a plan from the sorted files. */
 #include "packer/plan/plan_sort.h"
 
 #include <stdio.h>

@@ -49,8 +49,8 @@ struct plan_sort {
     const struct source *source;
     char *directory;            /* of temporary files */
     size_t memory_bytes;        /* limit for each sort and for each stream */
-    /* the largest amount of memory that was used at once by the first sort, its stream of samples
-     * and the labels */
+    /* largest amount of memory in use at one time for the first sort, its stream of samples, and
+     * the labels */
     uint64_t memory_peak;
     struct catalog catalog;     /* labels; its sink is the first sort */
     struct sort *files;
@@ -62,8 +62,9 @@ struct plan_sort {
     unsigned cls_looked;        /* number of such files that were examined; */
     /* whether one of the files .cls that were read contains numbers, or could not be read */
     bool cls_is_number;
-    /* number of texts left out because several lines of a list name files of one sample: all
-     * texts except the first one, or all of them if they differ */
+    /* Number of values of a list that were left out, because several lines of the list name files
+     * of the same sample. If these lines have equal values, all except the first are left out. If
+     * the values differ, all of them are left out. */
     uint64_t merged;
     uint64_t differing;         /* fields for which several lines have different texts */
     char first_differing[200];
@@ -77,8 +78,9 @@ struct plan_sort {
 int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *options,
                    struct problems *problems, struct watch *watch, const char *near,
                    struct sheaf_error *err);
-/* Returns a pointer to one of two counters of a label of the catalog: for samples with a file .cls
- * if `has_cls` is set, otherwise for samples without one. */
+/* Each label has two counters of samples: one for samples with a file .cls, and one for the others.
+ * Returns a pointer to the first of them if `has_cls` is set, otherwise to the second. `label` is
+ * an index of the catalog. */
 uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls);
 /* Frees everything except the labels. */
 void plan_sort_end(struct plan_sort *sort);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Assigns samples to splits if they do not fit into memory, with the same result as split.c. The
- * samples are sorted by (label, a hash, key) and assigned to splits in this order. Sorting them
+ * Assigns samples to splits if the samples do not fit into memory, with the same result as split.c.
+ * The samples are sorted by (label, a hash, key) and assigned to splits in this order. Sorting them
  * back by position gives the split of each sample in stream order. */
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,8 @@ struct plan_stash {
  * `directory`. */
 int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err);
-/* Ends writing. The shards of `plan` must be the shards that were written, in order. */
+/* Ends writing to the stash. The shards of `plan` must be the shards whose samples were written, in
+ * the same order. */
 int plan_stash_end(struct plan_stash *stash, const struct plan *plan, struct sheaf_error *err);
 struct plan_rows plan_stash_rows(const struct plan_stash *stash);
 void plan_stash_close(struct plan_stash *stash);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies an archive with several reads at once, because a store can deliver more than one
- * connection can transfer. */
+ * Copies an archive with several reads at once, because a store can deliver bytes faster than a
+ * single connection can transfer them. */
 #include "packer/source/archive_fetch.h"
 
 #include <stdlib.h>

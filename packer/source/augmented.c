@@ -26,7 +26,8 @@ void augmented_free(struct augmented *a)
     buf_free(&a->texts);
 }
 
-/* Determines the sample's key and appends it to a->texts, which is empty before. */
+/* Determines the key of the sample that the line describes, and appends it to a->texts, which is
+ * empty before. */
 static int keep_key(struct augmented *a, const struct augmented_line *line, uint64_t number,
                     struct sheaf_error *err)
 {

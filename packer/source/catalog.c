@@ -45,8 +45,8 @@ static bool label_same(const struct catalog_label *a, const struct catalog_label
             memcmp(a->values, b->values, a->value_count * sizeof(double)) == 0);
 }
 
-/* Returns the position in the hash table that has the label, or the empty position where it
- * belongs. */
+/* Searches the hash table for the label. Returns the position that has the label, or the empty
+ * position at which it must be inserted. */
 static uint32_t *find_slot(const struct catalog *c, const struct catalog_label *l)
 {
     const uint32_t mask = c->slot_count - 1;
@@ -245,8 +245,9 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* For a member of an archive, the URL is only its location in the archive. Such a URL contains no
- * dot and would mean nothing to users, so the path is shown. */
+/* Returns the location of a file that is packed under another name, and the path of any other file.
+ * The location of a member of an archive is only a position in the archive. It contains no dot and
+ * would mean nothing to users, so the path is returned for a member as well. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

@@ -65,8 +65,8 @@ struct catalog_stat {
     const char *text;           /* CATALOG_TEXT's; else NULL */
 };
 
-/* A file that is passed to the function `sink` instead of being stored in the catalog. The caller
- * owns all texts. */
+/* Describes a file. It is passed to the function `sink` if the catalog does not store files. The
+ * caller owns all texts. */
 struct catalog_found {
     const char *path;
     size_t key_size;
@@ -79,7 +79,8 @@ typedef int catalog_sink_fn(void *context, const struct catalog_found *found,
 
 /* Zero-initialised. */
 struct catalog {
-    /* NULL; or a function that receives the files, so that the catalog stores only labels */
+    /* a function that receives the files, so that the catalog stores only labels; NULL if the
+     * catalog stores the files */
     catalog_sink_fn *sink;
     void *sink_context;
     struct catalog_file *files;

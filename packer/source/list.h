@@ -59,8 +59,8 @@ struct list_parser {
     struct buf fields;          /* struct list_field[] */
     /* for CSV: the column names in the header, each followed by a NUL */
     struct buf names;
-    /* set by the caller: whether the list names samples (by their keys or by paths), and not
-     * files */
+    /* set by the caller: whether the list names samples (by their keys, or by paths that contain
+     * the keys), and not files */
     bool by_key;
     bool begun;                 /* whether the first record was seen */
     bool has_header;
@@ -88,7 +88,7 @@ int list_parse(struct list_parser *parser, const char *line, size_t size,
 int list_add_numbers(struct list_parser *parser, const char *text, size_t size,
                      struct sheaf_error *err);
 
-/* Uses the text of one label as the entry's class or numbers. An empty text is not a label. */
+/* Sets the entry's class or numbers from the text of one label. An empty text is not a label. */
 int list_set_label(struct list_parser *parser, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err);
 

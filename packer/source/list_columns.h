@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the values in the further columns or members of a list: values that became fields, and
- * values that could not. So no value is lost silently. */
+ * Counts the values in the additional columns or members of a list. Some values become fields and
+ * others cannot. Both are counted, so that no value is lost silently. */
 #ifndef PACKER_SOURCE_LIST_COLUMNS_H
 #define PACKER_SOURCE_LIST_COLUMNS_H
 
@@ -16,7 +16,8 @@ struct list_columns {
 #define LIST_COLUMNS_MOST 64
 
 void list_columns_free(struct list_columns *columns);
-/* Counts a value. `problem` is the reason why it is left out, or NULL if it became a field. */
+/* Counts a value of a list. `problem` is the reason why the value is left out, or NULL if the value
+ * became a field. */
 int list_columns_count(struct list_columns *columns, const char *name, const char *problem,
                        struct sheaf_error *err);
 /* Reports the counts, and adds the number of values that were left out to the problems. `url` is

@@ -30,8 +30,8 @@ static const struct list_cell *cell_at(const struct list_parser *p, size_t i)
     return (const struct list_cell *)(const void *)p->cells.data + i;
 }
 
-/* Takes a quoted cell, which begins at `from` after its opening quote. Returns the end of the cell,
- * or NULL if it is malformed. */
+/* Parses a quoted cell. `from` is the position after its opening quote. Returns the end of the
+ * cell, or NULL if the cell is malformed. */
 static char *unquote(char *from, char *end, struct list_cell *cell)
 {
     char *to = from;
@@ -91,8 +91,8 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
 
 /* ---- The first record ------------------------------------------------------------------------ */
 
-/* Returns the index of the column whose name is the best one for a role (path, label or class), or
- * SIZE_MAX if there is none. Blanks around a name are ignored. */
+/* Finds the column for a role (path, label or class), by the columns' names. Returns the index of
+ * the column with the best name, or SIZE_MAX if no name fits. Blanks around a name are ignored. */
 static size_t column_of(const struct list_parser *p, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -214,8 +214,8 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* Takes the labels of an entry in a table without a header. Every column except the first one is a
- * label. */
+/* Sets the labels of an entry in a table without a header. All cells except the first one are
+ * labels. */
 static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
 {
     const size_t count = cell_count(p);
@@ -237,7 +237,8 @@ static int take_labels(struct list_parser *p, struct list_entry *entry, struct s
     return SHEAF_OK;
 }
 
-/* Takes the columns that are neither path nor label as fields. Empty cells are ignored. */
+/* Adds each column that is neither path nor label to the entry as a field. Empty cells are
+ * ignored. */
 static int take_fields(struct list_parser *p, const struct list_entry *entry,
                        struct sheaf_error *err)
 {

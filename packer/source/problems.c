@@ -134,9 +134,9 @@ static int compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* Ranks problems. The problem with the lowest rank is named in the error message. A file that is
- * itself bad says more than a file that was left out with it, or whose key the data set already
- * has. */
+/* Ranks problems. The problem with the lowest rank is named in the error message. Files that are
+ * themselves bad come first, because they say more than files that were left out with them, or
+ * files with a key that the data set already has. */
 static int rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :

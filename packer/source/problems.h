@@ -36,8 +36,8 @@ struct problems {
     enum sheaf_on_error on_change;      /* of files that vanished or changed since the scan */
     const char *max_skipped;    /* as in struct sheaf_pack_options */
     uint64_t most;              /* how many may be left out; meaningless without max_skipped */
-    /* number of files left out because the data set to which samples are appended already has
-     * their samples */
+    /* when samples are appended to a data set: number of files left out because the data set
+     * already has their samples */
     size_t known;
     bool has_changed;           /* `changed` is the first that vanished or changed */
     size_t changed;
@@ -65,12 +65,13 @@ void cls_words_add(struct cls_words *words, const struct cls_words *more);
 /* Reports such samples. */
 void problems_tell_words(const struct problems *p);
 
-/* Counts a sample by whether it has a label. `key_size` is the length of the sample's key. */
+/* Counts a sample, either as labelled or as unlabelled. `key_size` is the length of the sample's
+ * key. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
-/* Sets the number of samples without a label in the result, if other samples have labels. The other
- * samples are in this run; if set_has_labels is true, they may also be in the data set to which
- * samples are appended. */
+/* Sets the result's number of samples without a label, if there are also samples with labels. These
+ * may be in this run or, if set_has_labels is true, in the data set to which samples are
+ * appended. */
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
                           struct sheaf_pack_result *result);
 
@@ -109,8 +110,9 @@ void problems_limit(struct problems *p, uint64_t found);
  * SHEAF_REASON_ODD_IMAGE. With SHEAF_SKIP, the run fails only if a file vanished or changed, or if
  * there are too many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
-/* Like problems_verdict, but called after a step that ended with `code`. If the step failed only
- * because bad files were left out, returns the error about the files instead. */
+/* Called after a step of the run that ended with `code`. If the step failed only because bad files
+ * were left out, returns the error about these files. Otherwise returns the same as
+ * problems_verdict. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
 /* Returns SHEAF_ERR_CHANGED unless the number of files found equals the number of files packed and

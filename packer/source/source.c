@@ -200,8 +200,8 @@ static int open_root(struct source *s, struct sheaf_error *err)
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    /* The root is not resolved here if it is empty, because the content of the source will name it,
-     * or if the source contains its files (an archive). */
+    /* The root is not resolved here in two cases: if it is empty, because the content of the source
+     * will state it, or if the source is an archive, which contains its files. */
     if (s->root[0] == '\0' || s->ops->read != NULL)
         return SHEAF_OK;
     if (s->is_remote) {

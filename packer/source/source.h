@@ -26,8 +26,8 @@ enum source_at {
     SOURCE_AT_PREFIX
 };
 
-/* For a caller that reads whole objects instead of samples (modes/objects.c): which objects belong
- * to a source of this kind. */
+/* Says which objects belong to a source of this kind. It is used by callers that read whole objects
+ * instead of samples (modes/objects.c). */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
@@ -87,7 +87,7 @@ struct source {
     /* whether the content is in a store, so that it must be fetched */
     bool is_remote;
     int root_fd;                /* the root directory, or -1 */
-    /* state of a kind of source that reads its files itself; otherwise NULL */
+    /* for a source that reads its files itself, such as an archive: its state; otherwise NULL */
     void *content;
     /* if several sources are combined: the part of this source's root after their common root,
      * as in "a/b"; otherwise NULL */
@@ -103,19 +103,20 @@ struct scan {
     struct watch *watch;
     uint64_t found;             /* files, good or bad */
     uint64_t found_bytes;
-    /* number of entries that were skipped: markers of directories; and rows of an inventory that
-     * are not current objects or not under the root */
+    /* number of skipped entries: markers of directories, and rows of an inventory that describe old
+     * or deleted objects, or objects outside the root */
     uint64_t passed_over;
     uint64_t left_out;          /* clutter (clutter.h): files; directories, each counted once; or
                                    objects */
-    /* number of directories at the beginning of a path that name its class; 0 if all do */
+    /* number of directories at the beginning of a path that name its class; 0 if all directories of
+     * the path do */
     uint32_t class_depth;
     struct buf clean;           /* a cleaned path (name_clean) */
     struct filter *filter;      /* NULL: none */
     struct naming *naming;      /* NULL: names do not change */
     const struct source *source;    /* the scanned source; source_scan sets it */
-    /* if several sources are combined: length of the part of each path that leads from the common
-     * root to this source; otherwise 0 */
+    /* if several sources are combined: number of bytes at the beginning of each path that lead from
+     * the common root to this source; otherwise 0 */
     size_t below_size;
     /* number of files, objects and directories that the filter left out; a directory counts as
      * one */
@@ -168,9 +169,9 @@ int source_open_anywhere(struct source *source, const char *root, struct sheaf_e
 
 /* Frees the scan's own memory. */
 void scan_end(struct scan *scan);
-/* Sets *cleaned to the path after name_clean. If several sources are combined, the part of the path
- * that leads to this source (the first below_size bytes) is left unchanged. *cleaned becomes `path`
- * itself, or a copy that is valid until the next call. */
+/* Sets *cleaned to the clean form of the path (see name_clean). If several sources are combined,
+ * the part of the path that leads to this source (the first below_size bytes) is left unchanged.
+ * *cleaned becomes `path` itself, or a copy that is valid until the next call. */
 int scan_clean(struct scan *scan, const char *path, const char **cleaned,
                struct sheaf_error *err);
 /* Adds a file with its attributes, or records why it is bad. Also checks for an interrupt and shows
@@ -202,8 +203,8 @@ int scan_refuse(struct scan *scan, const char *path, int code, const char *reaso
 /* Records a problem: a line or an entry of a list does not yield a file. */
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err);
-/* Finds the label of an entry. `code` and `found` are the result of the line's parser. Returns
- * SHEAF_END if the line has no entry, or if it was recorded as bad. */
+/* Finds the label of an entry of a list. `code` and `found` are the result of parsing the entry's
+ * line. Returns SHEAF_END if the line has no entry, or if it was recorded as bad. */
 int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
               const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
               struct sheaf_error *err);

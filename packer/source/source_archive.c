@@ -42,9 +42,11 @@
 #define NESTED_MOST  4          /* tars within tars */
 
 struct archive_content {
-    /* NULL; or the directory in the archive that is the source's root */
+    /* the directory in the archive that is the source's root; NULL if the root is the whole
+     * archive */
     char *below;
-    /* descriptor of the archive; -1 if it is not opened, or if a copy is no longer needed */
+    /* descriptor of the archive; -1 if the archive is not open, or if its copy was closed because
+     * it is no longer needed */
     int archive_fd;
     /* whether the file is our own copy of a remote archive; nobody else can write to such a copy */
     bool is_copy;
@@ -458,7 +460,8 @@ static bool is_nested(const struct archive_member *m)
            m->path[size - 5] != '/';
 }
 
-/* Takes a member of a tar. `path` is NUL-terminated and belongs to the caller. */
+/* Adds a member of a tar to the catalog. If the member is itself a tar, adds its members. `path` is
+ * NUL-terminated and belongs to the caller. */
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {

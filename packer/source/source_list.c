@@ -73,7 +73,8 @@ static int look_for(struct list_reading *r, const char *path, const char *named,
 
 /* ---- Further fields -------------------------------------------------------------------------- */
 
-/* The key of the sample that a line describes, and the suffix of the line's file. */
+/* The key of the sample that a line of the list describes, and the suffix of the file that the line
+ * names. */
 struct line_key {
     const char *path;           /* the first `size` bytes */
     size_t size;

@@ -30,8 +30,9 @@ int stat_queue_open(struct stat_queue **queue, int root_fd, stat_queue_fn *take,
 /* Drops questions without an answer. NULL is accepted. */
 void stat_queue_close(struct stat_queue *queue);
 
-/* Requests the attributes of a file. The question is returned with its answer. The call may first
- * pass earlier answers to the function `take`, and fails if `take` fails. */
+/* Requests the attributes of a file. The function `take` later receives the question and its
+ * answer. The call may first pass earlier answers to the function `take`, and fails if `take`
+ * fails. */
 int stat_queue_add(struct stat_queue *queue, const struct stat_question *question,
                    struct sheaf_error *err);
 /* Takes all answers, until `take` fails. */

@@ -114,8 +114,8 @@ struct zip_entry {
     uint64_t bytes, stored_bytes, offset;
 };
 
-/* Takes the sizes and the offset that do not fit into 32 bits. They are in an extra field of the
- * entry, in this order. */
+/* Reads the sizes and the offset of an entry that do not fit into 32 bits. They are in an extra
+ * field of the entry, in this order. */
 static bool take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
@@ -271,8 +271,8 @@ static int inflate_member(const struct archive_file *c, uint64_t at, uint64_t st
             at += z.avail_in;
             stored -= z.avail_in;
         }
-        /* After the last byte, the stream must end. One more byte of room is offered, to notice a
-         * stream that is too long. */
+        /* After the last byte of the member, the compressed stream must end. One more byte of room
+         * is offered, to notice a stream that is too long. */
         z.avail_out = bytes == 0 ? 1 : (unsigned)MIN(bytes, (uint64_t)1 << 30);
         z.next_out = bytes == 0 ? &more : data;
         if (code == SHEAF_OK) {
