@@ -253,7 +253,8 @@ static int look_up_entry(struct add *a, struct lookup *l, const struct sort_entr
     return code == SHEAF_OK ? buf_append(&l->bytes, e->value, e->value_size, err) : code;
 }
 
-/* Moves the values from the first sort to the second one: finds the sample number for each key. */
+/* Moves the values from the first sort (by hash of key) to the second sort (by sample number). To
+ * do so, finds the sample number for each key. */
 static int find_numbers(struct add *a, struct sheaf_error *err)
 {
     struct lookup *l = calloc(1, sizeof(*l));
@@ -294,8 +295,8 @@ static int find_numbers(struct add *a, struct sheaf_error *err)
 /* The values of one sample. */
 struct record_values {
     struct buf bytes;           /* copies, one after another */
-    /* size_t[]: the position at which each value begins in `bytes`, and the position at which
-     * the last one ends */
+    /* size_t[]: offsets in `bytes` at which the values begin, followed by the offset at which the
+     * last value ends */
     struct buf starts;
     char **files;               /* contents of values that are files */
     size_t file_count;
@@ -363,9 +364,9 @@ static int add_field(struct add *a, struct record_values *all, const struct valu
 }
 
 /* Makes the fields of one sample from its values. The values are sorted by extension, and values
- * with the same extension are in the order of the source. The values were assigned to the sample by
- * a part of the hash of their key. So if their keys differ, the sample is read to find out which
- * keys it really has. */
+ * with the same extension are in the order of the source. The values belong to this sample if the
+ * hashes of their keys tell the truth. If the values have different keys, the sample is read to
+ * find out which of the keys is its own. */
 static int make_fields(struct add *a, struct record_values *all, uint64_t number,
                        struct sheaf_error *err)
 {

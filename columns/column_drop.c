@@ -158,8 +158,8 @@ static int remove_layer(struct drop *d, size_t layer)
     d->files = (struct buf)BUF_INIT(SIZE_MAX / 4);
     if (code == SHEAF_OK)
         code = remove_run(d);
-    /* The interrupted run may have published this layer just before it stopped, so remove the
-     * layer's manifest as well. */
+    /* The interrupted run may have published this layer of the column just before it stopped, so
+     * the layer's manifest is removed as well. */
     if (code == SHEAF_OK)
         code = remove_manifest(d, layer);
     if (code == SHEAF_OK)

@@ -32,8 +32,8 @@ static int count_problem(void *context, const struct sheaf_sample *record, uint6
     return SHEAF_OK;
 }
 
-/* Checks that the records of a layer belong to their samples. Skips damaged records, because
- * sheaf_verify has already reported them. */
+/* Checks that the records of a layer (one of the data sets that store the column) belong to their
+ * samples. Skips damaged records, because sheaf_verify has already reported them. */
 static int read_layer(struct column_pairs *pairs, struct pair_problems *problems,
                       struct sheaf_error *err)
 {

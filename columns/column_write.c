@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_writer: writes a layer, which is a data set with records of a column, by means of
- * the packer. This file gives each record the number and the checksum of its sample, which it reads
- * from the index of the base data set (the data set that the column belongs to). It ends a shard of
- * the layer only where a shard of the base data set ends. */
+ * sheaf_column_writer: writes a layer, which is a data set with records of a column. The packer
+ * encodes and stores the records. The column belongs to a base data set. Each record gets the
+ * number and the checksum of its sample, as the index of the base data set states them. A shard of
+ * the layer ends only where a shard of the base data set ends. */
 #include "columns/column_write.h"
 
 #include <inttypes.h>
@@ -16,9 +16,9 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* When a shard of the base data set ends, the writer also ends the column's current shard if that
- * shard has at least this number of bytes or records. So a small column has few objects, and the
- * index of a shard stays small. */
+/* The writer may end a shard of the column whenever a shard of the base data set ends. It does so
+ * if the shard of the column has at least this number of bytes or records. So a small column has
+ * few objects, and the index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
 /* The journal stores a position with each finished shard. The position combines two numbers: the
@@ -264,7 +264,8 @@ static int cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error
                                                            w->facts.missing), err);
 }
 
-/* Reads the checksums of the samples in shard number w->shard of the base. */
+/* Reads the index section of shard number w->shard of the base data set, which has the checksums of
+ * its samples. */
 static int load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &w->base->manifest.shards[w->shard];

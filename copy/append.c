@@ -29,9 +29,9 @@ struct append {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Finds which keys a data set has among its first `samples` samples, and sets known[] for these
- * keys to `name`. Reads the samples that may have one of the keys. If not all of them fit into the
- * memory, requests the keys in two halves. */
+/* Finds which of the keys belong to the first `samples` samples of a data set, and sets known[] for
+ * these keys to `name`. Reads the samples that may have one of the keys. If not all of them fit
+ * into the memory, requests the keys in two halves. */
 static int find_known(const struct append *a, const struct sheaf_dataset *dataset,
                       const char *name, uint64_t samples, const char *const *keys, size_t count,
                       const char **known, struct sheaf_error *err)
@@ -72,8 +72,8 @@ static int is_known(void *context, uint64_t samples, const char *const *keys, si
 
 /* ---- Other splits ---------------------------------------------------------------------------- */
 
-/* Returns the URL of the split `name` beside the data set, in allocated memory. Returns NULL if
- * there is none. */
+/* The data set is one of several splits. Returns the URL of the split `name`, which is beside the
+ * data set, in allocated memory. Returns NULL if memory is exhausted. */
 static char *other_url(const struct append *a, const char *name)
 {
     size_t size = strlen(a->directory);

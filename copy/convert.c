@@ -3,10 +3,10 @@
  * Conversion: writes the same samples to another container.
  *
  * Each new shard has the samples of one old shard, so the result equals packing the files into the
- * new container. This is impossible if the source is one foreign file or standard input, whose
- * shards are unknown, or a view, which mixes the shards of its sources. In these cases shards are
- * cut by size, as in packing. If the caller wants a new order, the samples have the order of an
- * epoch with one lane, and a new shard begins where its share of the samples or bytes begins. */
+ * new container. There are exceptions: the shards of one foreign file or of standard input are
+ * unknown, and a view mixes the shards of its sources. In these cases new shards are cut by size,
+ * as in packing. If the caller wants a new order, the samples have the order of an epoch with one
+ * lane, and a new shard begins where its share of the samples or bytes begins. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -84,8 +84,8 @@ static bool is_of_sample(int code, const struct sheaf_error *err)
     }
 }
 
-/* Leaves out a sample that the container cannot store or that fails a check, in the same way as a
- * sample that could not be read. */
+/* Leaves out a sample because the container cannot store it, or because it fails a check. It is
+ * counted and reported like a sample that could not be read. */
 static int leave_out(struct convert *c, const struct sheaf_sample *sample,
                      const struct sheaf_sample *mapped, struct sheaf_error *err)
 {
@@ -109,8 +109,8 @@ static int leave_out(struct convert *c, const struct sheaf_sample *sample,
     return convert_packed(c, packer_leave_out(c->packer, mapped, mapped->key, err), err);
 }
 
-/* Counts a record that is not an Example and so becomes one field. A record that is copied
- * unchanged to TFRecord is not counted, because it loses nothing. */
+/* Counts a record that is not a tf.train.Example, and so becomes a sample with one field. A record
+ * that is copied unchanged to TFRecord is not counted, because nothing of it is lost. */
 static void count_opaque(struct convert *c, const struct sheaf_sample *sample,
                          const struct kept_features *kept)
 {
@@ -147,8 +147,8 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
     return code;
 }
 
-/* Converts or checks the images of the first few samples. Sets *count to the number of these
- * samples, which must be appended before the next call. */
+/* Converts or checks the images of the first few of the samples. Sets *count to the number of
+ * samples that were prepared. They must be appended before the next call. */
 static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                    struct sheaf_error *err)
 {
@@ -173,7 +173,8 @@ static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t
     return code;
 }
 
-/* Returns whether Sheaf wrote all records. Then all of them are Examples with keys. */
+/* Returns whether Sheaf wrote all records of the data set. In this case, all of them are
+ * tf.train.Examples with keys. */
 static bool are_ours(const struct sheaf_dataset *d)
 {
     bool ours = d->sources != NULL || (d->has_manifest && d->manifest.ours);
@@ -214,7 +215,7 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 
 /* Strings that the packer's options point to. */
 struct source_names {
-    /* identity of the data set and of the way in which it is read; "" if it is unknown */
+    /* identity of the data set and of the options with which it is read; "" if it is unknown */
     char identity[288];
     char origin[288];           /* the same, wherever it is */
     const char **sources;

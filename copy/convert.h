@@ -12,8 +12,8 @@ struct convert {
     struct field_map *map;                  /* NULL: fields keep their names */
     struct sheaf_pack_options packing;      /* the packer's */
     struct sheaf_reader_options reading;
-    /* number of new shards; 0 if the packer cuts shards by size, or if new shards begin where the
-     * old shards begin */
+    /* number of new shards if they divide the data equally; 0 if the packer cuts shards by size, or
+     * if each new shard has the samples of one old shard */
     uint64_t shards;
     /* payload of the data set, of which each new shard gets an equal share; 0 if each shard gets
      * an equal number of samples */
@@ -36,8 +36,8 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
 /* Appends the samples that were read last. If an error concerns a sample, its message states the
- * sample's location. *shard is the number of the new shard to which the previous sample belongs. If
- * `shard` is NULL, this function does not begin new shards. */
+ * sample's location. *shard is the number of the new shard to which the last appended sample
+ * belongs. If `shard` is NULL, this function does not begin new shards. */
 int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
                        uint64_t *shard, struct sheaf_error *err);
 /* Returns the packer's `code` and copies its error. */

@@ -23,8 +23,8 @@ static int open_source(const struct sheaf_plan_info *plan, const char *url,
     sheaf_dataset_get_info(*dataset, &info, sizeof(info));
     if (strcmp(info.fingerprint, plan->fingerprint) == 0)
         return SHEAF_OK;
-    /* The manifest also lists the fingerprints that the data set had before each append and
-     * edit. */
+    /* The plan's fingerprint may be the one that the data set had before samples were appended or
+     * edited. The manifest lists these fingerprints as well. */
     if (info.manifest_json != NULL && strstr(info.manifest_json, plan->fingerprint) != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has grown or was edited since the plan was "
                        "made: make the plan of its conversion again", plan->root);

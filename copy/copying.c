@@ -15,8 +15,8 @@
 #define BATCH   64          /* samples asked for at once */
 #define TICK_NS 100000000u
 /* Size of the shuffle buffer in samples, each of which takes 64 bytes. A data set of at most this
- * size is shuffled completely. In a larger data set, the shards are permuted, and each sample is
- * shuffled with the samples that are in the buffer at the same time. */
+ * size is shuffled completely. In a larger data set, the order of the shards is permuted, and each
+ * sample is shuffled only with the samples that are in the buffer at the same time. */
 #define SHUFFLE_MOST ((uint64_t)4 << 20)
 
 static void *wake(void *argument)
@@ -71,7 +71,8 @@ static void take_options(struct sheaf_reader_options *own, const struct sheaf_re
     own->missing = o->missing;
 }
 
-/* Refuses a view that draws a sample several times in an epoch. */
+/* Returns an error for a view that draws some samples several times in an epoch, because a copy has
+ * each sample once. */
 static int check_once(const struct copying *c, struct sheaf_error *err)
 {
     struct sheaf_source_info s;

@@ -19,8 +19,8 @@ struct copying {
     struct sheaf_reader *reader;
     struct watch watch;
     struct sheaf_progress progress;
-    /* whether the samples are read in a shuffled order of this seed, instead of the data set's
-     * order */
+    /* whether the samples are read in a shuffled order instead of the data set's order; `seed`
+     * determines this order */
     bool shuffles; uint64_t seed;
     pthread_t waker;
     bool has_waker;
@@ -44,14 +44,14 @@ int copying_open(struct copying *c, const struct sheaf_reader_options *options,
  * chooses the number. Returns SHEAF_END after the last sample. */
 int copying_next(struct copying *c, size_t most, const struct sheaf_sample **samples,
                  size_t *count, struct sheaf_error *err);
-/* Checks that the disk of `dest` has enough space for the content of all samples in at least
- * `files` files. Does nothing if the size of the samples is unknown, as in a stream or a view. */
+/* Checks that the disk of `dest` has enough space for at least `files` files with the content of
+ * all samples. Does nothing if the size of the samples is unknown, as in a stream or a view. */
 int copying_check_space(const struct copying *c, const char *dest, uint64_t files,
                         struct sheaf_error *err);
 /* Counts a sample that was copied. */
 void copying_done(struct copying *c, const struct sheaf_sample *sample);
-/* Puts a sample's location before an error message about it. If the error is that the key exists
- * already, adds that another source may have the key. SHEAF_ERR_ARGUMENT becomes
+/* Puts a sample's location before an error message about it. If the error says that the key exists
+ * already, adds to the message that another source may have the key. SHEAF_ERR_ARGUMENT becomes
  * SHEAF_ERR_UNSUPPORTED, because the content of a sample is not an argument of the caller. Returns
  * the code. */
 int copying_place(const struct copying *c, const struct sheaf_sample *sample,

@@ -81,8 +81,8 @@ static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error 
 
 /* ---- The output ------------------------------------------------------------------------------ */
 
-/* Opens the output for the changed shards, which get new names. `hash` is the hash that identifies
- * the run. */
+/* Opens the output (the access to the data set's directory) for the changed shards, which get new
+ * names. `hash` identifies this run. */
 static int open_output(struct edit *e, struct in_place *place, const char *hash,
                        struct sheaf_error *err)
 {
@@ -169,8 +169,8 @@ static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err
     return code == SHEAF_OK && e->options.purge ? purge(e, err) : code;
 }
 
-/* Sets *is_done to whether this edit was the last change of the data set, and `hash` to the hash of
- * the edit. */
+/* Finds out whether this edit was the last change of the data set, so that it is already done. Sets
+ * *is_done, and `hash` to the hash of the edit. */
 static void find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], bool *is_done)
 {
     const struct manifest *m = e->manifest;

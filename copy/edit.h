@@ -26,7 +26,8 @@
  * this key. */
 struct edit_wanted {
     char *key;
-    /* if `key` may also be a path: the key that this path would contain; otherwise NULL */
+    /* `key` may be a key, or a path that contains a key: the key that it contains if it is a path;
+     * otherwise NULL */
     char *other;
     bool is_deleted, has_label;
     /* if has_label is set: index of the new label in edit.labels; after edit_number_labels(), in

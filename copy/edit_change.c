@@ -137,8 +137,8 @@ static int find_some(struct edit *e, const char *const *keys, const size_t *want
     return code;
 }
 
-/* Looks up all keys that are not found yet. If `others` is set, looks up the keys that are
- * contained in paths instead. */
+/* Looks up all wanted keys that are not found yet. If `others` is set, treats each of them as a
+ * path, and looks up the key that the path contains. */
 static int find_keys(struct edit *e, bool others, bool *found, struct sheaf_error *err)
 {
     struct sheaf_progress progress = { .stage = "find", .total_count = e->wanted_count };
@@ -266,8 +266,8 @@ static int cls_size(const struct sheaf_field *f, const struct plan_label *l, siz
     return code;
 }
 
-/* Reports files that should replace a field which the sample does not have. These files are not
- * used. */
+/* Checks the files that replace fields of a sample. If the sample does not have such a field,
+ * reports the file, which is then not used. */
 static int check_files(struct edit *e, struct edit_change *c, const struct sheaf_sample *s)
 {
     size_t kept = 0;
@@ -287,8 +287,8 @@ static int check_files(struct edit *e, struct edit_change *c, const struct sheaf
     return SHEAF_OK;
 }
 
-/* Adds a changed sample to the counts after the edit. The counts depend on the sizes of its files,
- * and not on their content. */
+/* Adds a changed sample to the counts that the data set will have after the edit. The counts depend
+ * on the sizes of its files, and not on their content. */
 static int count_added(struct counting *n, const struct edit_change *c,
                        const struct sheaf_sample *s, uint64_t *payload, struct sheaf_error *err)
 {

@@ -45,8 +45,8 @@ struct rewriting {
     struct decode_scratch scratch;
     struct buf fields, text, joined;
     struct buf files;           /* content of the files of a sample */
-    /* key of the sample before the deleted ones; only for containers whose readers take
-     * neighbouring samples with equal keys as one sample */
+    /* key of the sample before the deleted samples; stored only for containers whose readers join
+     * neighbouring samples with equal keys */
     char *key;
 };
 
@@ -171,8 +171,8 @@ static int damaged(const struct rewriting *r, uint64_t i, const char *what,
                    "edited", r->edit->dataset->urls[r->shard->shard], (unsigned long long)i, what);
 }
 
-/* Sets *copy to a description of a record as it is now. Returns an error if the record does not
- * match the index. */
+/* Sets *copy to a description of an unchanged record of the shard. Returns an error if the record
+ * does not match the index. */
 static int describe(struct rewriting *r, uint64_t i, const struct frame *frame,
                     struct block_copy *copy, struct sheaf_error *err)
 {
@@ -413,8 +413,8 @@ static bool is_deleted(const struct rewriting *r, const struct edit_change *c, u
     return c < end && c->number == number && c->is_deleted;
 }
 
-/* Processes record number `i`. `*c` is the next change. `after_deleted` tells whether the previous
- * record was deleted. */
+/* Handles record number `i` of the old shard: copies, changes or leaves out the record. `*c` is the
+ * next change. `after_deleted` tells whether the previous record was deleted. */
 static int take_record(struct rewriting *r, uint64_t i, const struct frame *frame,
                        const struct edit_change **c, bool *after_deleted, struct sheaf_error *err)
 {
@@ -458,7 +458,7 @@ static int take_records(struct rewriting *r, struct sheaf_error *err)
     return i == r->section->samples ? SHEAF_OK : damaged(r, i, "the index has more records", err);
 }
 
-/* Reads the index section of the shard, and the labels in the section. */
+/* Reads the shard's section of the index, and the labels in this section. */
 static int open_section(struct rewriting *r, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &r->edit->manifest->shards[r->shard->shard];

@@ -23,8 +23,8 @@
 #define COMPARE_BYTES ((size_t)16 << 10)
 #define PART_NAME ".sheaf-unpack"       /* temporary name, in the file's own directory */
 
-/* An entry of the table of open directories. A directory's entry follows from the hash of its path.
- * A new directory replaces the old one in its entry. */
+/* An entry of the table of open directories. The hash of a directory's path determines its entry.
+ * If the entry has another directory, the new one replaces it. */
 struct directory_slot {
     /* path of a directory relative to the root; NULL if this entry of the table is empty */
     char *path;
@@ -274,8 +274,8 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
     return SHEAF_OK;
 }
 
-/* Gives a file that was written its final name, if no other file has the name. Returns 0 or an
- * errno value. */
+/* Gives a file that was written under a temporary name its final name, if no other file has this
+ * name. Returns 0 or an errno value. */
 static int extract_publish(int directory, const char *name)
 {
     if (renameat2(directory, PART_NAME, directory, name, RENAME_NOREPLACE) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions for runs that write some shards of an existing packed data set again, in the data set's
- * own directory: checks before the run, and the output of the run. */
+ * Functions for runs that replace some shards of an existing packed data set, in the data set's own
+ * directory. They check the data set before the run, and open the run's output. */
 #ifndef COPY_IN_PLACE_H
 #define COPY_IN_PLACE_H
 
@@ -10,8 +10,8 @@
 #include "sheaf.h"
 
 struct in_place {               /* zero-initialised */
-    /* the prefix of the shards' names, and the list of other readers for which there are index
-     * files; each may be NULL */
+    /* `prefix` is the beginning of the shards' names. `index` lists the programs for which the data
+     * set has index files. Each may be NULL. */
     char *prefix, *index;
     const char **shards;        /* names of the shards that are written; borrowed */
     size_t shard_count;
@@ -30,8 +30,9 @@ int in_place_check(const struct sheaf_dataset *dataset, const char *directory, c
 int in_place_check_packed(const struct sheaf_dataset *dataset, const char *directory,
                           struct sheaf_error *err);
 
-/* Opens the output for `count` shards of the data set with the manifest `m`. The caller then sets
- * place->shards and calls in_place_begin. All arguments are borrowed. */
+/* Opens the output (the access to the data set's directory) for `count` shards of the data set with
+ * the manifest `m`. The caller then sets place->shards and calls in_place_begin. All arguments are
+ * borrowed. */
 int in_place_open(struct in_place *place, struct output *output, const char *directory,
                   const struct manifest *m, size_t count, const volatile int *interrupt,
                   struct sheaf_error *err);

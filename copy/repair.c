@@ -92,8 +92,8 @@ static int open_dataset(struct repair *r, const char *dataset, struct sheaf_erro
     return code;
 }
 
-/* Opens the output of the repair. All repairs of a data set have the same hash, so that the next
- * repair takes over one that was killed. */
+/* Opens the output (the access to the data set's directory) of the repair. All repairs of a data
+ * set have the same hash, so that a repair can take over from an earlier one that was killed. */
 static int open_output(struct repair *r, struct sheaf_error *err)
 {
     XXH128_hash_t sum = XXH3_128bits("repair", 6);
@@ -178,8 +178,8 @@ static int run(struct repair *r, struct sheaf_error *err)
     if (code == SHEAF_OK && r->options.dry_run) {
         code = r->result.damaged == 0 ? SHEAF_OK : output_look(&r->output, ASK_GROW_RESUME, err);
     } else if (code == SHEAF_OK && r->result.damaged == 0) {
-        /* An earlier repair may have been killed after it had repaired its last file. The claim of
-         * that repair is removed here if possible. */
+        /* An earlier repair may have been killed after it had repaired its last file. The file with
+         * which it claimed the directory is removed here, if possible. */
         (void)output_grown(&r->output, NULL);
     } else if (code == SHEAF_OK) {
         code = output_claim(&r->output, ASK_GROW_RESUME, &finished, err);

@@ -19,7 +19,8 @@
 
 struct naming_files {
     struct repair *repair;
-    /* size of the array of files, and number of the shard whose files come next */
+    /* `capacity` is the size of the array of files; `shard` is the number of the shard whose files
+     * come next */
     size_t capacity, shard;
     size_t begin;               /* first file of that shard */
 };
@@ -138,9 +139,9 @@ static int size_in(const char *directory, const char *name, uint64_t *bytes,
     return code;
 }
 
-/* Sets *bytes to the size that the manifest or the copy states for a file. If the copy lacks a file
- * that a data set need not have, sets *bytes to UINT64_MAX. Returns SHEAF_END if the size is
- * unknown. */
+/* Sets *bytes to the size that a file should have, according to the manifest or the copy. If a data
+ * set need not have this file, and the copy lacks it, sets *bytes to UINT64_MAX. Returns SHEAF_END
+ * if the size is unknown. */
 static int expected_size(const struct repair *r, const struct repair_file *f, uint64_t *bytes,
                          struct sheaf_error *err)
 {

@@ -31,7 +31,7 @@ struct remaking {
     struct plan plan;
     struct plan_stash stash;
     struct block_setup setup;
-    /* number of the plan's split that corresponds to this data set */
+    /* index of the split in the new plan that corresponds to this data set */
     uint32_t plan_split;
     char *plan_hash, *source;   /* of the data set, in its manifest */
 };

@@ -119,7 +119,8 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Returns the directory in the variable SM_CHANNEL_<NAME>, or NULL if the variable is not set. */
+/* Returns the channel's directory as the variable SM_CHANNEL_<NAME> states it, or NULL if the
+ * variable is not set. */
 static const char *directory_of_variable(const char *name)
 {
     char variable[sizeof("SM_CHANNEL_") + CHANNEL_NAME_MOST];
@@ -144,7 +145,7 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the data of the channel. `err` already contains the message for the case that there is no
+/* Finds the data of the channel. `err` already contains the message that is returned if there is no
  * data. */
 static int find(struct sheaf_channel *c, const char *path, bool known, struct sheaf_error *err)
 {
@@ -173,8 +174,8 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint for an error message. If a pipe is fed from an augmented manifest, each attribute
- * is a record of its own, but the platform does not tell the job this. */
+/* Returns a hint for an error message. A pipe may be fed from an augmented manifest. Then each
+ * attribute is a record of its own, but the platform does not tell the job about it. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||

@@ -41,7 +41,8 @@ static int get_text(const json_t *object, const char *member, const char **text,
     return SHEAF_OK;
 }
 
-/* Sets *value to a member that must be an object, or to NULL if it is missing. */
+/* Finds a member of a JSON object. Sets *value to the member, which must itself be an object, or to
+ * NULL if it is missing. */
 static int get_object(const json_t *object, const char *member, const json_t **value,
                       struct sheaf_error *err)
 {
@@ -143,8 +144,8 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
     return code == SHEAF_OK ? parse_shuffle(entry, c, err) : code;
 }
 
-/* Sets the error for an unknown channel. The message lists the existing channels, as far as it has
- * room. */
+/* Sets the error for an unknown channel. The message lists as many of the existing channels as fit
+ * into it. */
 static int no_such_channel(json_t *json, const char *name, struct sheaf_error *err)
 {
     char names[512] = "";

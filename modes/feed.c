@@ -127,8 +127,8 @@ static void remove_pipe(const struct feed *f, uint64_t epoch)
 }
 
 /* Locks the pipe, because two processes that feed the same pipe would mix their bytes. The process
- * that holds the lock later removes the lock file. So a lock on a file that was removed does not
- * count. */
+ * that holds the lock removes the lock file at the end. So a lock that was taken on a removed file
+ * is worthless. */
 static int take_lock(struct feed *f, struct sheaf_error *err)
 {
     struct stat st = { .st_nlink = 0 };

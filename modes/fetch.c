@@ -5,8 +5,8 @@
  *
  * First the function finds out everything that can be known in advance: the objects, their sizes,
  * whether their names can be file names, which files exist already, and whether the disk has room.
- * Then it requests the parts of the missing files in order, with as many requests at the same time
- * as memory and PARTS_MOST allow. Manifests come first. When the manifests have their final names,
+ * Then it requests the parts of the missing files in order. Memory and PARTS_MOST limit the number
+ * of requests at the same time. Manifests come first. When the manifests have their final names,
  * the other files of their data sets follow. Shards come last. */
 #include "modes/fetch.h"
 
@@ -37,7 +37,8 @@ struct fetch_run {
     struct objects objects;
     uint32_t *units;            /* the host's */
     size_t unit_count;
-    /* indexes of objects: at first the objects of this host, later only the missing ones */
+    /* indexes of objects: at first of all objects of this host, later only of those whose files are
+     * missing */
     uint32_t *items;
     size_t item_count;
     struct fetch_known known;
@@ -288,7 +289,8 @@ static uint64_t memory_of(size_t bytes)
     return sizeof(struct fetch_part) + bytes;
 }
 
-/* Returns whether the next file may be begun. All files of earlier phases must be finished. */
+/* Returns whether the next file may be begun. It may not be begun before all files of earlier
+ * phases are finished. */
 static bool may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);

@@ -22,7 +22,7 @@
 #define FETCH_PART_BYTES ((size_t)8 << 20)
 
 /* Copies the caller's options. Fields that the caller's version of the struct does not have get
- * their defaults. Returns the struct watch for the caller's functions. */
+ * their defaults. Returns a struct watch, which reports progress by the caller's functions. */
 struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *options);
 
@@ -49,7 +49,8 @@ struct fetch_file {
     char temporary[32];         /* its name in the partial directory */
     size_t parts;               /* that the planning thread holds */
     uint64_t asked_bytes;       /* so far; the planning thread's */
-    /* the hash that is used to check the file; at most one of these two is set */
+    /* `hash` and the field after it are states of the hash with which the file is checked. At most
+     * one of the two is set. */
     XXH3_state_t *hash;
     EVP_MD_CTX *md5;
     pthread_mutex_t lock;
@@ -67,7 +68,8 @@ struct fetch_file {
 };
 
 struct fetch_part {
-    /* must be the first member; it belongs to the planning thread's window of outstanding work */
+    /* this part's entry in the planning thread's window of outstanding work; must be the first
+     * member of the struct */
     struct read_item base;
     struct job job;
     struct fetch_file *file;
@@ -80,8 +82,9 @@ struct fetch_part {
 /* ---- fetch_file.c ---- */
 
 /* Begins a file under a temporary name. A file without bytes is finished at once. On failure, frees
- * the file. If a file fails its check, its bytes may have been damaged in transit. So the first
- * time, only `is_damaged` is set. If `is_second` is set, the failure is an error. */
+ * the file. If a file later fails its check, its bytes may have been damaged in transit. The first
+ * time, `is_damaged` is then set, so that the file is fetched once more. The second time
+ * (`is_second`), the failure is an error. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     bool is_second, struct sheaf_error *err);
@@ -115,7 +118,8 @@ int fetch_kept_sweep(const struct fetch_destination *to, const uint32_t *items, 
 /* Computes the modification time for a finished copy: the time of its object, with a part of the
  * object's stamp as the fraction of a second. */
 void fetch_mark_times(const struct object *object, struct timespec times[2]);
-/* Returns whether a file is a finished copy of the object, by its size and modification time. */
+/* Returns whether a file is a finished copy of the object. Its size and modification time show
+ * this. */
 bool fetch_mark_fits(const struct object *object, const struct stat *st);
 
 /* ---- fetch_known.c: what the data sets among the objects say of their shards ---- */

@@ -62,9 +62,9 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
                    "manifest says %s", f->source->url, found, f->xxh3);
 }
 
-/* Compares the file's MD5 with the object's ETag. If the two differ, returns an error if the store
- * states that its ETags are MD5s. If the store does not state this, sets *checked to false, because
- * the file could not be checked. */
+/* Compares the file's MD5 with the object's ETag. If they differ, there are two cases: if the store
+ * states that its ETags are MD5s, returns an error; otherwise sets *checked to false, because the
+ * file could not be checked. */
 static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
 {
     unsigned char found[EVP_MAX_MD_SIZE];
@@ -213,8 +213,8 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
             f->tail = NULL;
         failed = f->failed;
         is_last = part->is_last;
-        /* after its last part, the file is either finished, or complete and wrong; in both cases
-         * the temporary file is of no use */
+        /* After the last part, the file either has its final name, or is complete but wrong. In
+         * both cases the temporary file is no longer needed. */
         f->is_useless |= is_last && !failed;
         pthread_mutex_unlock(&f->lock);
         size = part->base.read.size;

@@ -2,9 +2,9 @@
  *
  * Partial large files, which a failed or interrupted run keeps for the next run.
  *
- * A partial file has the object's bytes up to the last one that was hashed, without holes. Its name
- * contains the object's name and ETag, so it is resumed only if the object is the same. When the
- * file is complete, it is checked by its hash or MD5 if one is known. */
+ * A partial file has the object's first bytes, without holes, up to the last byte that was hashed.
+ * Its name contains the object's name and ETag, so it is resumed only if the object is the same.
+ * When the file is complete, it is checked by its hash or MD5 if one is known. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mark of a finished file: its size and its modification time. The time is the time of the
- * object in seconds; the fraction of a second is a part of the ETag's hash. So the mark also
- * changes if an object is replaced, within a second, by another object of the same size. No
- * separate record is needed, which could be lost or be wrong.
+ * The mark of a finished file: its size and its modification time. The whole seconds of the time
+ * are those of the object's time; the fraction of a second is a part of the ETag's hash. So the
+ * mark changes even if an object is replaced, within a second, by another object of the same size.
+ * A separate record, which could be lost or be wrong, is not needed.
  *
  * Some file systems store times in steps of 100 ns, others in seconds (Lustre). Then the fraction
  * is zero, as in copies that other programs made with the object's time. A fraction of zero is

@@ -107,7 +107,7 @@ static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Writes the bytes in the buffer, and then all bytes of `data` except the last one. */
+/* Writes the bytes in the buffer, and then the bytes of `data`, except its last byte. */
 static int write_out(struct fifo *f, const void *data, size_t size, struct sheaf_error *err)
 {
     struct iovec v[2] = { { f->held.data, f->held.size },

@@ -15,7 +15,8 @@
 
 struct fifo {
     int fd;
-    /* shows the progress, and tells whether the call was interrupted, while the pipe is full */
+    /* used while the pipe is full: shows the progress, and tells whether the call was
+     * interrupted */
     struct watch *watch;
     const struct sheaf_progress *progress;
     struct buf held;

@@ -129,8 +129,8 @@ static int count_samples(struct sheaf_dataset *d, uint32_t hosts, struct sheaf_e
 
 /* ---- The data set of this host --------------------------------------------------------------- */
 
-/* Removes the shards that this host does not have. The remaining shards keep their order and their
- * sections in the index. */
+/* Removes from the manifest in memory the shards that this host does not have. The remaining shards
+ * keep their order and their sections in the index. */
 static int keep_shards(struct sheaf_dataset *d, const struct here *h)
 {
     size_t kept = 0;
@@ -157,8 +157,8 @@ static int keep_shards(struct sheaf_dataset *d, const struct here *h)
     return SHEAF_OK;
 }
 
-/* Computes the fingerprint for positions on this host. It depends on the data set's fingerprint,
- * this host's shards, and the number of hosts. */
+/* Computes a fingerprint, so that a saved position is valid only for the same part of the data set.
+ * It depends on the data set's fingerprint, this host's shards, and the number of hosts. */
 static void name_fingerprint(struct sheaf_dataset *d)
 {
     const uint32_t hosts = htole32(d->hosts);

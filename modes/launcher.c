@@ -23,9 +23,9 @@ static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input
 struct launcher {
     const char *rank, *size;        /* names of variables */
     const char *source;
-    /* TOGETHER: the launcher sets both variables or neither, so it is an error if only one of them
-     * is set. IN_STEP: every process of a Slurm job has the variables, but they are used only in a
-     * job step. */
+    /* The rule for a launcher's two variables. TOGETHER: the launcher sets both or neither, so it
+     * is an error if only one of them is set. IN_STEP: every process of a Slurm job has the
+     * variables, but they are used only in a job step. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
@@ -80,10 +80,9 @@ static int check_member(const struct launch_member *member, const char *source,
                    source, member->rank, member->size);
 }
 
-/* Returns whether srun started this process. In a batch script or in the shell of salloc, the
- * variables of the job are set as well, although the script or shell is a single process. Only srun
- * sets an ordinary step number. Slurm uses two special step numbers for the script and the
- * shell. */
+/* Returns whether srun started this process. Slurm also sets the variables of the job in a batch
+ * script and in the shell of salloc, although each of these is a single process. But only srun sets
+ * an ordinary step number. Slurm uses two special step numbers for the script and the shell. */
 static bool is_in_step(void)
 {
     static const char *const no_steps[] = { "4294967291", "4294967290" };
@@ -289,8 +288,9 @@ int launcher_host(const char *config, struct host *host, struct sheaf_error *err
 }
 
 /* Checks the size of the world. It must be the number of this host's processes, or this number
- * times the number of hosts. Otherwise it is unknown which processes run on this host, and a
- * process might leave samples of this host to processes on other hosts, which do not have them. */
+ * times the number of hosts. With any other number, it is unknown which processes run on this host.
+ * Samples of this host might then be assigned to processes of other hosts, which do not have
+ * them. */
 static int check_world(const char *config, const struct launch_member *local,
                        struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Variables that launchers set, in addition to those that the public functions
- * sheaf_world_from_environment and sheaf_part_from_environment read. */
+ * Functions that read environment variables of launchers. They are used in addition to the public
+ * functions sheaf_world_from_environment and sheaf_part_from_environment. */
 #ifndef MODES_LAUNCHER_H
 #define MODES_LAUNCHER_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists prefixes, directories and single objects. Also has the code that all lists share. */
+ * Lists the objects of prefixes and directories, and single objects. Also has the code that is used
+ * for every kind of source. */
 #include "modes/objects.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ int objects_end_unit(struct objects *o, struct sheaf_error *err)
 {
     const size_t n = o->unit_count;
 
-    /* whenever n + 1 is a power of two, the array is enlarged */
+    /* The array is full if n + 1 is a power of two. It is then enlarged to twice its size. */
     if ((n & (n + 1)) == 0) {
         void *grown = reallocarray(o->units, 2 * (n + 1), sizeof(o->units[0]));
 

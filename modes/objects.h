@@ -40,8 +40,8 @@ struct objects {
     /* the objects; sorted by name for a prefix or tree, otherwise in the given order */
     struct object *items;
     size_t count, capacity;
-    /* unit i consists of the items from units[i] up to, but not including, units[i + 1]; NULL if
-     * unit i is item i */
+    /* unit i consists of the objects items[units[i]] up to, but not including, items[units[i + 1]];
+     * NULL if each unit is one object */
     size_t *units;
     size_t unit_count;
     char *root;
@@ -62,7 +62,8 @@ struct objects {
  * selects all objects and nothing else. The caller must call objects_free in any case. */
 int objects_list(const char *source, const char *attributes, struct watch *watch,
                  struct objects *objects, struct sheaf_error *err);
-/* Lists a local directory or file. Unlike objects_list, does not treat the file as a manifest. */
+/* Lists the files of a local directory, or one local file. Unlike objects_list, does not treat a
+ * file as a manifest. */
 int objects_list_files(const char *path, struct watch *watch, struct objects *objects,
                        struct sheaf_error *err);
 /* Reduces the listing of a data set's directory to its shards, in the manifest's order. Counts the

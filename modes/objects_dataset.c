@@ -139,8 +139,8 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
 }
 
 /* Adds a file of the data set to the objects. If `may_lack` is set, adds the file only if it
- * exists. The answer "access denied" also means that it does not exist, because a store that the
- * program may not list gives this answer for a missing file. */
+ * exists. The answer "access denied" counts as "does not exist", because a store gives this answer
+ * for a missing file if the program has no permission to list. */
 static int add_file(void *context, const char *name, bool may_lack, struct sheaf_error *err)
 {
     struct objects *o = context;

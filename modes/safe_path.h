@@ -16,8 +16,8 @@ const char *safe_path_problem(const char *name);
 /* Compares names in an order in which colliding names are adjacent: byte order, but with '/' before
  * all other bytes. The function has no side effects. */
 int safe_path_compare(const char *a, const char *b);
-/* Returns whether `b` needs a directory with the name of the file `a`. `b` must come after `a` in
- * the order of safe_path_compare. */
+/* Returns whether a file named `b` could not exist beside a file named `a`, because `a` would have
+ * to be a directory. `b` must come after `a` in the order of safe_path_compare. */
 int safe_path_is_below(const char *a, const char *b);
 
 /* Opens the directory of the file `name`, and creates missing directories. Does not follow symbolic

@@ -24,8 +24,8 @@ struct share {
 /* Returns how many of `count` units the host has. */
 size_t share_size(const struct share *share, size_t count);
 
-/* Writes the numbers of the host's units in an epoch to the beginning of `order`, which must have
- * room for `count` numbers. */
+/* Writes the numbers of the host's units (see objects.h) in an epoch, in their order, to the
+ * beginning of `order`. The array must have room for `count` numbers. */
 void share_order(const struct share *share, uint64_t epoch, uint32_t *order, size_t count);
 
 #endif

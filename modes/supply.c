@@ -148,7 +148,8 @@ static void begin_epoch(struct supply *s)
         }
 }
 
-/* Moves past units that have no data. Returns false at the end of the epoch. */
+/* Skips units (objects, or groups of objects) that have no data. Returns false at the end of the
+ * epoch. */
 static bool has_more(struct supply *s)
 {
     const struct objects *o = s->setup.objects;

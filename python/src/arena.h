@@ -7,8 +7,8 @@
  * The memory is a memfd with the largest size that it may reach. Only the parts that have been used
  * are backed by memory. The part before the || is divided into pieces, which are allocated and
  * freed one by one. A piece is allocated at the lowest free position, so that memory is reused,
- * because fresh memory would have to be cleared and mapped. Only the worker knows which pieces are
- * allocated. The rest of the memory is for one reader, which puts its samples there
+ * because fresh memory would have to be cleared and mapped. Only the worker process keeps track of
+ * the allocated pieces. The rest of the memory is for one reader, which puts its samples there
  * (sheaf_reader_options.memory), so that the samples need not be copied.
  *
  * The functions do not need the GIL and may be called on any thread. A forked child has the same

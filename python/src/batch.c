@@ -348,7 +348,8 @@ static void stack_dealloc(struct stack *self)
     Py_DECREF(type);
 }
 
-/* A two-dimensional array: the address of each of its rows, and the type of its items. */
+/* A two-dimensional array, whose rows need not be adjacent in memory: the address of each row, and
+ * the type of the items. */
 struct rows {
     const char **at;            /* an entry for each sample of the batch */
     char *made;                 /* memory made for the rows, or NULL */
@@ -364,8 +365,8 @@ static bool rows_begin(struct rows *rows, const struct batch_object *batch)
     return rows->at != NULL;
 }
 
-/* Uses the rows in place if all neighbouring rows have the same distance in memory. Otherwise
- * copies the rows. */
+/* If all neighbouring rows have the same distance in memory, the array uses the rows where they
+ * are. Otherwise copies the rows. */
 static bool place_rows(struct stack *stack, const struct rows *rows)
 {
     const size_t count = stack->batch->count, size = rows->columns * rows->item_size;

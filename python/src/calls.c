@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Long calls. The library runs without the GIL. It takes the GIL to call Python callables and,
- * about ten times a second, to handle signals. */
+ * Long calls of the library, during which the GIL is released. A call takes the GIL to call the
+ * program's Python functions and, about ten times a second, to handle signals. */
 #include "module.h"
 
 void calls_take(struct calls *calls, PyObject *keywords)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Python calls that run to their end and copy existing data: convert (also of one part),
- * unpack, pipe. Also the state of a stored plan, and the report of a job's failure. */
+ * unpack, pipe. Also the calls that show the state of a stored plan and that report the failure of
+ * a job. */
 #include "module.h"
 
 #define COUNT(name) #name, (unsigned long long)r->name

@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The opening of a data set. It may continue after the caller has stopped waiting for it. It opens
- * sources or a channel. For a channel, `sources` is {name, root} or {name, root, manifest}. */
+/* A data set that is being opened, from sources or from a channel. Opening may continue after the
+ * caller has stopped waiting for it. For a channel, `sources` is {name, root} or {name, root,
+ * manifest}. */
 struct dataset_opening {
     char **sources;
     size_t count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards: they allow only one thread at a time to use an object of the library, and only the
- * process that made it, because its threads do not exist in a forked child. A thread waits until
- * the guard is free; a call in a forked child gets an exception. */
+ * Guards, which protect an object of the library. Only one thread at a time may use the object;
+ * other threads wait. Only the process that made the object may use it, because its threads do not
+ * exist in a forked child; a call in a forked child gets an exception. */
 #include "module.h"
 
 int guard_init(struct guard *guard)

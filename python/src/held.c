@@ -12,8 +12,9 @@
 /* largest number of requests of one worker that wait for an answer */
 #define AHEAD_BATCHES 8u
 #define HELD_MOST  ((size_t)256 << 20)
-/* largest number of separate ranges of requested ordinals to record; far above the number of
- * workers, because few ranges exist at a time: a gap between two ranges is soon detected */
+/* largest number of separate ranges of requested ordinals that are recorded. Few ranges exist at a
+ * time, because a gap between two ranges is soon detected. So this number is far above the number
+ * of workers. */
 #define ASKED_MOST 1024u
 #define HOLES_MOST ((size_t)1 << 20)
 /* largest number of samples of a stream that one call skips */
@@ -184,8 +185,8 @@ bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Copies the reader's error to *error. Also stores the error in `h`, unless the reader was only
- * interrupted, because then the serving thread is about to end. */
+/* Copies the reader's error to *error. Also stores the error in `h`, so that later requests get it.
+ * An interrupt is not stored, because it only means that the serving thread is about to end. */
 static int fail(struct held *h, int code, struct sheaf_error *error)
 {
     *error = *sheaf_reader_error(h->reader);
@@ -195,8 +196,8 @@ static int fail(struct held *h, int code, struct sheaf_error *error)
     return code;
 }
 
-/* Keeps samples that the reader returned for the ordinals from `from` on. Samples with ordinals
- * below `wanted` are not needed. */
+/* Stores samples that the reader has returned; their ordinals begin with `from`. Samples with
+ * ordinals below `wanted` are not needed, and not stored. */
 static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct sheaf_sample *samples,
                 size_t count, struct sheaf_kept *kept, struct sheaf_error *error)
 {
@@ -219,8 +220,8 @@ static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct she
     return SHEAF_OK;
 }
 
-/* Records the ordinals that are missing between the returned samples, because their records were
- * skipped. */
+/* The reader skips damaged records, so some ordinals may be missing among the returned samples.
+ * Records these ordinals. */
 static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample *samples,
                        size_t count)
 {
@@ -347,7 +348,7 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
     return code;
 }
 
-/* Returns whether the samples with these ordinals are kept, or will be read later. */
+/* Returns whether the samples with these ordinals are stored here, or will be read later. */
 static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
     for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)
@@ -389,8 +390,9 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts the kept samples with ordinals from `first` up to, but not including, `end` into `out`, each
- * sample once. If the reader was moved back, a sample may have been read and kept twice. */
+/* Collects the stored samples with ordinals from `first` up to, but not including, `end` in `out`,
+ * each sample once. (If the reader was moved back, a sample may have been read and stored
+ * twice.) */
 static void gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -405,9 +407,9 @@ static void gather(struct held *h, uint64_t first, uint64_t end)
     }
 }
 
-/* Records that the samples in `out` were given to a worker. A piece contains the samples that the
- * reader returned together. When all of them were given away, only the answers keep the piece in
- * memory. */
+/* Records that a worker has received the samples in `out`. A piece has the samples that the reader
+ * returned in one call. When all samples of a piece were given away, only the answers that contain
+ * them keep the piece in memory. */
 static void give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)
@@ -421,9 +423,10 @@ static void give_up(struct held *h)
     }
 }
 
-/* Writes an answer with the samples in `out`. If there is a lease (the record of an answer's
- * memory), field bytes that are not in the arena yet are copied into the arena. If `lease` is NULL,
- * these bytes become a part of the message. Returns false if memory is exhausted. */
+/* Writes an answer with the samples in `out`. Some bytes of fields are not in the arena (shared
+ * memory) yet. If `lease` (the record of an answer's memory) is not NULL, these bytes are copied
+ * into the arena. If it is NULL, they become a part of the message. Returns false if memory is
+ * exhausted. */
 static bool pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                  char **message)
 {
@@ -543,8 +546,8 @@ static void repeat_last(struct held *h)
     h->out[h->out_count++].ordinal++;
 }
 
-/* Returns whether the ordinals lie in the rank's part of the epoch. The first ordinal after that
- * part is accepted as well, and stands for a repetition of the last sample. */
+/* Returns whether the ordinals belong to the rank's part of the epoch. The first ordinal after the
+ * end is accepted as well, and stands for a repetition of the last sample. */
 static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
 {
     if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))

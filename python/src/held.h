@@ -24,8 +24,8 @@ struct piece {
     const struct sheaf_sample *samples;
     size_t count;
     uint64_t from, end;         /* range of ordinals; ordinals without a sample were skipped */
-    /* number of samples that were not given to a worker yet; when it becomes 0, the piece is
-     * removed from the list of kept pieces */
+    /* number of samples that no worker has received yet; when it becomes 0, the piece is removed
+     * from the list of kept pieces */
     size_t left;
     _Atomic size_t users;       /* the list of kept pieces, and the answers */
     struct sheaf_kept *kept;
@@ -44,7 +44,8 @@ struct lease {
     int owner;                  /* -1: free */
     struct piece **pieces;
     size_t piece_count;
-    /* memory that was allocated in the arena for bytes that were not there before; may be NULL */
+    /* memory in the arena (shared memory) for bytes that had to be copied there; NULL if none had
+     * to be copied */
     void *copy;
     size_t copy_bytes;
 };
@@ -64,8 +65,8 @@ struct held {
     /* ordinal of the next sample that the reader returns; UINT64_MAX if the reader must seek
      * first */
     uint64_t place;
-    /* number of samples in the rank's part of the epoch; a request after them gets the last sample
-     * again */
+    /* number of samples in the rank's part of the epoch; a request for the ordinal after the end
+     * gets the last sample once more */
     uint64_t real;
     /* how often the last sample was repeated, and the total number of bytes in the fields of these
      * repetitions */
@@ -91,17 +92,17 @@ void held_free(struct held *h);         /* except the reader */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
 /* The ordinals are asked for. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* held_gap returns the first ordinal that nobody has requested, after the first requested one.
- * held_gap_end returns the next ordinal after it that somebody has requested. */
+/* held_gap finds the first ordinal that nobody has requested, among those after the first requested
+ * one. held_gap_end finds the first requested ordinal after this gap. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
-/* Returns whether there is room to keep the samples that must be read before the requested ones,
- * which begin with ordinal `first`. */
+/* Returns whether there is room to store the samples that are read before the requested ones. The
+ * requested ordinals begin with `first`. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Records that the samples before ordinal `first` will not be requested. */
 void held_skip(struct held *h, uint64_t first);
-/* Drops samples that nobody will request. They were read only because later samples were
- * requested. */
+/* Drops samples that nobody will request. They were read only because requested samples come after
+ * them. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
 /* Makes the answer with the samples of these ordinals, and reads them first if necessary. After the

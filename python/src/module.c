@@ -86,8 +86,8 @@ static struct PyModuleDef definition = {
     .m_methods = functions,
 };
 
-/* Prints a notice of the library (a function of the type sheaf_report_fn). It is called on a thread
- * of the library, which must not wait for the Python interpreter. */
+/* Prints a notice of the library. (This is a function of the type sheaf_report_fn.) It is called on
+ * a thread of the library, which must not wait for the Python interpreter. */
 static void print_notice(void *context, const char *where, const struct sheaf_error *notice)
 {
     (void)context;

@@ -36,7 +36,8 @@ extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *fie
 /* Makes a Python type and adds it to the module. Returns NULL on failure. */
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
 
-/* Ends the deallocation of an object. The object's type may be a derived class. */
+/* Ends the deallocation of an object: frees its memory. The object's type may be a derived
+ * class. */
 void object_free(void *object);
 
 /* Each of these functions adds the types and functions of one source file to the Python module.
@@ -76,8 +77,8 @@ enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONT
                    OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
                    OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS, OPTION_COLUMNS, OPTION_MISSING };
 
-/* A keyword argument, and its offset in an options struct. An OPTION_CALL has no offset, because
- * the caller takes the callable from the keywords. */
+/* Describes a keyword argument, and the offset of its value in an options struct. An argument of
+ * the kind OPTION_CALL has no offset, because the caller gets the callable by options_call. */
 struct option {
     const char *name;
     enum option_kind kind;
@@ -100,7 +101,7 @@ extern const struct option pack_options_table[], reader_options_table[];
 /* Frees memory that was allocated for the options while the keywords were parsed. */
 void pack_options_free(struct sheaf_pack_options *options);
 
-/* Byte strings made of a path or of a sequence of paths. */
+/* Paths as byte strings, made of a Python path or of a sequence of paths. */
 struct sources {
     PyObject *list;             /* of bytes, which own the texts */
     const char **texts;
@@ -144,8 +145,8 @@ PyObject *action_view_write(PyObject *module, PyObject *args);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 
-/* A hold: a counted reference to memory in which samples lie. The memory is released with its last
- * user. */
+/* A counted reference ("hold") to the memory in which samples lie. The memory is released with its
+ * last user. */
 typedef void hold_fn(void *what);
 struct hold {
     size_t users;
@@ -153,7 +154,8 @@ struct hold {
     void *what;
 };
 
-/* Makes a hold with one user. Returns NULL, without an exception, if memory is exhausted. */
+/* Makes a hold (a counted reference to memory) with one user. Returns NULL, without an exception,
+ * if memory is exhausted. */
 struct hold *hold_new(hold_fn *release, void *what);
 void hold_drop(struct hold *hold);
 
@@ -183,9 +185,9 @@ struct batch_object *batch_part(const struct batch_object *whole, size_t first, 
 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
-/* Returns the Batch that the bytes in a buffer describe (packing.h). The bytes of its fields are in
- * the same buffer, or in the memory `there`. Calls release(what) when no part of the batch is used
- * any more. On failure, returns NULL with an exception and releases nothing. */
+/* Returns the Batch that the bytes in a buffer describe (packing.h). The bytes of the fields are in
+ * the same buffer, or in the memory that `there` describes. Calls release(what) when no part of the
+ * batch is used any more. On failure, returns NULL with an exception and releases nothing. */
 PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_fn *release,
                      void *what);
 

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Samples that were read by number: the memory of their bytes, and the data set, which owns the
- * names of classes. */
+/* Samples that were read by number. The struct holds the memory of their bytes, and a reference to
+ * the data set, which owns the names of classes. */
 struct numbered {
     struct sheaf_kept *kept;
     PyObject *dataset;

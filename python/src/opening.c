@@ -43,9 +43,10 @@ static void run(void *what)
                                 &o->reader, &o->error);
 }
 
-/* Openings that the program has abandoned and that have ended since. The threads on which they ran
- * are unknown to Python, so these threads cannot release the data sets. (A pending call cannot do
- * it either, because Python may have ended.) The next opening releases them. */
+/* Openings that have ended after the program had stopped waiting for them. Their data sets must
+ * still be released. The threads on which they ran cannot do it, because Python does not know these
+ * threads. (A pending call cannot do it either, because Python may have ended.) So the next opening
+ * releases them. */
 static struct reader_opening *_Atomic left;
 
 static void discard(void *what)

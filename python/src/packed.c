@@ -118,8 +118,7 @@ static void release_source(void *what)
     PyMem_Free(source);
 }
 
-/* Returns the batch that packed bytes describe. On success, the batch owns `view`, the view of
- * these bytes. */
+/* Returns the batch that the packed bytes in `view` describe. On success, the batch owns `view`. */
 static PyObject *unpack(const Py_buffer *view, const struct packed_extent *there, hold_fn *release,
                         void *what)
 {

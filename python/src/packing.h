@@ -65,9 +65,9 @@ struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
                              const struct packed_extent *there);
 /* Returns the total size of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes head, tables and texts to `base`. Fields whose bytes lie in `there` have offsets relative
- * to the start of `there`. The bytes of other fields are copied to data + data_at. Returns the end
- * of the copied bytes. */
+/* Writes head, tables and texts to `base`. Fields whose bytes already lie in the memory `there` are
+ * stored as offsets from its start. The bytes of other fields are copied to data + data_at. Returns
+ * the end of the copied bytes. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct packed_extent *there, char *data, size_t data_at);
 /* Returns the total number of bytes in the fields of these samples. */

@@ -59,7 +59,8 @@ static PyTypeObject *pool_type, *slot_type, *crops_type;
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Takes the names of mask fields from a list. The strings stay owned by the list. */
+/* Fills an array with the names of mask fields from a Python list. The list still owns the
+ * strings. */
 static bool take_masks(PyObject *list, const char **masks, size_t *count)
 {
     const Py_ssize_t size = PyList_Check(list) ? PyList_Size(list) : -1;

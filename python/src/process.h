@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facts about the process that other files need: forks, and threads of this module. Neither this
- * file nor the files of the serving thread (serving.h) use Python, so that tests can link them
- * without it. */
+ * Facts about the process that other files need: forks, and threads of this module. This file and
+ * the files of the serving thread (serving.h) do not use Python, so tests can link them without
+ * Python. */
 #ifndef PYTHON_PROCESS_H
 #define PYTHON_PROCESS_H
 

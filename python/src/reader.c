@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reader: its life, its epochs and positions, and its properties; see reader.h. */
+ * The Python type Reader: how it is opened and closed, its epochs and positions, and its
+ * properties; see reader.h. */
 #include "reader.h"
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
@@ -40,9 +41,9 @@ static void forget_batch(struct reader_object *self)
 
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
-/* Records that the library's reader moved to another position, or tried to. The rest of the
- * previous epoch's samples is dropped, even if an exception is raised. If an exception of the
- * program hides an error of the library, the next call raises the error. */
+/* Called after the library's reader moved to another position, or tried to. Drops the samples of
+ * the previous epoch that the program has not received, even if an exception is raised. If an
+ * exception of the program hides an error of the library, the next call raises the error. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The internals of Reader. reader.c has its life, its epochs and its properties. opening.c opens
- * it. reading.c takes samples from the library and returns them to the program.
+ * The internals of the Python type Reader. reader.c has its epochs and its properties. opening.c
+ * opens the library's reader on another thread. reading.c takes samples from the library and
+ * returns them to the program.
  *
  *     library --a batch, without the GIL--> self->batch --one by one--> the program
  *

@@ -136,8 +136,8 @@ static bool take(struct reader_object *self, const struct given *given)
     return true;
 }
 
-/* Adds up to `max` samples to the batch, and records the end of the epoch or an error. Returns -1
- * with an exception if a signal handler or the program's callable raised one. */
+/* Adds up to `max` samples of the library to the batch. Records the end of the epoch, or an error.
+ * Returns -1 if a signal handler or the program's callable has raised an exception. */
 static int fetch(struct reader_object *self, size_t max)
 {
     for (;;) {
@@ -167,8 +167,8 @@ static int fetch(struct reader_object *self, size_t max)
     }
 }
 
-/* Makes a new batch of the samples that the program has not received, so that more samples can be
- * added to it. */
+/* Makes a new batch of the samples that the program has not received yet. Further samples can be
+ * added to this batch, because the program does not have it yet. */
 static int rebase(struct reader_object *self)
 {
     struct batch_object *batch;

@@ -95,7 +95,7 @@ static PyObject *server_reports(struct server_object *self, PyObject *Py_UNUSED(
 
 /* The opening of a server's reader, which runs on its own thread. If the program stops waiting for
  * that thread, the thread still finishes its work and discards the reader. In this case, the data
- * set is never freed. */
+ * set is not freed until the process ends. */
 struct server_opening {
     const struct sheaf_dataset *dataset;
     struct sheaf_reader_options options;
@@ -174,9 +174,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     int is_shared;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    /* By default, the library does not pad the epoch, because the program itself does so by
-     * repeating ordinals. If other hosts must pad in the same way, a keyword argument makes the
-     * library pad instead. */
+    /* By default, the library does not pad the epoch, because the Python code pads it by repeating
+     * ordinals. If other hosts must pad in the same way, a keyword argument makes the library pad
+     * instead. */
     options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIKp:Server", &source, &ranks, &wait_seconds, &is_shared) ||
         options_set(&options, reader_options_table, keywords) != 0) {

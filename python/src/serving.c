@@ -295,8 +295,8 @@ static bool refuse_one_elsewhere(struct serving *s)
     return false;
 }
 
-/* Moves to the pass of the loader that a client requests. Returns false if the client got an
- * answer instead. */
+/* Changes to the pass of the loader that a client requests. Returns false if this is not possible;
+ * the client has then got an answer that says why. */
 static bool turn_to(struct serving *s, struct client *c)
 {
     struct serving_pass pass;
@@ -387,9 +387,9 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
     deliver_error(s, c, SHEAF_ERR_STATE, text);
 }
 
-/* Seeks past the beginning of a pass, up to the first requested ordinal. Does so once nobody will
- * request the beginning, or if too many samples would have to be kept before the requested one. A
- * pass that continues from a saved state is not handled this way, because samples would be lost. */
+/* Called at the beginning of a pass. Moves the reader to the first requested ordinal, if nobody
+ * will request earlier ordinals, or if memory has no room for the samples before it. A pass that
+ * continues from a saved state is not handled this way, because samples would be lost. */
 static void skip_beginning(struct serving *s, const struct client *c)
 {
     const uint64_t first = s->asked_first;
@@ -401,8 +401,8 @@ static void skip_beginning(struct serving *s, const struct client *c)
         held_skip(&s->held, first);
 }
 
-/* Skips the samples, from the ordinal on, that belong to ranks which have left the pass (iteration
- * over the loader). */
+/* Some ranks have left the pass (iteration over the loader). Skips their samples, from the ordinal
+ * `from` on. */
 static void pass_over(struct serving *s, const struct client *c, uint64_t from)
 {
     const uint64_t to = held_gap_end(&s->held, from);
@@ -415,8 +415,8 @@ static void pass_over(struct serving *s, const struct client *c, uint64_t from)
         s->asked_first = from;
 }
 
-/* Handles a range of ordinals that nobody will request. Returns true if it was handled, or if the
- * client got an error as its answer. */
+/* Called if nobody will request a range of ordinals that begins with `from`. Skips the range, or
+ * sends the client an error as its answer. Returns false if neither was done. */
 static bool close_gap(struct serving *s, struct client *c, uint64_t from)
 {
     if (!serving_all_are_past(s, c, from))
@@ -428,7 +428,7 @@ static bool close_gap(struct serving *s, struct client *c, uint64_t from)
     return true;
 }
 
-/* Does one step of the work for the client that comes next. Returns false if the client must wait
+/* Does one step of work for the client that is served next. Returns false if this client must wait
  * for requests of other clients. */
 static bool step(struct serving *s)
 {
@@ -473,8 +473,8 @@ static struct client *one_waiting(struct serving *s)
     return NULL;
 }
 
-/* Limits the time for which a client waits for requests of others, because the others may not
- * exist. */
+/* Limits the time for which a client waits until other clients make their requests, because these
+ * clients may not exist. */
 static void limit_wait(struct serving *s)
 {
     struct client *c = one_waiting(s);
@@ -496,7 +496,8 @@ static void limit_wait(struct serving *s)
 
 /* ---- The thread ----------------------------------------------------------------------------- */
 
-/* Takes a request of this process. Returns false if the serving thread is about to end. */
+/* Receives a request of this process itself. Returns false if the serving thread is about to
+ * end. */
 static bool take_post(struct serving *s, int *listener)
 {
     struct client *own = &s->clients[0];

@@ -83,9 +83,9 @@ struct serving_pass {
 };
 
 /* Starts the serving thread. Takes over the reader, which must be at the beginning of `epoch`, and
- * the arena, which may be NULL. If `ranks` is more than one, this number of ranks share the thread,
- * which waits for each of them to come, for at most `wait_seconds`. Returns NULL with errno on
- * failure; nothing was taken over then. */
+ * the arena, which may be NULL. If `ranks` is more than one, this number of ranks share the thread.
+ * The thread then waits at most `wait_seconds` until all of them have connected. On failure,
+ * returns NULL with errno, and takes nothing over. */
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
                               uint64_t wait_seconds, struct shared_arena *arena);
 /* Lets workers connect to this abstract socket address. Returns false with errno on failure. */

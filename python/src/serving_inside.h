@@ -20,8 +20,8 @@ struct client {
     /* the request for which the client waits; its count is 0 if the client waits for nothing */
     struct serving_ask ask;
     bool is_noted;                  /* in the pass */
-    /* the ordinal at which the pass (iteration over the loader) ends, if the client was told it;
-     * otherwise UINT64_MAX */
+    /* the ordinal at which the pass (iteration over the loader) ends; UINT64_MAX if the client was
+     * not told this ordinal yet */
     uint64_t end;
     uint64_t pass, latest;          /* its last request: this ordinal in this pass */
     char input[sizeof(struct serving_ask)];
@@ -49,7 +49,8 @@ struct serving {
     struct serving_pass pass;       /* under way; number 0: none yet */
     uint32_t ranks;                 /* that share the serving */
     struct member members[CLIENTS_MOST];
-    /* how long to wait for missing ranks, and when the wait began (0 if no client waits) */
+    /* the limit for the time to wait for missing ranks, and the time when the wait began (0 if no
+     * client waits) */
     uint64_t wait_ns, waits_since;
     uint64_t asked_first;           /* least ordinal requested in it; UINT64_MAX if none */
     pthread_mutex_t lock;

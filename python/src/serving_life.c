@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions that the program calls for the serving thread: begin and end it, tell where passes
- * begin, ask for its state, and make requests without a socket; see serving.h. */
+ * The functions by which the program controls the serving thread; see serving.h. They start and end
+ * the thread, tell it where passes begin, ask for its state, and make requests without a socket. */
 #include "serving_inside.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Views: writes their documents, and the files of numbers that a function has chosen. Also finds
- * when samples occur in an epoch. */
+ * The Python calls for views: writing the documents of views, and writing files with the numbers of
+ * samples that a function has chosen. Also the call that finds when samples occur in an epoch. */
 #include "module.h"
 
 #include <stdlib.h>
