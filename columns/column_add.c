@@ -364,9 +364,9 @@ static int add_field(struct add *a, struct record_values *all, const struct valu
 }
 
 /* Makes the fields of one sample from its values. The values are sorted by extension, and values
- * with the same extension are in the order of the source. The values belong to this sample if the
- * hashes of their keys tell the truth. If the values have different keys, the sample is read to
- * find out which of the keys is its own. */
+ * with the same extension are in the order of the source. The values were assigned to this sample
+ * by a part of the hash of their key, so values with another key may be among them. If the values
+ * have different keys, the sample is read to find out which of the keys it has. */
 static int make_fields(struct add *a, struct record_values *all, uint64_t number,
                        struct sheaf_error *err)
 {

@@ -2,7 +2,7 @@
  *
  * Writes one shard. It takes the shard's blocks in order, writes and hashes them, and collects data
  * for the manifest and the index. It also writes the files beside the shard: the .lst and .idx of a
- * RecordIO shard, and index files for other readers. */
+ * RecordIO shard, and the index files that other programs need. */
 #ifndef PACKER_SHARD_WRITER_H
 #define PACKER_SHARD_WRITER_H
 

@@ -27,9 +27,9 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     code = buf_reserve(out, sizeof(head) + (size_t)bound, err);
     if (code != SHEAF_OK)
         return code;
-    /* The head consists of the block's sizes, so its length is known only after compressing.
-     * Therefore the records are first compressed to a position after the longest possible head, and
-     * then moved to the end of the actual head. */
+    /* The head of the block consists of the block's sizes, so its length is known only after
+     * compressing. Therefore the records are first compressed to a position after the longest
+     * possible head, and then moved to the end of the actual head. */
     size = (size_t)LZ4_compress_default((const char *)records->data,
                                         (char *)out->data + out->size + sizeof(head), (int)raw,
                                         bound);

@@ -14,7 +14,8 @@
 #include "packer/plan/plan_section.h"
 #include "store/store.h"
 
-/* The facts about a whole plan. The texts of a plan that was read are in its arena. */
+/* The facts about a whole plan. If the plan was read from a file, its arena (block of memory) holds
+ * the texts. */
 struct plan_facts {
     const char *dest;           /* an absolute path, or a URL */
     /* prefix of the files' paths; "" if the paths are complete URLs */

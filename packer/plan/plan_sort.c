@@ -125,7 +125,7 @@ static size_t count_of(const struct file_group *g)
     return g->files.size / sizeof(struct catalog_file);
 }
 
-/* Appends a copy of a text and a NUL to the group's texts, at a multiple of 8. */
+/* Appends a copy of a text and a NUL to the group's texts, at an offset that is a multiple of 8. */
 static int add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
                     struct sheaf_error *err)
 {

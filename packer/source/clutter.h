@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Clutter: files and directories that are ignored in trees, prefixes and archives. These are hidden
- * directories (.git, .ipynb_checkpoints), which other readers of class directories ignore as well,
- * and files that operating systems create (.DS_Store, ._*, Thumbs.db, desktop.ini). Any other
- * hidden file may be data, so it is reported as a bad file. A list names its files explicitly, so
- * nothing in a list is ignored. */
+ * directories (.git, .ipynb_checkpoints), which other programs that read class directories ignore
+ * as well, and files that operating systems create (.DS_Store, ._*, Thumbs.db, desktop.ini). Any
+ * other hidden file may be data, so it is reported as a bad file. A list names its files
+ * explicitly, so nothing in a list is ignored. */
 #ifndef PACKER_SOURCE_CLUTTER_H
 #define PACKER_SOURCE_CLUTTER_H
 

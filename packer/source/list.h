@@ -41,8 +41,8 @@ struct list_field {
 struct list_entry {
     const char *path;           /* as written, NUL-terminated; any text but "" */
     size_t path_size;
-    /* name of the class; NULL if the label is missing or consists of numbers only. If
-     * label_count is 1, it is the name of this number. */
+    /* The name of the class. If the line has a single number as its label, this is the name of the
+     * class with that number. NULL if the line has no label, or only numbers. */
     const char *class_name;
     size_t class_size;
     const double *labels;

@@ -29,8 +29,8 @@ struct cls_words {
 };
 
 struct problems {
-    /* files that were changed, which become lines of converted.tsv; NULL if the run changes no
-     * files */
+    /* the files that packing has converted, which become lines of converted.tsv; NULL if the run
+     * converts no files */
     struct problems *converted;
     enum sheaf_on_error on_error;
     enum sheaf_on_error on_change;      /* of files that vanished or changed since the scan */

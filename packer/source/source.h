@@ -54,7 +54,8 @@ struct source_ops {
     bool takes_root;
 
     /* Returns whether a file with this name is of this kind. `text` is the beginning of the file
-     * without a byte order mark and blanks. The pointer is NULL if the name alone decides. */
+     * without a byte order mark and blanks. The pointer `detect` is NULL if the suffix of the name
+     * alone decides. */
     bool (*detect)(const char *url, const char *text, size_t size);
     /* Sets source.root. `root` is the option, or NULL. */
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);

@@ -198,7 +198,7 @@ static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct s
     return SHEAF_OK;
 }
 
-/* Loads slots of the shuffle buffer into the CPU's cache, from which samples will be drawn soon.
+/* Loads into the CPU's cache the slots of the shuffle buffer from which samples will be drawn soon.
  * The shuffle knows these slots in advance. If a stream ends earlier than expected, other slots
  * will be drawn, but this does no harm. */
 static void fetch_slot(struct lane *lane)

@@ -236,8 +236,8 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns whether lane `a` will need the next sample that it has not planned to read sooner than
- * lane `b`. */
+/* Each lane has a next sample whose read is not planned yet. Returns whether lane `a` will need
+ * this sample sooner than lane `b`. */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;

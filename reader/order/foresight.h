@@ -22,8 +22,8 @@ struct foresight {
      * the slot entered the buffer (0 if it was there at the start). `origin` is the slot in which
      * the lane's own buffer has, or will have, this sample. */
     uint32_t *came, *origin;
-    /* for each step, at index step % span: an input enters the buffer at this step; the step at
-     * which this input will be drawn */
+    /* coming[s % span] is for the input that enters the buffer at step s: the step at which this
+     * input will be drawn */
     uint32_t *coming;
 };
 

@@ -41,18 +41,20 @@ struct sequence {
 /* Begins a sequence at the start of a lane. The samples come in the order of the line (IN ORDER),
  * not in the order in which they will be drawn. `range` must be set. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
-/* Begins a sequence IN ORDER after `steps` steps of a lane. Makes the next *early draws at once:
- * writes their inputs to `early_inputs`, leaves these inputs out of the sequence, sets *early to
- * their number, and advances the shuffle. */
+/* Begins a sequence that is in the order of the line (IN ORDER), after `steps` steps of a lane.
+ * Makes the next *early draws at once: writes their inputs to `early_inputs`, leaves these inputs
+ * out of the sequence, sets *early to their number, and advances the shuffle. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
-/* Begins a sequence AS DRAWN after `steps` steps of a lane. `shuffle` must be at its start. */
+/* Begins a sequence whose samples come in the order in which they are drawn from the shuffle buffer
+ * (AS DRAWN). The sequence begins after `steps` steps of a lane. `shuffle` must be at its start. */
 int sequence_draw(struct sequence *sequence, const struct shuffle *shuffle, uint64_t steps,
                   struct sheaf_error *err);
 void sequence_free(struct sequence *sequence);
 
-/* Returns the input at a position of a sequence AS DRAWN. Called only by sequence_input, which
- * handles both kinds of sequence. */
+/* Returns the input (sample number in the lane) at a position of a sequence AS DRAWN, in which
+ * samples come in the order of their draws. Called only by sequence_input, which handles both kinds
+ * of sequence. */
 uint64_t sequence_drawn(struct sequence *sequence, uint64_t position);
 
 static inline uint64_t sequence_input(struct sequence *s, uint64_t position)

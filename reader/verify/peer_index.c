@@ -57,7 +57,7 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number by which an index file of another reader names the sample of a frame (stored
+/* Finds the number by which an index file of another program names the sample of a frame (stored
  * record). In data sets that our packer made, some of these numbers are missing, because the packer
  * skipped the samples. */
 static int number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_verify: reads every byte of every shard, and checks and decodes every record. Compares the
- * results with the manifest and the index, and with index files of other readers (peer_index.c).
- * Each shard is checked by one job. The calling thread reports the problems. */
+ * results with the manifest and the index, and with the index files that other programs use
+ * (peer_index.c). Each shard is checked by one job. The calling thread reports the problems. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
