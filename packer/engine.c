@@ -167,8 +167,8 @@ void engine_count(struct engine *e, const struct shard_facts *facts)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
-/* Commits a finished shard. If another process has finished the same shard meanwhile, this process
- * uses the journal entry of the other process instead of its own. */
+/* Commits a finished shard. If another process has finished the same shard in the meantime, this
+ * process uses the other process's journal entry instead of its own. */
 static void run_commit(struct inflight_item *item)
 {
     struct commit *c = (struct commit *)item;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads an object ahead. Several consecutive pieces of the object are read or requested at the same
- * time, and form a window. The oldest piece contains the read position, or begins after it. */
+ * time; together they are called the window. The first piece of the window contains the read
+ * position, or begins after it. */
 #include "store/read_ahead.h"
 
 #include <stdlib.h>

@@ -112,8 +112,8 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
 /* Frees the samples of an answer to this process. May be called on any thread, even after
  * held_free. NULL is allowed. */
 void held_samples_free(struct held_samples *samples);
-/* Returns the word of an answer: the number in shared memory that the receiver sets when it no
- * longer uses the answer. */
+/* Returns the "word" of answer number `number`. It is a number in shared memory that the receiver
+ * sets when it no longer uses the answer. */
 uint32_t *held_word(const struct held *h, size_t number);
 /* Frees everything that belongs to the owner. */
 void held_forget_owner(struct held *h, int owner);

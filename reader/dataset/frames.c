@@ -15,8 +15,8 @@
 
 /* ---- Large frames ---------------------------------------------------------------------------- */
 
-/* If the window must grow beyond its usual size for a large frame, waits for the memory that is
- * shared for large frames. */
+/* Called if a frame (stored record) does not fit into the usual size of the window. Waits until
+ * this reader may use the memory that several readers share for large frames. */
 static void take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
@@ -26,8 +26,9 @@ static void take_large(struct frames *f, uint64_t bytes)
     f->window.limit = MAX(f->own_limit, f->large->limit + 4 * PIECE_BYTES);
 }
 
-/* Gives the memory for large frames back when the large frame is no longer needed. Moves the bytes
- * that were read after the frame to a window of the usual size. */
+/* Called when a large frame (stored record) is no longer needed. Gives back the memory that readers
+ * share for large frames. Moves the bytes that were read after the frame to a window of the usual
+ * size. */
 static int give_large(struct frames *f, struct sheaf_error *err)
 {
     const uint64_t offset = f->framing.at - f->framing.last_bytes;
@@ -89,9 +90,10 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Handles damage in the compressed stream. A codec call may return output from both a damaged
- * member and earlier members. Drops the output that may belong to the damaged member. Keeps the
- * output of the members that ended before; the damage is reported after this output. */
+/* Handles damage in the compressed stream. One call of the codec may return output of a damaged
+ * member together with output of the good members before it. Drops the output that may belong to
+ * the damaged member. Keeps the output of the good members; the damage is reported after this
+ * output. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;
@@ -234,7 +236,8 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     f->limit = limit;
     f->read = read;
     f->context = context;
-    /* Room for the frame, for the header after the frame, and for one more piece of the stream. */
+    /* The window (the part of the stream in memory) needs room for the frame (stored record), for
+     * the header after the frame, and for one more piece of the stream. */
     f->own_limit = limit + 4 * PIECE_BYTES;
     f->window.limit = f->own_limit;
     f->input.limit = PIECE_BYTES;

@@ -48,7 +48,8 @@ struct frames {
     uint32_t crc;                   /* of the frame found last, as format_ops.check computes it */
     uint64_t stored_bytes;          /* size of the shard; UINT64_MAX if unknown */
     uint64_t stored_read;           /* number of stored bytes that were read */
-    /* the caller's memory for frames that are larger than the `limit` of frames_open; or NULL */
+    /* the caller's memory for frames (stored records) that are larger than the `limit` of
+     * frames_open; or NULL */
     struct frames_large *large;
     bool has_large;                 /* whether this reader holds its lock */
     size_t own_limit;               /* size of the window without that memory */

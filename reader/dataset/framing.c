@@ -190,9 +190,9 @@ static int damage(struct framing *w, struct sheaf_error *err)
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-/* Returns whether the open frame is known to be complete. In a tar, damage after a member may
- * hide more members of the same sample. Frames of the other containers show whether they are
- * complete. */
+/* Returns whether the frame (stored record) that is being read is known to be complete. In a tar,
+ * damage after a member may hide more members of the same sample. Frames of the other containers
+ * show whether they are complete. */
 static bool is_whole(const struct framing *w)
 {
     return !w->format->has_members && !w->scan.frame_open;
@@ -259,7 +259,8 @@ static int check_frame(struct framing *w, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the last frame. The error that the end of the archive is missing was returned before. */
+/* Returns the last frame (stored record) of a stream that lacks its end. The error about the
+ * missing end was returned before. */
 static int take_last(struct framing *w)
 {
     const bool has_last = w->last_bytes != 0;

@@ -47,7 +47,7 @@ struct lane {
     uint64_t refill_slot;
     struct due due[LANE_DUE];   /* a ring: */
     unsigned first, count;
-    /* number of drawn samples that are not in memory and for which no read was begun */
+    /* number of drawn samples that are not in memory, and for which no read has been begun yet */
     unsigned numbers;
     bool has_ended;
     struct horizon horizon;

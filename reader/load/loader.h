@@ -63,7 +63,8 @@ struct loader {
     /* how reads decompress codec blocks: as a whole, or only wanted samples, because memory has no
      * room for whole blocks */
     enum read_how how;
-    /* a frame larger than this does not wait in the shuffle buffer; it is read when it is drawn */
+    /* A frame (stored record) larger than this does not wait in the shuffle buffer. Only its number
+     * waits there, and it is read when it is drawn. */
     uint64_t outsize_bytes;
     /* heap with the memory for samples; it is kept from one epoch to the next */
     struct heap *heap;

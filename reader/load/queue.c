@@ -329,8 +329,8 @@ int queue_pump_planned(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = l->queue_ops->plan(l, q, err);
-        /* The read is not needed yet. Either its memory is needed for other lanes, or it is too
-         * early to read ahead for this lane. */
+        /* Reading ahead for this lane has failed, but its samples are not needed yet. Either other
+         * lanes need the memory, or it is too early to read ahead. */
         if (code != SHEAF_OK && q->is_ahead) {
             ahead = false;
             continue;

@@ -25,7 +25,7 @@ struct pass {
     /* offsets in the object of the range's stored bytes, and the memory into which they are read */
     uint64_t begin, end;
     uint8_t *stored;
-    /* Memory for all bytes of the range, or only for the bytes of the range's records, one record
+    /* The bytes of the range as it is stored; or only the bytes of its wanted records, one record
      * after another. */
     uint8_t *data;
     /* memory for the .lst lines of the range; NULL if it has none */
@@ -515,8 +515,9 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* Finds the memory into which data and names are read. If each item has a piece of memory of its
- * own, this is a buffer, from which the bytes are moved later. Otherwise it is the read's block. */
+/* Finds the memory into which records and .lst lines are read. If each record has an allocation of
+ * its own, this is a buffer, from which the bytes are moved later. Otherwise it is the read's
+ * block. */
 static int find_rooms(struct work *w, uint8_t **data, char **names)
 {
     const struct read *r = w->read;
@@ -562,7 +563,8 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
     return p->stored == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Frees the errors of the items of a failed read, because nobody will look at these items. */
+/* Frees the errors of the bad records of a read that has failed as a whole, because nobody will
+ * look at these records. */
 static void forget_bad(struct pass *p)
 {
     struct read *r = p->work->read;

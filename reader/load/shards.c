@@ -64,7 +64,8 @@ int shards_open_listed(const struct shards *s, const struct sheaf_dataset *sourc
     return SHEAF_ERR_CHANGED;
 }
 
-/* Writes a hash of everything that the manifest of a source states about its index. */
+/* Computes a hash of everything that the manifest of a source states about the source's index, and
+ * writes it to `proof`. */
 static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT_BYTES])
 {
     XXH128_hash_t sum = { 0 };

@@ -26,8 +26,8 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* This number of samples at the start of a lane is read at once, even if their files are not in the
- * kernel's cache yet. */
+/* The first samples of a lane, up to this number, are read at once, even if their files are not in
+ * the kernel's cache yet. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
 /* largest number of byte ranges that one job reads; there are several in a view, where samples that
