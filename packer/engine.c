@@ -25,7 +25,7 @@
  * number of shards are committed at once. The first shard is committed alone. If this fails because
  * the store is full or refuses everything, no other shard is tried. */
 #define COMMITS_REMOTE 8
-/* On a local disk, one shard is committed, and another one may wait for that. */
+/* On a local disk, one shard is committed at a time, and one more shard may wait for this. */
 #define COMMITS_OF_DISK 2
 
 /* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If this
@@ -114,8 +114,8 @@ struct commit {
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
-    /* the lines of the shard, as this process found them; `first` counts without the lines in
-     * engine.adopted */
+    /* The lines that this process has written about the shard in each of its lists. `first` is
+     * counted as if no line had been adopted (see engine.adopted). */
     struct engine_lines own[ENGINE_LISTS];
     /* whether the journal entry belongs to another process, which finished the shard first */
     bool is_others;
@@ -187,7 +187,8 @@ static void run_commit(struct inflight_item *item)
         flag_raise(c->failed);
 }
 
-/* Returns a list of the engine, or NULL if there is none of this kind. */
+/* Returns the engine's list of this kind (skipped or converted files). Returns NULL if there is no
+ * such list. */
 static struct problems *list_of(const struct engine *e, int which)
 {
     return which == ENGINE_SKIPPED ? e->problems : e->problems->converted;
@@ -198,8 +199,8 @@ static struct buf *lines_of(struct journal_entry *entry, int which)
     return which == ENGINE_SKIPPED ? &entry->skipped : &entry->converted;
 }
 
-/* Replaces the lines of a shard in a list of this process by the lines of the process that finished
- * the shard first. */
+/* Another process has finished a shard first. Replaces the lines about this shard in one of this
+ * process's lists by the lines of the other process. */
 static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
     struct problems *list = list_of(e, which);
@@ -244,7 +245,8 @@ static int check_commits(struct engine *e, struct sheaf_error *err)
     return code;
 }
 
-/* Describes the current shard, which is complete, for its commit. */
+/* Takes the current shard, which is complete, out of the engine, and describes it in `c` for its
+ * commit. */
 static int take_commit(struct engine *e, const struct plan_shard *shard, struct commit *c,
                        struct sheaf_error *err)
 {

@@ -40,8 +40,8 @@ struct slot {
     uint64_t planned_bytes, planned_samples;
 };
 
-/* The files of a source that each shard reports: those that were skipped, and those that were
- * converted. */
+/* The lists of source files that the engine keeps: skipped files, and converted files. Each shard
+ * adds lines to them. */
 enum { ENGINE_SKIPPED, ENGINE_CONVERTED, ENGINE_LISTS };
 
 /* A part of such a list. */
@@ -58,7 +58,9 @@ struct engine {
     /* finished shards that are being committed. (Committing a shard means giving it its final name
      * and writing its journal entry.) */
     struct inflight commits;
-    size_t commits_now, commits_most;   /* number that may be in the window now, and later */
+    /* number of shards that may be committed at the same time: now, and after the first commit
+     * has succeeded */
+    size_t commits_now, commits_most;
     int commit_failed;                  /* flag: a commit has failed, so no other one may begin */
     struct budget budget;               /* of blocks */
     /* memory for data on its way to the store; NULL if the store needs no such memory */
@@ -68,8 +70,8 @@ struct engine {
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
     size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
-    /* number of lines that were added to each list in front of that line (modulo 2^64), because
-     * another process finished a shard first and had more lines */
+    /* number of lines by which the earlier part of each list has grown (modulo 2^64), because the
+     * lines of other processes, which finished shards first, have replaced lines of this process */
     size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
     struct sheaf_progress progress;

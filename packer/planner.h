@@ -58,9 +58,11 @@ int planner_plan(struct planner *planner, struct sheaf_error *err);
 /* Writes the samples, shard by shard, to `out`. Afterwards the plan has its payload sizes, sources
  * and hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
-/* Writes the samples to a new stash, from which this process packs them. */
+/* Writes the planned samples to a new stash (in memory, or in a temporary file), from which this
+ * process packs them. */
 int planner_stash(struct planner *planner, struct plan_stash *stash, struct sheaf_error *err);
-/* Fills in those settings of blocks that the plan determines. */
+/* Sets those fields of `setup` (the settings with which blocks are packed) that the plan
+ * determines. */
 void planner_setup(const struct planner *planner, struct block_setup *setup);
 
 /* Calls options->class_count for each class. */

@@ -58,11 +58,12 @@ struct plan_rows {
     const struct plan_section *sections;        /* of each shard */
     plan_read_fn *read;
     const void *context;
-    const char *url;            /* place of the plan, for messages; NULL: a temporary file */
+    /* the plan's URL or path, for messages; NULL if the plan is in a temporary file */
+    const char *url;
 };
 
 /* Fills a batch with the shards from `first` up to, but not including, `end`. Replaces the former
- * content of the batch. The batch then points into the whole plan. */
+ * content of the batch. Pointers in the batch then point into the whole plan. */
 int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
                    struct plan_batch *batch, struct sheaf_error *err);
 

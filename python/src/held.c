@@ -477,7 +477,7 @@ static bool take_pieces(const struct held *h, struct piece ***list, size_t *coun
     return true;
 }
 
-/* Makes the answer to this process. Returns NULL if memory is exhausted. */
+/* Makes the answer to a request of this process. Returns NULL if memory is exhausted. */
 static struct held_samples *own_samples(const struct held *h)
 {
     const size_t bytes = h->out_count * sizeof(h->out[0]);
@@ -495,7 +495,7 @@ static struct held_samples *own_samples(const struct held *h)
     return own;
 }
 
-/* Makes the answer to a worker. Returns false if memory is exhausted. */
+/* Makes the answer to a request of a worker. Returns false if memory is exhausted. */
 static bool answer_packed(struct held *h, int owner, struct serving_reply *reply)
 {
     struct serving_answer *answer = &reply->answer;

@@ -31,8 +31,8 @@ struct piece {
     struct sheaf_kept *kept;
 };
 
-/* The samples of an answer to this process. They are used where they are, so they need not be
- * packed. */
+/* The samples that answer a request of this process. The process uses them where they lie, so they
+ * need not be packed. */
 struct held_samples {
     struct piece **pieces;      /* the pieces in which the samples lie, with a reference to each */
     size_t piece_count, count;
@@ -105,12 +105,13 @@ void held_skip(struct held *h, uint64_t first);
  * them. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
-/* Makes the answer with the samples of these ordinals, and reads them first if necessary. After the
- * end of a stream, the answer has no samples. The caller frees the content of the reply. */
+/* Makes an answer with the samples that have these ordinals, and reads them first if necessary.
+ * After the end of a stream, the answer has no samples. `owner` tells who gets the answer. The
+ * caller frees the content of the reply. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_reply *reply, struct sheaf_error *error);
-/* Frees the samples of an answer to this process. May be called on any thread, even after
- * held_free. NULL is allowed. */
+/* Frees the samples that answered a request of this process. May be called on any thread, even
+ * after held_free. NULL is allowed. */
 void held_samples_free(struct held_samples *samples);
 /* Returns the "word" of answer number `number`. It is a number in shared memory that the receiver
  * sets when it no longer uses the answer. */

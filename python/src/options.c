@@ -57,7 +57,8 @@ static int set_bool(void *member, PyObject *value)
 
 static const char *word_name(const struct option *option, int value)
 {
-    /* the words of each enum, in the order of its values, which begin with 0 */
+    /* for each kind of option that is an enum: the words that stand for its values, in the order of
+     * the values, which begin with 0 */
     static const char *const words[][5] = {
         [OPTION_ON_ERROR] = { "fail", "skip" },
         [OPTION_REMAINDER] = { "auto", "keep", "drop", "pad" },
@@ -73,7 +74,7 @@ static const char *word_name(const struct option *option, int value)
          : words[option->kind][value];
 }
 
-/* Writes the names of an option's values, as in "none, gzip or lz4". */
+/* Writes the words for an option's values as a list, such as "none, gzip or lz4". */
 static void list_names(const struct option *option, int first, char *list, size_t room)
 {
     size_t size = 0;

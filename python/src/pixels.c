@@ -28,7 +28,8 @@ struct pool_object {
 
 struct slot_object {
     PyObject_HEAD
-    PyObject *arrays;               /* a tuple: one for each view, one for each view of each mask */
+    /* a tuple of arrays: one for each view, and one for each view of each mask */
+    PyObject *arrays;
     Py_buffer *buffers;             /* the memory of the arrays */
     void **out;
     Py_ssize_t count;
@@ -36,19 +37,26 @@ struct slot_object {
     bool is_used;                   /* crops are being made in it */
 };
 
-/* The crops of a batch, which are being made or were made. */
+/* The crops of a batch. A thread reads the samples if necessary, and the threads of a pool make the
+ * crops. */
 struct crops_object {
     PyObject_HEAD
     struct pool_object *pool;
     struct slot_object *slot;       /* NULL once the crops are made */
-    struct batch_object *samples;   /* NULL if they are not read yet, or if there are none */
+    /* the samples from which the crops are made; NULL if they are not read yet, or if there are
+     * none */
+    struct batch_object *samples;
     struct sheaf_crop_box *boxes;
-    int64_t *labels;                /* NULL unless each sample has one label, a whole number */
+    /* the label of each sample; NULL unless each sample has exactly one label, which is a whole
+     * number */
+    int64_t *labels;
     char *field;                    /* the name of the field with the image, or NULL */
     struct sheaf_pixels_batch *batch;
-    struct sheaf_error *error;      /* why the samples could not be read; NULL: there is no error */
+    /* the reason why the samples could not be read; NULL if there is no error */
+    struct sheaf_error *error;
     uint64_t real;                  /* number of samples in the rank's part of the epoch */
-    /* the reading of the samples; `server` is NULL if they were given */
+    /* Describes how the samples are read. `server` is NULL if the samples were given and need not
+     * be read. */
     struct server_object *server;
     struct feeding_task feed;
     struct serving_ask ask;
@@ -214,8 +222,9 @@ static void slot_dealloc(struct slot_object *self)
     Py_DECREF(type);
 }
 
-/* Returns whether no crops are being made in the memory, and nothing else refers to the arrays. The
- * tuple and the buffer have one reference to each array. */
+/* Returns whether the arrays of this memory can be used again: no crops are being made in them, and
+ * the program has no reference to them. (Each array always has two references, from the tuple and
+ * from the buffer.) */
 static PyObject *slot_is_free(struct slot_object *self, PyObject *Py_UNUSED(ignored))
 {
     for (Py_ssize_t i = 0; i < self->count; i++)
@@ -263,7 +272,8 @@ static void crops_dealloc(struct crops_object *self)
     Py_DECREF(type);
 }
 
-/* Makes the list of labels, if each sample has one label that is a whole number. */
+/* Stores the labels of the samples if each sample has exactly one label, and it is a whole number.
+ * Otherwise self->labels stays NULL. */
 static void take_labels(struct crops_object *self, const struct sheaf_sample *samples, size_t count)
 {
     int64_t *labels = malloc((count + 1) * sizeof(labels[0]));
@@ -279,7 +289,7 @@ static void take_labels(struct crops_object *self, const struct sheaf_sample *sa
     self->labels = labels;
 }
 
-/* Begins to make the crops. Needs no GIL. Returns an error code. */
+/* Begins to make the crops of these samples. Needs no GIL. Returns an error code. */
 static int begin(struct crops_object *self, const struct sheaf_sample *samples, size_t count,
                  struct sheaf_error *error)
 {
@@ -300,7 +310,8 @@ static int begin(struct crops_object *self, const struct sheaf_sample *samples, 
                               &self->batch, error);
 }
 
-/* Returns a new object, or NULL with an exception if memory is exhausted or the slot is used. */
+/* Returns a new crops_object. Returns NULL with an exception if memory is exhausted, or if other
+ * crops are being made in the memory of `slot`. */
 static struct crops_object *crops_new(struct pool_object *pool, struct slot_object *slot,
                                       const char *field)
 {

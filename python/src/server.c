@@ -327,8 +327,9 @@ struct own_use {
     unsigned forks;                 /* number of forks when the samples came */
 };
 
-/* Called when this process no longer uses the samples. A forked child cannot free them. If samples
- * lie in an arena, a forked child shares their memory, so they are not freed then. */
+/* Called when this process no longer uses the samples. Frees them, but not in a forked child. If
+ * the samples lie in an arena (shared memory) and the process has forked since they came, not even
+ * the parent frees them, because the child sees the same memory. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;
@@ -359,8 +360,8 @@ PyObject *server_batch(struct shared_arena *arena, struct held_samples *samples)
     return PyErr_NoMemory();
 }
 
-/* Returns the Batch of an answer, or None if it has no samples. Takes over the content of the
- * reply. */
+/* Makes a Batch of the samples in a reply. Returns None if there are none. Takes over the content
+ * of the reply. */
 static PyObject *batch_of(struct serving *serving, struct serving_reply *reply)
 {
     struct held_samples *samples = reply->samples;

@@ -71,7 +71,7 @@ static bool send_all(struct serving *s, const struct client *c, const void *data
     return true;
 }
 
-/* Passes an answer to the request that this process has made without a socket. Takes over the
+/* Passes an answer to this process itself, which made the request without a socket. Takes over the
  * content of the reply. */
 static void hand_over(struct serving *s, struct serving_reply *reply)
 {
@@ -88,7 +88,7 @@ static void hand_over(struct serving *s, struct serving_reply *reply)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Delivers an answer to a client, and takes over the content of the reply. If the connection to the
+/* Sends an answer to a client, and takes over the content of the reply. If the connection to the
  * client has ended, removes the client. */
 static void deliver(struct serving *s, struct client *c, struct serving_reply *reply)
 {

@@ -48,8 +48,8 @@ struct serving_ask {
     uint64_t pass, first, count;
 };
 
-/* An answer to a request. For a worker, it is followed by `bytes` bytes: a packed batch (packed.c)
- * of `samples` samples, or an error message. */
+/* An answer to a request. If it goes to a worker, `bytes` bytes follow it: either a packed batch
+ * (packed.c) of `samples` samples, or an error message. */
 struct serving_answer {
     int32_t code;
     uint32_t word;              /* SERVING_NO_WORD if the message contains everything */
@@ -58,7 +58,8 @@ struct serving_answer {
      * is found */
     uint64_t real;
 };
-/* An answer and its content: bytes for a worker, samples for this process, or an error message. */
+/* An answer with its content. The content is bytes (for a worker), samples (for this process), or
+ * an error message. */
 struct serving_reply {
     struct serving_answer answer;
     char *message;                  /* the bytes that follow the answer; or NULL */
@@ -102,17 +103,18 @@ bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
  * loader), among the ordinals that were read. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 
-/* serving_post makes a request of this process for 1 to SERVING_ASK_MOST samples. serving_collect
- * takes the answer; the caller frees its content. Each function waits for at most about a tenth of
- * a second. After that, serving_post returns false if an earlier, abandoned request is not
- * finished, and serving_collect returns false if the answer is not ready. */
+/* This process itself makes requests by these two functions. serving_post makes a request for 1 to
+ * SERVING_ASK_MOST samples. serving_collect takes the answer; the caller frees its content. Each
+ * function waits for at most about a tenth of a second. After that, serving_post returns false if
+ * an earlier, abandoned request is not finished, and serving_collect returns false if the answer is
+ * not ready. */
 bool serving_post(struct serving *serving, const struct serving_ask *ask);
 bool serving_collect(struct serving *serving, struct serving_reply *reply);
 /* Frees the content of a reply. */
 void serving_reply_free(struct serving_reply *reply);
 /* Abandons the posted request. */
 void serving_leave(struct serving *serving);
-/* Returns the arena in which samples lie; NULL: there is none. */
+/* Returns the arena (shared memory) in which the samples lie. Returns NULL if there is none. */
 struct shared_arena *serving_arena(struct serving *serving);
 
 /* Ends the thread, the connections and the reader. */

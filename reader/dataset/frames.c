@@ -136,7 +136,8 @@ static int unpack_more(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the number of stored bytes that were not decompressed; UINT64_MAX if unknown. */
+/* Returns the number of stored bytes that were not decompressed. Returns UINT64_MAX if the number
+ * is unknown. */
 static uint64_t stored_left(const struct frames *f)
 {
     return f->stored_bytes == UINT64_MAX ? UINT64_MAX
@@ -189,7 +190,8 @@ static int show(struct framing *w, size_t need, struct shown *shown, struct shea
     return SHEAF_OK;
 }
 
-/* framing_bytes.take. Reads until the whole part is in the window. */
+/* The function framing_bytes.take for streams. Reads until the whole part of the stream is in the
+ * window (the bytes in memory). */
 static int take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;

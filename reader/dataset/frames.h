@@ -63,14 +63,15 @@ struct frame {
     uint32_t crc;                   /* as format_ops.check computes it */
 };
 
-/* Opens the reader. `limit` is the size of the largest frame that is accepted. */
+/* Opens the reader of a shard's frames (stored records). `limit` is the size of the largest frame
+ * that is accepted. */
 int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,
                 frames_read_fn *read, void *context, size_t limit, struct sheaf_error *err);
 
 /* Called after frames_open if the size of the shard is known. */
 void frames_set_stored(struct frames *f, uint64_t stored_bytes);
 
-/* Reads the next frame. The results are those of framing_next. */
+/* Reads the next frame (stored record). The results are those of framing_next. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
 /* Reads the shard again, up to and including the frame (stored record) that was returned last.

@@ -35,9 +35,9 @@ static int place_error(uint64_t offset, uint64_t record, struct sheaf_error *err
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-/* Examines the part at w->at. Shows the format more bytes until the format can tell what the part
- * is. Sets *verdict to the format's result, or to SHEAF_END at the end of the shard. An error of
- * the provider is returned. */
+/* Examines the part of the shard that begins at w->at. Shows more and more bytes to the format,
+ * until the format can tell what the part is. Sets *verdict to the format's result, or to SHEAF_END
+ * at the end of the shard. Returns an error only if the bytes cannot be read. */
 static int examine(struct framing *w, struct part *part, int *verdict, struct sheaf_error *err)
 {
     size_t need = 1;
@@ -67,7 +67,8 @@ static int examine(struct framing *w, struct part *part, int *verdict, struct sh
     }
 }
 
-/* Returns the part at w->at. If the part was already examined, does not examine it again. */
+/* Returns the part of the shard that begins at w->at. Examines it only if this was not done
+ * before. */
 static int next_part(struct framing *w, struct part *part, struct sheaf_error *err)
 {
     int verdict, code;
@@ -110,8 +111,8 @@ static int pass_rest(struct framing *w, struct sheaf_error *err)
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Moves to the next plausible frame after the damage at w->at. Returns SHEAF_END at the end of the
- * shard if there is none. */
+/* There is damage at w->at. Moves to the next position at which a frame (stored record) plausibly
+ * begins. Returns SHEAF_END at the end of the shard if there is none. */
 static int resync(struct framing *w, struct sheaf_error *err)
 {
     const bool no_more = w->scan.no_more;
@@ -160,7 +161,8 @@ void framing_lose(struct framing *w, uint64_t bytes, struct sheaf_error *err)
                w->dead ? " stored" : "", plural(bytes));
 }
 
-/* Adds to the message about damage at `offset` that no frame was found after the damage. */
+/* No frame (stored record) was found after the damage at `offset`. Adds to the error message that
+ * the rest of the shard is lost. */
 static void tell_lost(struct framing *w, uint64_t offset, struct sheaf_error *err)
 {
     const bool is_known = !w->dead || w->dead_bytes != UINT64_MAX;
@@ -172,8 +174,8 @@ static void tell_lost(struct framing *w, uint64_t offset, struct sheaf_error *er
         err_append(err, "; the rest of the shard is lost");
 }
 
-/* Reports damage to the frame that begins at w->begin. Immediately searches for the next frame
- * after the damage. */
+/* Reports damage in the frame (stored record) that begins at w->begin. Then immediately
+ * searches for the next frame after the damage. */
 static int damage(struct framing *w, struct sheaf_error *err)
 {
     const uint64_t offset = w->begin;
@@ -198,7 +200,8 @@ static bool is_whole(const struct framing *w)
     return !w->format->has_members && !w->scan.frame_open;
 }
 
-/* Handles the end of the shard. `open` tells whether a last frame is still open. */
+/* Handles the end of the shard. `open` tells whether there is a last frame (stored record) that has
+ * not been returned yet. */
 static int find_end(struct framing *w, bool open, struct sheaf_error *err)
 {
     const int code = w->format->end(&w->scan, err);
@@ -211,8 +214,8 @@ static int find_end(struct framing *w, bool open, struct sheaf_error *err)
     return code == SHEAF_OK && !open ? SHEAF_END : code;
 }
 
-/* Finds the next frame. When the function returns, the header after the frame (or the end of the
- * shard) has been examined. */
+/* Finds the next frame (stored record). When the function returns, the header after the frame, or
+ * the end of the shard, has been examined. */
 static int find_frame(struct framing *w, struct sheaf_error *err)
 {
     bool open = false;

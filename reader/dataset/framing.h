@@ -19,22 +19,24 @@
 
 struct framing;
 
-/* Bytes of a shard from offset `at` of a framing on. */
+/* Bytes of a shard, beginning at the offset framing->at. */
 struct shown {
     const uint8_t *data;
     size_t size;
     bool at_end;                    /* the shard ends after these bytes */
 };
 
-/* A provider of bytes. Its struct begins with a struct framing. */
+/* The functions of a provider of bytes, which shows the bytes of a shard to the walk. The
+ * provider's struct begins with a struct framing. */
 struct framing_bytes {
     /* Shows at least `need` bytes from framing->at on, or all bytes if fewer are left. Bytes before
      * framing->begin will not be needed any more. */
     int (*show)(struct framing *framing, size_t need, struct shown *shown,
                 struct sheaf_error *err);
-    /* Called before the walk moves past the part at framing->at. */
+    /* Called before the walk moves past the part of the shard that begins at framing->at. */
     int (*take)(struct framing *framing, const struct part *part, struct sheaf_error *err);
-    /* Verifies the frame from framing->begin to framing->at. NULL: frames are not verified. */
+    /* Verifies the frame (stored record) from framing->begin to framing->at. The pointer `check` is
+     * NULL if frames are not verified. */
     int (*check)(struct framing *framing, struct sheaf_error *err);
 };
 
@@ -48,24 +50,27 @@ struct framing {
     /* whether `pending` describes the part at offset `at`, which was already examined */
     bool has_pending;
     struct part pending;
-    /* whether the next call returns the error `kept`, which was found after a complete frame or
-     * after other damage */
+    /* whether the next call returns the error `kept`, which was found after a complete frame
+     * (stored record) or after other damage */
     bool has_kept;
     struct sheaf_error kept;
     bool ended;                     /* no frame was found after damage */
-    /* whether the next frame follows damage, so that its beginning may be missing */
+    /* whether the next frame (stored record) follows damage, so that its beginning may be
+     * missing */
     bool suspect;
-    /* whether it was reported that the shard lacks its end; at most one more frame is returned
-     * after that */
+    /* whether the error that the shard lacks its end was returned; at most one more frame (stored
+     * record) is returned after it */
     bool lacks_end;
-    uint64_t last_bytes;            /* size of that frame, which ends at `at`; 0 if there is none */
+    /* if the shard lacks its end: size of the last frame (stored record), which ends at offset
+     * `at`; 0 if there is no such frame */
+    uint64_t last_bytes;
     /* Set by the provider if a compressed stream is damaged, so that no more bytes follow. Then
      * dead_bytes is the number of stored bytes after the damage, or UINT64_MAX if unknown. */
     bool dead;
     uint64_t dead_bytes;
     uint64_t records;               /* number of frames and bad records that were returned */
-    /* Number of bytes after damage in which no frame was found. In a damaged compressed stream,
-     * stored bytes are counted, otherwise uncompressed bytes. */
+    /* Number of bytes after damage in which no frame (stored record) was found. In a damaged
+     * compressed stream, stored bytes are counted, otherwise uncompressed bytes. */
     uint64_t lost_bytes;
     /* number of tar members before the last damage that belong to no sample */
     uint64_t passed_over;
@@ -75,31 +80,33 @@ void framing_open(struct framing *framing, const struct framing_bytes *ops,
                   const struct format_ops *format);
 void framing_close(struct framing *framing);
 
-/* Finds the next frame, which has the bytes from framing->begin up to, but not including,
- * framing->at. Returns SHEAF_END at the end of the shard. Returns SHEAF_ERR_CORRUPT or
+/* Finds the next frame (stored record), which has the bytes from framing->begin up to, but not
+ * including, framing->at. Returns SHEAF_END at the end of the shard. Returns SHEAF_ERR_CORRUPT or
  * SHEAF_ERR_TRUNCATED for damage. The message states offset and record number, and the next call
- * continues after the damage. The search for the next frame has then already been made. If it
- * found no frame, the message says that the rest is lost, and the next call returns SHEAF_END.
- * After any other error, the walk cannot continue. */
+ * continues after the damage. The search for the next frame has then already been made. If it found
+ * no frame, the message says that the rest is lost, and the next call returns SHEAF_END. After any
+ * other error, the walk cannot continue. */
 int framing_next(struct framing *framing, struct sheaf_error *err);
 
-/* Counts `bytes` bytes at the end of the shard as lost, and says so in the message. */
+/* Counts the last `bytes` bytes of the shard as lost, and adds this to the error message. */
 void framing_lose(struct framing *framing, uint64_t bytes, struct sheaf_error *err);
 
-/* Returns whether an error concerns a part of the shard only, so that the walk can continue. */
+/* Returns whether an error code means damage of only a part of the shard, so that the walk through
+ * the shard can continue. */
 static inline bool framing_is_damage(int code)
 {
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
-/* Returns whether an error is caused by bad data. This includes errors after which the shard
- * cannot be read further. */
+/* Returns whether an error code means bad data, and not for example a failed read. The codes
+ * include errors after which the shard cannot be read further. */
 static inline bool framing_is_of_data(int code)
 {
     return framing_is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;
 }
 
-/* Returns the number of tar members so far that belong to no sample. */
+/* Returns the number of tar members that belong to no sample, among the members that were examined
+ * so far. */
 static inline uint64_t framing_passed_over(const struct framing *framing)
 {
     return framing->passed_over + framing->scan.passed_over;

@@ -54,7 +54,8 @@ static int show(struct framing *w, size_t need, struct shown *shown, struct shea
     return SHEAF_OK;
 }
 
-/* framing_bytes.take. If samples are joined, stores the key of the frame that begins here. */
+/* The function framing_bytes.take for the scan of headers. If samples are joined, stores the key of
+ * the frame (stored record) that begins here. */
 static int take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct header_scan *s = (struct header_scan *)w;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The scan of headers: finds the extent of every sample in a foreign shard. It reads from header to
- * header (framing.h) and skips nearly all content. */
+ * Finds the extent (range of bytes) of every sample in a foreign shard by a scan of its headers.
+ * The scan reads from header to header (framing.h) and skips nearly all content. */
 #ifndef READER_SCAN_H
 #define READER_SCAN_H
 

@@ -49,9 +49,9 @@ struct loader {
      * second half is for these ranges. `coming_count` is the number of these for which memory has
      * room. */
     uint32_t queue_count, coming_count;
-    /* The two quantities of a lane, both in draws. LEAD: the number of draws that are made in
-     * advance, and whose samples are read. KEEP: a sample may be in memory for this number of draws
-     * before it is drawn.
+    /* Two numbers of draws, which say how early a lane reads its samples. LEAD: the number of draws
+     * that are made in advance, and whose samples are read. KEEP: a sample may be in memory for
+     * this number of draws before it is drawn.
      *     0        each sample is read when it is drawn; the kernel keeps it until then
      *     1        samples are drawn in the order in which they are read
      *     more     the size of the shuffle buffer; samples wait in it */
@@ -60,8 +60,8 @@ struct loader {
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* of remote reads; queued_most follows it */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
-    /* how reads decompress codec blocks: as a whole, or only wanted samples, because memory has no
-     * room for whole blocks */
+    /* how reads decompress codec blocks: the whole blocks; or only the wanted samples, because
+     * memory has no room for whole blocks */
     enum read_how how;
     /* A frame (stored record) larger than this does not wait in the shuffle buffer. Only its number
      * waits there, and it is read when it is drawn. */
@@ -85,8 +85,8 @@ struct loader {
     const volatile int *interrupt;  /* waits end when it is not zero */
 };
 
-/* Returns whether each item that the lanes read has a piece of memory of its own. Otherwise the
- * items of a read lie together. */
+/* Returns whether each item (record in memory) gets an allocation of its own. Otherwise the items
+ * of one read lie in one block. */
 static inline bool loader_is_apart(const struct loader *l)
 {
     return l->keep > 1 || l->how != READ_WHOLE;

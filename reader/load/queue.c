@@ -276,7 +276,7 @@ static bool give_way(struct loader *l, const struct queue *q)
     return true;
 }
 
-/* Returns whether `code` is a result of queue_ops.plan for a lack of memory. */
+/* Returns whether a result of queue_ops.plan means that there is no memory for the read now. */
 static bool has_no_room(int code)
 {
     return code == SHEAF_END || code == QUEUE_NO_SECTION;

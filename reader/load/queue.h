@@ -48,8 +48,8 @@ struct queue {
     unsigned waiting;
     /* the shards of the lane if the data set is a stream; otherwise NULL */
     struct stream *stream;
-    /* brings files into the kernel's cache if samples are read when they are drawn; otherwise
-     * NULL */
+    /* if samples are read when they are drawn: brings their files into the kernel's cache before;
+     * otherwise NULL */
     struct warmth *warmth;
     struct shard *shard;            /* the shard of the planned position */
     /* the shard that the lane reads next; NULL if there is none, or if it is not open yet */
@@ -65,15 +65,18 @@ int queue_begin(struct loader *loader, struct queue *queue, uint32_t lane,
 /* Ends the queue. Its reads must have finished. */
 void queue_clear(struct loader *loader, struct queue *queue);
 
-/* The kinds of queues. loader->queue_ops is the kind of all queues of a loader. */
+/* The functions of one kind of queue. All queues of a loader are of the same kind, which is
+ * loader->queue_ops. */
 struct queue_ops {
-    /* Makes what the kind needs besides the fields of struct queue. NULL: nothing. */
+    /* Makes the parts of a queue that only this kind of queue has. The pointer `begin` is NULL if
+     * there are none. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
     /* Plans the queue's next read. Returns SHEAF_END or QUEUE_NO_SECTION if there is no memory for
-     * the read now. NULL: `pump` makes the reads. */
+     * the read now. The pointer `plan` is NULL if `pump` plans the reads. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
-    /* Called when the record at the next position is read without `plan`. NULL: nothing to do. */
+    /* Called when the sample at the next position is read without a call of `plan`. The pointer
+     * `pass` is NULL if nothing must be done. */
     void (*pass)(struct loader *loader, struct queue *queue);
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
@@ -84,7 +87,8 @@ struct queue_ops {
 /* The queue of a lane that reads its samples in the order of the shards. The index shows which
  * bytes each read needs. (queue.c) */
 extern const struct queue_ops queue_in_order;
-/* The queue of a lane whose samples stay in their files until they are drawn. (warm.c) */
+/* The queue of a lane whose samples stay in their files until they are drawn from the shuffle
+ * buffer. (warm.c) */
 extern const struct queue_ops queue_as_drawn;
 /* The queue of a stream, whose sequence of samples becomes known only as the samples arrive.
  * (queue_stream.c) */
@@ -121,7 +125,8 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 /* Begins the next read of the queue. Returns SHEAF_END if there is no memory for the read now. */
 int queue_begin_read(struct loader *loader, struct queue *queue, const struct read_plan *plan,
                      struct sheaf_error *err);
-/* The functions `pump` and `take` of queues whose sequence is known. */
+/* The functions `pump` and `take` for the kinds of queues whose sequence of samples is known in
+ * advance. */
 int queue_pump_planned(struct loader *loader, struct sheaf_error *err);
 int queue_take_planned(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                        struct sheaf_error *err);

@@ -31,7 +31,7 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record)
            + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
 }
 
-/* Returns the size of the tables of a read. They list the requests, the runs of records, and the
+/* Returns the size of a read's tables: the requests, the runs (ranges of records), and the wanted
  * parts of codec blocks. */
 static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 {

@@ -97,12 +97,13 @@ uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
  * own. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
-/* A read has portions: the stored bytes of records, their .lst lines, and one portion for each
- * column. READ_PORTIONS is the number of portions without columns. */
+/* The bytes of a read are divided into portions: one for the stored bytes of the records, one for
+ * their .lst lines, and one for each column. READ_PORTIONS is the number of portions without those
+ * of columns. */
 #define READ_PORTIONS 2u
 
-/* A request for a portion of a read that is sent to a remote store before a worker runs the read's
- * job. */
+/* A request to a remote store for one portion of a read's bytes. It is sent before a worker runs
+ * the read's job. */
 struct fetch {
     struct store_read read;     /* .object is NULL if there is none */
     struct work *work;

@@ -162,7 +162,8 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Bytes that a pass reads from one object, or copies from memory if `kept` is not NULL. */
+/* A portion of the bytes of a read. It is read from one object, or copied from memory if `kept` is
+ * not NULL. */
 struct portion {
     struct store_object *object;
     const void *kept;
@@ -170,8 +171,8 @@ struct portion {
     void *to;
 };
 
-/* Returns the number of portions of a read: the stored bytes of the records, their .lst lines, and
- * their records in each column. A portion may be empty. */
+/* Returns the number of portions into which a read's bytes are divided: the stored bytes of the
+ * records, their .lst lines, and one portion for each column. A portion may be empty. */
 static size_t portion_count(const struct work *w)
 {
     return READ_PORTIONS + w->runs[0].shard->column_count;
@@ -194,7 +195,8 @@ static struct portion column_portion(const struct pass *p, size_t column)
     return of;
 }
 
-/* Returns portion number `i`. If the shard is truncated, its portion is smaller than expected. */
+/* Returns portion number `i` of the read's bytes. If the shard is truncated, the portion is smaller
+ * than expected. */
 static struct portion portion_of(const struct pass *p, size_t i)
 {
     const struct shard *shard = p->whole.shard;
@@ -215,7 +217,8 @@ static struct portion portion_of(const struct pass *p, size_t i)
     return of;
 }
 
-/* Reads a portion. If its bytes were requested in advance, waits for them. */
+/* Reads a portion of the read's bytes. If this portion was requested in advance, takes the result
+ * of the request. */
 static int read_portion(struct work *w, size_t i, const struct portion *of)
 {
     const struct store_read *fetched = &w->fetches[i].read;
@@ -232,7 +235,8 @@ static int read_portion(struct work *w, size_t i, const struct portion *of)
     return fetched->code;
 }
 
-/* Reads all portions. Sets *have to the number of stored bytes of the records. */
+/* Reads all portions of the read's bytes. Sets *have to the number of stored bytes of the
+ * records. */
 static int read_portions(struct pass *p, uint64_t *have)
 {
     int code = SHEAF_OK;
@@ -272,8 +276,9 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* Decompresses a codec block. `have` is the number of stored bytes from the first block of the pass
- * on. If this block is incomplete or damaged, decompresses as much of its beginning as possible. */
+/* Decompresses a codec block. `have` is the number of stored bytes that were read, counted from the
+ * beginning of the read's first block. If this block is incomplete or damaged, decompresses as much
+ * of its beginning as possible. */
 static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
@@ -317,8 +322,8 @@ static int unpack_records(struct pass *p)
     return unpack_block_parts(p, p->extent.block, &u);
 }
 
-/* Brings the bytes of the records to their places, or marks records as bad. `have` is the number of
- * their stored bytes. */
+/* Decompresses the records to their places in memory, if they are compressed. Marks records as bad
+ * if their bytes are missing or damaged. `have` is the number of stored bytes that were read. */
 static int unpack_pass(struct pass *p, uint64_t have)
 {
     const struct extent *e = &p->extent;
@@ -532,8 +537,9 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Prepares the pass for the runs from run number `i` on that are read together. Its first item has
- * number `first`. `data` and `names` are the memory for its bytes. */
+/* Prepares a pass, which reads the runs (ranges of records) that are read together, beginning with
+ * run number `i`. `first` is the number of its first item. `data` and `names` are the memory for
+ * its bytes. */
 static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
                       char *names)
 {
@@ -627,7 +633,8 @@ static void fetch_done(struct store_read *read)
     one_less(((struct fetch *)(void *)read)->work);
 }
 
-/* Sends the requests for the runs, which are read as one range of a remote shard. */
+/* Sends the requests for runs (ranges of records) that are read together as one range of a remote
+ * shard. */
 static void fetch(struct work *w)
 {
     struct pass p;

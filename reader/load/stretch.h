@@ -42,7 +42,8 @@ uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
                         uint64_t record);
 
-/* Returns the largest gap between records that is read along from this kind of store. */
+/* Returns the size of the largest gap between two wanted records that is read together with them.
+ * It depends on the kind of store. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
 /* Returns the same for an open shard. */
 uint64_t stretch_gap_of(const struct shard *shard);

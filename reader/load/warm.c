@@ -203,7 +203,8 @@ static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error
 }
 
 /* Makes the record at `position` of the sequence due (to be read next), and the consecutive records
- * after it. Fails if the index section of a shard does not fit into the budget. */
+ * after it. Does nothing if some records are still due. Fails if the index section of a shard does
+ * not fit into the budget. */
 static int draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
