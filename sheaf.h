@@ -335,9 +335,19 @@ struct sheaf_dataset_info {
     /* number of values in lists of features that could not become fields when the data set was
      * packed */
     uint64_t left_out_values;
+    /* when the data set was packed: number of samples whose file .cls had a word instead of
+     * numbers; they have the label of their directory, or none */
+    uint64_t cls_words;
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
+/* Opens a data set like sheaf_dataset_open, but without a request to its servers. A reader with a
+ * cache keeps the manifests of remote data sets in its cache_directory; this call takes them from
+ * there. Readers of the data set use this cache, whatever their options say. If the cache lacks a
+ * manifest, or a block that a reader needs, the call returns SHEAF_ERR_UNSUPPORTED. Whether the
+ * data set has changed on the server is not noticed. */
+SHEAF_CALL int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
+    const char *cache_directory, struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open. In foreign tars, however, all files with the same key
  * become one sample, wherever they are in the shard. Returns SHEAF_ERR_UNSUPPORTED if such a shard
  * is compressed, remote or a pipe. */
@@ -998,7 +1008,12 @@ SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, cons
  * A file whose key the data set already has counts as a bad file. If only bad files are new, the
  * call returns SHEAF_OK and makes no new shards. `overwrite` removes the shards of an unfinished
  * append. With `resume`, the call also returns SHEAF_OK if the last append added exactly these
- * samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards. */
+ * samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards.
+ *
+ * `dataset` may also be a directory of splits. Then the samples are divided among all splits, as
+ * the option `split` says or, if it is NULL, as sheaf_pack divided the data. A key that one split
+ * has is not appended to another one. No split changes before the shards of all splits are
+ * complete. */
 SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);

@@ -9,22 +9,27 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "packer/pack.h"
+#include "publish/destination.h"
+#include "store/store.h"
 
-/* Another split of the same data, if the data set to which samples are appended is one of several
- * splits. */
-struct other_split {
+/* A data set to which samples are appended, or another split of the same data. */
+struct append_split {
     char name[SPLIT_NAME_BYTES];
+    char *directory;
     struct sheaf_dataset *dataset;
+    struct sheaf_dataset_info info;
 };
 
 struct append {
     struct sheaf_pack_options options;
     struct sheaf_read_options reading;
-    struct sheaf_dataset *dataset;
-    struct other_split others[SPLIT_LIMIT];
-    size_t other_count;
-    struct sheaf_dataset_info info;
-    char *directory;
+    struct append_split targets[SPLIT_LIMIT];   /* these grow: one data set, or all splits */
+    uint32_t target_count;
+    /* the other splits, if the only target is a split */
+    struct append_split others[SPLIT_LIMIT];
+    uint32_t other_count;
+    char *directory;            /* of the data set, or the directory above all splits */
+    char *split;                /* the definition of the splits that grow; NULL: one data set */
 };
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
@@ -56,18 +61,20 @@ static int find_known(const struct append *a, const struct sheaf_dataset *datase
 }
 
 /* Implements plan_known_fn. */
-static int is_known(void *context, uint64_t samples, const char *const *keys, size_t count,
-                    const char **known, struct sheaf_error *err)
+static int is_known(void *context, const struct plan_grow *grow, const char *const *keys,
+                    size_t count, const char **known, struct sheaf_error *err)
 {
     const struct append *a = context;
     int code = SHEAF_OK;
 
     memset(known, 0, count * sizeof(known[0]));
-    for (size_t i = 0; i < a->other_count && code == SHEAF_OK; i++)
+    for (uint32_t i = 0; i < a->other_count && code == SHEAF_OK; i++)
         code = find_known(a, a->others[i].dataset, a->others[i].name, UINT64_MAX, keys, count,
                           known, err);
-    return code != SHEAF_OK ? code
-                            : find_known(a, a->dataset, "", samples, keys, count, known, err);
+    for (uint32_t i = 0; i < a->target_count && code == SHEAF_OK; i++)
+        code = find_known(a, a->targets[i].dataset, "", grow->splits[i].samples, keys, count,
+                          known, err);
+    return code;
 }
 
 /* ---- Other splits ---------------------------------------------------------------------------- */
@@ -93,19 +100,22 @@ static char *other_url(const struct append *a, const char *name)
  * note. */
 static int open_other(struct append *a, const char *name, struct sheaf_error *err)
 {
-    struct other_split *other = &a->others[a->other_count];
+    struct append_split *other = &a->others[a->other_count];
     struct sheaf_error found, note = { .code = SHEAF_OK };
-    char *url = other_url(a, name);
     int code;
 
-    if (url == NULL)
+    other->directory = other_url(a, name);
+    if (other->directory == NULL)
         return err_memory(err, strlen(name));
-    code = sheaf_dataset_open((const char *const *)&url, 1, &other->dataset, &found);
-    free(url);
-    if (code == SHEAF_OK) {
-        snprintf(other->name, sizeof(other->name), "%s", name);
-        a->other_count++;
-    } else if (a->options.note != NULL) {
+    snprintf(other->name, sizeof(other->name), "%s", name);
+    a->other_count++;
+    code = sheaf_dataset_open((const char *const *)&other->directory, 1, &other->dataset, &found);
+    if (code == SHEAF_OK)
+        return SHEAF_OK;
+    free(other->directory);
+    other->directory = NULL;
+    a->other_count--;
+    if (a->options.note != NULL) {
         snprintf(note.message, sizeof(note.message), "the keys are not compared with those of the "
                  "split %s of the same data: %.300s", name, found.message);
         a->options.note(a->options.context, name, &note);
@@ -116,12 +126,15 @@ static int open_other(struct append *a, const char *name, struct sheaf_error *er
 /* Opens the other splits of the same data, if the data set was packed as one of several splits. */
 static int open_others(struct append *a, struct sheaf_error *err)
 {
-    char names[SPLIT_LIMIT][SPLIT_NAME_BYTES];
-    size_t count;
-    int code = pack_other_splits(a->info.manifest_json, names, &count, err);
+    struct split_spec spec;
+    char *split, *own;
+    int code = pack_splits(a->targets[0].info.manifest_json, &split, &own, &spec, err);
 
-    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        code = open_other(a, names[i], err);
+    for (uint32_t i = 0; i < spec.count && code == SHEAF_OK; i++)
+        if (strcmp(spec.splits[i].name, own) != 0)
+            code = open_other(a, spec.splits[i].name, err);
+    free(split);
+    free(own);
     return code;
 }
 
@@ -141,22 +154,119 @@ static int name_directory(struct append *a, const char *dataset, struct sheaf_er
     return a->directory == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
+/* Opens a data set that grows. `url` is its directory or its manifest. */
+static int open_target(struct append *a, const char *url, const char *directory,
+                       struct sheaf_error *err)
+{
+    struct append_split *t = &a->targets[a->target_count];
+    int code = sheaf_dataset_open(&url, 1, &t->dataset, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    a->target_count++;
+    t->directory = strdup(directory);
+    if (t->directory == NULL)
+        return err_memory(err, strlen(directory));
+    sheaf_dataset_get_info(t->dataset, &t->info, sizeof(t->info));
+    if (t->info.is_view)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a view: append to one of its sources, "
+                       "or give it another source", url);
+    if (!t->info.has_manifest)
+        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: has no " MANIFEST_NAME ": samples are "
+                       "appended to a data set that was packed", url);
+    return SHEAF_OK;
+}
+
+/* Takes the definition of the splits from a data set in a directory, if the data set is a split
+ * with the name of the directory. */
+static int look_at_split(void *context, char *directory, const char *name,
+                         struct sheaf_error *err)
+{
+    struct append *a = context;
+    struct sheaf_dataset *dataset = NULL;
+    struct sheaf_dataset_info info;
+    struct sheaf_error ignored;
+    struct split_spec spec;
+    char *split = NULL, *own = NULL;
+
+    (void)err;
+    if (a->split == NULL && sheaf_dataset_open((const char *const *)&directory, 1, &dataset,
+                                               &ignored) == SHEAF_OK) {
+        sheaf_dataset_get_info(dataset, &info, sizeof(info));
+        if (info.has_manifest && !info.is_view &&
+            pack_splits(info.manifest_json, &split, &own, &spec, &ignored) == SHEAF_OK &&
+            spec.count != 0 && strcmp(own, name) == 0) {
+            a->split = split;
+            split = NULL;
+        }
+        sheaf_dataset_free(dataset);
+    }
+    free(split);
+    free(own);
+    return SHEAF_OK;
+}
+
+/* Checks that all splits of the data are named, because otherwise a sample could be in two of
+ * them. */
+static int check_all_named(const struct append *a, struct sheaf_error *err)
+{
+    struct split_spec spec;
+    char *split, *own;
+    int code = pack_splits(a->targets[0].info.manifest_json, &split, &own, &spec, err);
+
+    for (uint32_t i = 0; i < spec.count && code == SHEAF_OK; i++) {
+        bool is_named = false;
+
+        for (uint32_t k = 0; k < a->target_count; k++)
+            is_named |= strcmp(a->targets[k].name, spec.splits[i].name) == 0;
+        if (!is_named)
+            code = err_set(err, SHEAF_ERR_ARGUMENT, "split: \"%s\" does not name %s, which is also "
+                           "a split of this data (%s)", a->split, spec.splits[i].name, split);
+    }
+    free(split);
+    free(own);
+    return code;
+}
+
+static int open_splits(struct append *a, struct sheaf_error *err)
+{
+    struct split_spec spec;
+    int code = split_parse(a->split, &spec, err);
+
+    for (uint32_t i = 0; i < spec.count && code == SHEAF_OK; i++) {
+        char *url = store_join(a->directory, spec.splits[i].name);
+
+        snprintf(a->targets[i].name, SPLIT_NAME_BYTES, "%s", spec.splits[i].name);
+        code = url == NULL ? err_memory(err, strlen(a->directory)) : open_target(a, url, url, err);
+        free(url);
+    }
+    a->options.split = a->split;
+    return code == SHEAF_OK ? check_all_named(a, err) : code;
+}
+
+/* Opens the data set or, if there is only a directory with all splits of a data set, these
+ * splits. */
 static int open_dataset(struct append *a, const char *dataset, struct sheaf_error *err)
 {
     int code = name_directory(a, dataset, err);
 
     if (code == SHEAF_OK)
-        code = sheaf_dataset_open(&dataset, 1, &a->dataset, err);
-    if (code != SHEAF_OK)
+        code = open_target(a, dataset, a->directory, err);
+    if (code == SHEAF_OK && a->options.split != NULL)
+        return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is one data set, expected the directory above "
+                       "the splits, in which each split is a data set", dataset);
+    if (code == SHEAF_OK)
+        return open_others(a, err);
+    if (code != SHEAF_ERR_NOT_FOUND || a->target_count != 0)
         return code;
-    sheaf_dataset_get_info(a->dataset, &a->info, sizeof(a->info));
-    if (a->info.is_view)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a view: append to one of its sources, "
-                       "or give it another source", dataset);
-    if (!a->info.has_manifest)
-        return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: has no " MANIFEST_NAME ": samples are "
-                       "appended to a data set that was packed", dataset);
-    return SHEAF_OK;
+    if (a->options.split != NULL) {
+        a->split = strdup(a->options.split);
+        if (a->split == NULL)
+            return err_memory(err, strlen(a->options.split));
+    } else if (destination_for_each_below(a->directory, look_at_split, a, NULL) != SHEAF_OK) {
+        return code;
+    }
+    return a->split == NULL ? code : open_splits(a, err);
 }
 
 static void take_options(struct append *a, const struct sheaf_pack_options *options)
@@ -169,11 +279,33 @@ static void take_options(struct append *a, const struct sheaf_pack_options *opti
     a->reading.interrupt = a->options.interrupt;
 }
 
+static int append_to(struct append *a, const char *const *sources, size_t count,
+                     struct sheaf_pack_result *result, struct sheaf_error *err)
+{
+    struct pack_onto onto = {
+        .dest = a->directory, .count = a->target_count, .known = is_known, .context = a,
+    };
+
+    for (uint32_t i = 0; i < a->target_count; i++) {
+        onto.directories[i] = a->targets[i].directory;
+        onto.manifests[i] = a->targets[i].info.manifest_json;
+    }
+    return pack_onto(sources, count, &onto, &a->options, result, err);
+}
+
+static void close_splits(struct append_split *splits, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        sheaf_dataset_free(splits[i].dataset);
+        free(splits[i].directory);
+    }
+}
+
 int sheaf_append(const char *const *sources, size_t count, const char *dataset,
                  const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                  struct sheaf_error *error)
 {
-    struct append a = { .dataset = NULL };
+    struct append a = { .target_count = 0 };
     struct sheaf_pack_result own_result;
     struct sheaf_error own_error;
     int code;
@@ -184,13 +316,10 @@ int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     take_options(&a, options);
     code = open_dataset(&a, dataset, error);
     if (code == SHEAF_OK)
-        code = open_others(&a, error);
-    if (code == SHEAF_OK)
-        code = pack_onto(sources, count, a.directory, a.info.manifest_json, is_known, &a,
-                         &a.options, result, error);
-    for (size_t i = 0; i < a.other_count; i++)
-        sheaf_dataset_free(a.others[i].dataset);
-    sheaf_dataset_free(a.dataset);
+        code = append_to(&a, sources, count, result, error);
+    close_splits(a.targets, a.target_count);
+    close_splits(a.others, a.other_count);
     free(a.directory);
+    free(a.split);
     return code;
 }

@@ -28,6 +28,10 @@ int example_encode(const struct sheaf_sample *sample, const struct encode_contex
 size_t example_content_at(const struct sheaf_sample *sample, const struct encode_context *context,
                           const struct sheaf_field *field);
 
+/* Returns the value that image/format has for an image with this suffix, such as "PNG". Returns
+ * NULL if an image with this suffix is not written as image/encoded. */
+const char *example_image_format(const char *suffix, size_t size);
+
 /* Returns the suffix for an image that has no file name. `format` is the value of image/format; if
  * it is NULL, the image's content decides. The result may be static or point into `name`. */
 const char *example_image_suffix(const struct text *format, const void *data, size_t size,

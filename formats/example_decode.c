@@ -325,16 +325,32 @@ static bool is_jpeg_name(const char *suffix, size_t size)
            (size >= 4 && strncasecmp(suffix + size - 4, "jpeg", 4) == 0);
 }
 
+const char *example_image_format(const char *suffix, size_t size)
+{
+    static const char *const others[] = { "PNG", "WEBP", "GIF", "BMP" };
+
+    if (is_jpeg_name(suffix, size))
+        return "JPEG";
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        if (size == strlen(others[i]) && strncasecmp(suffix, others[i], size) == 0)
+            return others[i];
+    return NULL;
+}
+
 /* Takes out the features that only repeat facts that the image itself shows (its format and
- * size). */
+ * size). The encoder writes no size for an image that is not a JPEG. */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];
     struct slice *format = known->of[FORMAT];
+    const char *usual = is_value(format) ? example_image_format(image->suffix, image->suffix_size)
+                                         : NULL;
+    const bool has_size = known->of[HEIGHT] != NULL || known->of[WIDTH] != NULL;
     struct jpeg_info info;
 
-    if (!is_value(format) || format->size != 4 || memcmp(format->data, "JPEG", 4) != 0 ||
-        !is_jpeg_name(image->suffix, image->suffix_size))
+    if (usual == NULL || format->size != strlen(usual) ||
+        memcmp(format->data, usual, format->size) != 0 ||
+        (has_size && !is_jpeg_name(image->suffix, image->suffix_size)))
         return;
     take_out(format);
     if (known->of[HEIGHT] == NULL || known->of[WIDTH] == NULL)

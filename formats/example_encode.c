@@ -236,6 +236,20 @@ static bool is_own_image(const struct kept_feature *f)
     return is_own(f, "image/encoded") && f->is_value;
 }
 
+/* Returns the index of the field that is named like an image: a JPEG or, if there is none, the
+ * field "png", "webp", "gif" or "bmp". Returns `count` if there is no such field. */
+static size_t find_name(const struct example_source *s)
+{
+    size_t i = sample_image(s->sorted, s->count);
+
+    if (i < s->count)
+        return i;
+    for (i = 0; i < s->count; i++)
+        if (example_image_format(s->sorted[i]->name, strlen(s->sorted[i]->name)) != NULL)
+            break;
+    return i;
+}
+
 /* Chooses the field that is written as image/encoded: the field that was read from image/encoded,
  * or else a field that is named like an image. A field of the second kind is not chosen if it was
  * read from another feature and keeps that feature's name. Returns the field's index, or `count` if
@@ -247,7 +261,7 @@ static size_t find_image(const struct example_source *s)
     for (i = 0; s->kept != NULL && i < s->count; i++)
         if (is_own_image(s->features[i]))
             return i;
-    i = sample_image(s->sorted, s->count);
+    i = find_name(s);
     return i == s->count || s->features[i] == NULL ||
            (s->features[i]->is_renamed && s->features[i]->is_value) ? i : s->count;
 }
@@ -276,12 +290,28 @@ static void add_sizes(struct features *all, const struct sheaf_field *image)
     add_numbers(all, "image/width", KIND_INTS, &all->width, 1);
 }
 
+static const char *format_of_image(const struct sheaf_field *image)
+{
+    const char *suffix = field_suffix(image);
+
+    return example_image_format(suffix, strlen(suffix));
+}
+
+static bool is_jpeg(const struct sheaf_field *image)
+{
+    const char *format = format_of_image(image);
+
+    return format != NULL && strcmp(format, "JPEG") == 0;
+}
+
 /* Returns whether the decoder would find the image's suffix without a file name. */
 static bool names_itself(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
-    struct text text = { "JPEG", 4 };       /* otherwise it would become a field */
+    const char *usual = format_of_image(image);
+    /* any other text would become a field */
+    struct text text = { usual, usual == NULL ? 0 : strlen(usual) };
     const bool is_taken = taken_out(s, "image/format") != NULL;
     const bool is_text = is_taken || (format != NULL && format->is_value);
     char name[16];
@@ -304,7 +334,7 @@ static void add_own_image(struct features *all, const struct example_source *s)
         add_filename(all, s->sample->key, image);
     else
         add_key(all, s->sample);
-    all->takes_sizes = taken_out(s, "image/format") != NULL;
+    all->takes_sizes = taken_out(s, "image/format") != NULL && is_jpeg(image);
     for (size_t i = 0; i < COUNT_OF(derived); i++) {
         const struct kept_feature *f = taken_out(s, derived[i]);
 
@@ -320,11 +350,14 @@ static void add_image(struct features *all, const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
 
+    const char *format = format_of_image(image);
+
     add_content(all, "image/encoded", image);
     add_filename(all, s->sample->key, image);
-    add_bytes(all, "image/format", "JPEG", 4);
-    add_sizes(all, image);
-    all->takes_sizes = true;
+    add_bytes(all, "image/format", format, strlen(format));
+    all->takes_sizes = is_jpeg(image);
+    if (all->takes_sizes)
+        add_sizes(all, image);
 }
 
 /* ---- The rest ---------------------------------------------------------------------------- */

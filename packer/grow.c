@@ -45,14 +45,12 @@ static uint64_t first_free(const struct manifest *m, const char *prefix)
 static void set_plan(struct grow *g)
 {
     const struct manifest *m = &g->manifest;
-    struct plan_grow *p = &g->plan;
+    struct plan_grow_split *p = &g->facts;
 
-    p->classes = (struct plan_classes){ .names = (const char *const *)m->classes,
-                                    .count = m->class_count };
-    p->label_base = m->label_base;
-    p->fingerprint = m->fingerprint;
-    p->first_shard = first_free(m, g->prefix);
-    p->samples = 0;
+    *p = (struct plan_grow_split){
+        .first_shard = first_free(m, g->prefix), .class_samples = m->class_samples,
+        .class_count = m->class_samples == NULL ? 0 : m->class_count,
+    };
     for (size_t i = 0; i < m->shard_count; i++)
         p->samples += m->shards[i].samples;
     g->part = m->growth_count + 1;
@@ -114,6 +112,54 @@ void grow_close(struct grow *g)
     *g = (struct grow){ .prefix = NULL };
 }
 
+/* ---- Several splits -------------------------------------------------------------------------- */
+
+/* Checks that a split agrees with the first one, and takes its classes if it has more of them. */
+static int join_split(const struct grow *first, const struct grow *split, struct plan_grow *plan,
+                      struct sheaf_error *err)
+{
+    const struct manifest *a = &first->manifest, *b = &split->manifest;
+    const size_t both = MIN(plan->classes.count, b->class_count);
+
+    if (a->container != b->container || a->codec != b->codec || a->label_base != b->label_base)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "the splits differ in container, codec or label "
+                       "base: append to each split");
+    for (size_t i = 0; i < both; i++)
+        if (strcmp(plan->classes.names[i], b->classes[i]) != 0)
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "the splits number classes differently: %zu "
+                           "is \"%.200s\" in one of them and \"%.200s\" in another: append to each "
+                           "split", i + (size_t)plan->label_base, plan->classes.names[i],
+                           b->classes[i]);
+    if (b->class_count > plan->classes.count)
+        plan->classes = (struct plan_classes){ .names = (const char *const *)b->classes,
+                                               .count = b->class_count };
+    return SHEAF_OK;
+}
+
+int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
+              char **fingerprints, struct sheaf_error *err)
+{
+    struct buf text = BUF_INIT(SIZE_MAX / 4);
+    int code = SHEAF_OK;
+
+    plan->classes = (struct plan_classes){ .count = 0 };
+    plan->label_base = splits[0].manifest.label_base;
+    plan->split_count = count;
+    plan->samples = 0;
+    for (uint32_t s = 0; s < count && code == SHEAF_OK; s++) {
+        plan->splits[s] = splits[s].facts;
+        plan->samples += splits[s].facts.samples;
+        code = join_split(&splits[0], &splits[s], plan, err);
+        if (code == SHEAF_OK)
+            code = buf_printf(&text, err, "%s%s", s == 0 ? "" : "\n",
+                              splits[s].manifest.fingerprint);
+    }
+    *fingerprints = code == SHEAF_OK ? strndup((const char *)text.data, text.size) : NULL;
+    plan->fingerprint = *fingerprints;
+    buf_free(&text);
+    return code == SHEAF_OK && *fingerprints == NULL ? err_memory(err, text.size) : code;
+}
+
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Takes the options for images from the data set, unless the caller has set them. `resize` and
@@ -166,13 +212,23 @@ static int take_names(const struct grow *g, struct sheaf_pack_options *o, struct
     return code;
 }
 
+/* Takes the seed by which the data set was split. */
+static int take_seed(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
+{
+    char *seed = NULL;
+    const int code = o->split == NULL || o->seed != 0
+                         ? SHEAF_OK : manifest_option(&g->manifest, "seed", &seed, err);
+
+    if (seed != NULL)
+        o->seed = strtoull(seed, NULL, 10);
+    free(seed);
+    return code;
+}
+
 int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     int code;
 
-    if (o->split != NULL)
-        return err_set(err, SHEAF_ERR_ARGUMENT, "what is appended cannot be split: append to each "
-                       "split");
     o->container = g->manifest.container;
     o->codec = g->manifest.codec;
     o->label_base = g->manifest.label_base;
@@ -180,7 +236,9 @@ int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct shea
     o->index = g->index;
     if (o->shard_bytes == 0)
         o->shard_bytes = g->shard_bytes == 0 ? 150000000 : g->shard_bytes;
-    code = take_images(g, o, err);
+    code = take_seed(g, o, err);
+    if (code == SHEAF_OK)
+        code = take_images(g, o, err);
     return code == SHEAF_OK ? take_names(g, o, err) : code;
 }
 

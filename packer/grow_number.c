@@ -119,13 +119,13 @@ int grow_number(struct grow *g, const char *dest, struct sheaf_error *err)
     size_t end = m->shard_count;
     int code = SHEAF_OK;
 
-    g->plan.first_number = g->plan.samples;
+    g->facts.first_number = g->facts.samples;
     if (!format_of(m->container)->has_names)
         return SHEAF_OK;
     for (size_t part = m->growth_count + 1; part-- > 0 && code == SHEAF_OK;) {
         const size_t begin = part == 0 ? 0 : m->growths[part - 1].shards;
 
-        code = last_of_part(m, begin, end, dest, &g->plan.first_number, err);
+        code = last_of_part(m, begin, end, dest, &g->facts.first_number, err);
         end = begin;
     }
     return code;

@@ -18,10 +18,34 @@
 #include "store/scopes.h"
 #include "store/store.h"
 
+/* A directory that the run claims: the destination of a new data set with all its splits, or a data
+ * set to which samples are appended. */
+struct pack_target {
+    const char *dest;
+    struct grow *grow;          /* the data set that grows; NULL: a new one */
+    /* the plan of this target; the texts, arrays and shards are those of the whole plan */
+    struct plan plan;
+    size_t first, end;          /* its shards in the whole plan */
+    struct output output;
+    bool is_claimed;
+    /* whether an earlier run has published these samples, which `appended` counts */
+    bool is_done;
+    struct sheaf_pack_result appended;
+    uint64_t samples;           /* number of samples that were packed */
+};
+
 struct pack {
     struct sheaf_pack_options options;
     const char *dest;
-    struct grow *grow;          /* the data set that grows; NULL: a new one */
+    struct pack_target targets[SPLIT_LIMIT];
+    uint32_t target_count;
+    struct grow *grows;         /* the data sets that grow, one for each target; NULL: a new one */
+    struct plan_grow growing;   /* their facts; only if they grow */
+    char *fingerprints;
+    /* for compare_plan: the hash of the plan of the last append, and whether all of its samples are
+     * published */
+    const char *last;
+    bool is_all_done;
     struct class_list list;     /* until the planner takes it */
     struct planner planner;
     struct problems problems, converted;
@@ -29,7 +53,6 @@ struct pack {
     struct plan plan;
     struct plan_stash stash;    /* its samples */
     struct block_setup setup;
-    struct output output;
     struct sheaf_pack_result result;
     /* in a dry run: the error that a real run would return; the code of this error is SHEAF_OK if
      * the real run would succeed */
@@ -46,8 +69,8 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
     int code = planner_open(planner, &p->options, &p->list, &p->problems, &p->watch, &p->plan,
                             p->dest, err);
 
-    if (p->grow != NULL)
-        planner->sort.grow = &p->grow->plan;
+    if (p->grows != NULL)
+        planner->sort.grow = &p->growing;
     else if (p->options.dry_run)
         planner->fields = p->fields;
     if (code == SHEAF_OK)
@@ -63,22 +86,56 @@ static int make_plan(struct pack *p, const char *const *sources, size_t count,
     return code;
 }
 
-static int show_plan(struct pack *p, struct sheaf_error *err)
+/* Divides the plan among the targets. Each of several targets is one split of the plan, and is
+ * packed like a data set without splits. */
+static void divide_plan(struct pack *p)
 {
-    for (size_t i = 0; i < p->plan.shard_count; i++) {
+    for (uint32_t i = 0; i < p->target_count; i++) {
+        struct pack_target *t = &p->targets[i];
+        const struct plan_split *split = &p->plan.splits[i];
+
+        t->plan = p->plan;
+        t->end = p->plan.shard_count;
+        if (p->target_count == 1)
+            continue;
+        t->plan.splits[0] = *split;
+        t->plan.splits[0].name[0] = '\0';
+        t->plan.split_count = 1;
+        t->first = split->shard;
+        t->end = split->shard + (size_t)split->shard_count;
+        for (size_t k = t->first; k < t->end; k++)
+            p->plan.shards[k].split = 0;
+    }
+}
+
+static int show_target(struct pack *p, const struct pack_target *t, uint32_t number,
+                       struct sheaf_error *err)
+{
+    for (size_t i = t->first; i < t->end; i++) {
         const struct plan_shard *shard = &p->plan.shards[i];
         char name[SHARD_NAME_BYTES];
         const struct sheaf_plan_shard shown = {
-            .split = p->plan.splits[shard->split].name, .name = name,
+            .split = p->plan.splits[number + shard->split].name, .name = name,
             .samples = shard->sample_count, .payload_bytes = shard->payload_bytes,
         };
-        int code = output_shard_name(&p->output, shard->split, shard->number, name, err);
+        const int code = output_shard_name(&t->output, shard->split, shard->number, name, err);
 
         if (code != SHEAF_OK)
             return code;
         if (p->options.plan != NULL)
             p->options.plan(p->options.context, &shown);
     }
+    return SHEAF_OK;
+}
+
+static int show_plan(struct pack *p, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
+        code = show_target(p, &p->targets[i], i, err);
+    if (code != SHEAF_OK)
+        return code;
     planner_count_classes(&p->planner);
     p->result.samples = p->plan.sample_count;
     p->result.payload_bytes = p->plan.payload_bytes;
@@ -106,23 +163,58 @@ static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
     return problems_check_packed(&p->problems, p->result.samples, err);
 }
 
+/* Publishes the samples of a target. */
+static int publish_target(struct pack *p, struct pack_target *t, const char *const *json,
+                          struct sheaf_error *err)
+{
+    const int code = pack_output_publish_plan(&t->output, &p->problems, &t->plan,
+                                              p->options.label_base, json, err);
+
+    return code == SHEAF_OK ? output_end(&t->output, err) : code;
+}
+
+/* Removes the claim (the file that reserves the directory for this run) of an append that made no
+ * samples. The data set does not change. */
+static void drop_empty(struct pack *p, struct pack_target *t)
+{
+    output_abandon_grow(&t->output, false);
+    if (has_nothing_new(p))
+        p->result.shards = p->result.shards_kept = p->result.stored_bytes = 0;
+}
+
+/* Publishes the samples of all targets, one after another. The lists of skipped and converted files
+ * are published with the first one. */
 static int pack_publish(struct pack *p, struct sheaf_error *err)
 {
     char *json[SPLIT_LIMIT] = { NULL };
+    bool has_reports = false;
     int code = planner_options_json(&p->planner, json, err);
 
-    if (code == SHEAF_OK)
-        code = pack_output_publish_plan(&p->output, &p->problems, &p->plan, p->options.label_base,
-                                        (const char *const *)json, err);
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
+        struct pack_target *t = &p->targets[i];
+
+        has_reports |= t->is_done;
+        if (!t->is_claimed)
+            continue;
+        t->is_claimed = false;
+        if (t->grow != NULL && t->samples == 0) {
+            drop_empty(p, t);
+            continue;
+        }
+        t->output.lacks_reports = has_reports;
+        has_reports = true;
+        code = publish_target(p, t, (const char *const *)json + i, err);
+        t->is_claimed = code != SHEAF_OK;
+    }
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(json[s]);
-    return code == SHEAF_OK ? output_end(&p->output, err) : code;
+    return code;
 }
 
 /* Sets the result of a run whose data set exists already. Takes names and sizes from the plan. */
 static int finished_result(struct pack *p, struct sheaf_error *err)
 {
-    const int code = destination_result(&p->output, &p->result, err);
+    const int code = destination_result(&p->targets[0].output, &p->result, err);
 
     p->result.files_packed = p->result.files - p->result.skipped;
     return code;
@@ -130,51 +222,122 @@ static int finished_result(struct pack *p, struct sheaf_error *err)
 
 static enum output_ask ask_of(const struct pack *p)
 {
-    return output_ask(p->options.resume, p->options.overwrite, p->grow != NULL);
+    return output_ask(p->options.resume, p->options.overwrite, p->grows != NULL);
 }
 
 static void abandon(struct pack *p)
 {
     const bool keep = p->options.resume || p->result.samples > 0;
 
-    if (p->grow != NULL)
-        output_abandon_grow(&p->output, keep);
-    else
-        output_abandon(&p->output, keep);
+    for (uint32_t i = 0; i < p->target_count; i++) {
+        struct pack_target *t = &p->targets[i];
+
+        if (t->is_claimed && t->grow != NULL)
+            output_abandon_grow(&t->output, keep);
+        else if (t->is_claimed)
+            output_abandon(&t->output, keep);
+        t->is_claimed = false;
+    }
 }
 
-/* Removes the claim (the file that reserves the directory for this run) of an append that made no
- * samples. The data set does not change. */
-static void drop_empty(struct pack *p)
+/* ---- Run ------------------------------------------------------------------------------------- */
+
+/* Returns the pack_run for the shards of a target. */
+static struct pack_run run_of(struct pack *p, const struct pack_target *t)
 {
-    output_abandon_grow(&p->output, false);
-    p->result.shards = p->result.shards_kept = p->result.stored_bytes = 0;
+    planner_setup(&p->planner, &p->setup);
+    return (struct pack_run){
+        .options = &p->options, .setup = &p->setup, .output = &t->output,
+        .problems = &p->problems, .watch = &p->watch, .rows = plan_stash_rows(&p->stash),
+        .first = t->first, .end = t->end, .resumes = p->options.resume,
+    };
 }
 
-static int pack_to_dest(struct pack *p, const struct pack_run *run, struct sheaf_error *err)
+/* Adds the counts of one target to those of the whole run. */
+static void add_result(struct sheaf_pack_result *sum, const struct sheaf_pack_result *one)
 {
-    bool finished;
-    int code = p->grow != NULL ? SHEAF_OK : store_make_directory(p->dest, err);
+    sum->files_packed += one->files_packed;
+    sum->samples += one->samples;
+    sum->payload_bytes += one->payload_bytes;
+    sum->stored_bytes += one->stored_bytes;
+    sum->shards += one->shards;
+    sum->shards_kept += one->shards_kept;
+    sum->multipart_records += one->multipart_records;
+    sum->resized += one->resized;
+    sum->memory_peak_bytes = MAX(sum->memory_peak_bytes, one->memory_peak_bytes);
+    sum->plan_bytes = MAX(sum->plan_bytes, one->plan_bytes);
+}
+
+/* Packs the shards of a target. The result counts what was packed, also after a failure. */
+static int run_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
+{
+    const struct pack_run run = run_of(p, t);
+    struct sheaf_pack_result one = { .plan_bytes = p->result.plan_bytes };
+    const int code = t->first == t->end ? SHEAF_OK : run_plan(&run, &one, err);
+
+    t->samples = one.samples;
+    add_result(&p->result, &one);
+    return code;
+}
+
+static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
+                        struct sheaf_error *err)
+{
+    int code = t->grow != NULL ? SHEAF_OK : store_make_directory(t->dest, err);
 
     if (code == SHEAF_OK)       /* DEST exists now, so its real path is known */
-        code = planner_refuse(&p->planner, p->dest, err);
+        code = planner_refuse(&p->planner, t->dest, err);
     if (code == SHEAF_OK)
-        code = output_claim(&p->output, ask_of(p), &finished, err);
-    if (code == SHEAF_OK && finished)
-        return finished_result(p, err);
-    if (code != SHEAF_OK)
+        code = output_claim(&t->output, ask_of(p), finished, err);
+    if (code != SHEAF_OK || *finished)
         return code;
-    if (p->options.resume || p->options.overwrite)
-        code = output_clean(&p->output, err);
-    if (code == SHEAF_OK)
-        code = run_plan(run, &p->result, err);
+    t->is_claimed = true;
+    return p->options.resume || p->options.overwrite ? output_clean(&t->output, err) : SHEAF_OK;
+}
+
+/* Finishes a target that an earlier run has published, and counts its samples. */
+static int finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
+{
+    const struct plan_rows rows = plan_stash_rows(&p->stash);
+
+    for (size_t i = t->first; i < t->end; i++)
+        t->appended.files_packed += rows.sections[i].files;
+    add_result(&p->result, &t->appended);
+    return output_grown(&t->output, err);
+}
+
+/* Packs the shards of all targets. Sets *finished if the data set exists already. */
+static int pack_targets(struct pack *p, bool *finished, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    *finished = false;
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK && !*finished; i++)
+        code = p->targets[i].is_done ? finish_done(p, &p->targets[i], err)
+                                     : claim_target(p, &p->targets[i], finished, err);
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK && !*finished; i++)
+        if (!p->targets[i].is_done)
+            code = run_target(p, &p->targets[i], err);
+    return code;
+}
+
+static int pack_to_dest(struct pack *p, struct sheaf_error *err)
+{
+    const uint64_t planned = p->result.files_packed;
+    bool finished;
+    int code;
+
+    p->result.files_packed = 0;
+    code = pack_targets(p, &finished, err);
+    if (finished) {
+        p->result.files_packed = planned;
+        return code == SHEAF_OK ? finished_result(p, err) : code;
+    }
     if (code == SHEAF_OK)
         code = watch_check(&p->watch, err);
     if (code == SHEAF_OK)
         code = pack_check_sum(p, err);
-    if (code == SHEAF_OK && has_nothing_new(p))
-        drop_empty(p);
-    else if (code == SHEAF_OK)
+    if (code == SHEAF_OK)
         code = pack_publish(p, err);
     if (code != SHEAF_OK)
         abandon(p);
@@ -183,37 +346,15 @@ static int pack_to_dest(struct pack *p, const struct pack_run *run, struct sheaf
     return code;
 }
 
-/* Ends an append for which the data set already has all samples. Remains of an interrupted run are
- * refused or removed as usual. */
-static int grow_by_nothing(struct pack *p, struct sheaf_error *err)
-{
-    bool finished;
-    const int code = output_claim(&p->output, ask_of(p), &finished, err);
-
-    if (code == SHEAF_OK)
-        output_abandon_grow(&p->output, false);
-    return code;
-}
-
-/* Describes the packing of all shards of the plan, for run_plan. */
-static struct pack_run run_of(struct pack *p)
-{
-    planner_setup(&p->planner, &p->setup);
-    return (struct pack_run){
-        .options = &p->options, .setup = &p->setup, .output = &p->output,
-        .problems = &p->problems, .watch = &p->watch, .rows = plan_stash_rows(&p->stash),
-        .end = p->plan.shard_count, .resumes = p->options.resume,
-    };
-}
-
 /* Finds the error that a real run would report about its destination. A dry run does not change the
  * destination. */
 static void foresee(struct pack *p)
 {
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
 
-    if (code == SHEAF_OK && (p->grow != NULL || ask_of(p) == ASK_PACK))
-        code = output_look(&p->output, ask_of(p), &p->foreseen);
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
+        if (p->grows != NULL || ask_of(p) == ASK_PACK)
+            code = output_look(&p->targets[i].output, ask_of(p), &p->foreseen);
     if (code == SHEAF_OK)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
@@ -244,16 +385,39 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
     return memory;
 }
 
-static int open_output(struct pack *p, struct sheaf_error *err)
+static int open_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
-    const int code = pack_output_open(&p->output, p->dest, &p->setup, p->options.prefix, &p->plan,
-                                      err);
+    const struct grow *g = t->grow;
+    const int code = pack_output_open(&t->output, t->dest, &p->setup,
+                                      g == NULL ? p->options.prefix : g->prefix, &t->plan, err);
 
-    if (code == SHEAF_OK && p->grow != NULL) {
-        p->output.grows = &p->grow->manifest;
-        p->output.part = p->grow->part;
-        p->output.generation = p->grow->manifest.edit_count;
-        p->output.first_shard = p->grow->plan.first_shard;
+    if (code == SHEAF_OK && g != NULL) {
+        t->output.grows = &g->manifest;
+        t->output.part = g->part;
+        t->output.generation = g->manifest.edit_count;
+        t->output.first_shard = g->facts.first_shard;
+    }
+    return code;
+}
+
+static int open_targets(struct pack *p, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    divide_plan(p);
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
+        code = open_target(p, &p->targets[i], err);
+    return code;
+}
+
+static int check_memory(struct pack *p, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
+        const struct pack_run run = run_of(p, &p->targets[i]);
+
+        code = run_check_memory(&run, err);
     }
     return code;
 }
@@ -261,25 +425,21 @@ static int open_output(struct pack *p, struct sheaf_error *err)
 static int pack_sources(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
-    struct pack_run all;
     int code = count == 0 ? err_set(err, SHEAF_ERR_ARGUMENT, "no sources")
                           : make_plan(p, sources, count, err);
 
-    if (code == SHEAF_OK && p->grow != NULL)
-        code = grow_tell_classes(p->grow, &p->plan, &p->options, err);
-    else if (code == SHEAF_OK)
+    if (code == SHEAF_OK && p->grows == NULL)
         class_list_tell_siblings(p->dest, &p->plan, p->options.label_base, &p->problems);
+    else if (code == SHEAF_OK && p->target_count == 1)
+        code = grow_tell_classes(p->grows, &p->plan, &p->options, err);
     if (code == SHEAF_OK)
-        code = open_output(p, err);
+        code = open_targets(p, err);
     if (code != SHEAF_OK)
         return code;
-    all = run_of(p);
-    code = run_check_memory(&all, err);
+    code = check_memory(p, err);
     if (p->options.dry_run)
         return end_dry_run(p, code, err);
-    if (code == SHEAF_OK && p->plan.sample_count == 0)
-        return grow_by_nothing(p, err);
-    return code == SHEAF_OK ? pack_to_dest(p, &all, err) : code;
+    return code == SHEAF_OK ? pack_to_dest(p, err) : code;
 }
 
 int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_options *options,
@@ -290,7 +450,8 @@ int sheaf_pack(const char *source, const char *dest, const struct sheaf_pack_opt
 
 static void close_pack(struct pack *p)
 {
-    output_close(&p->output);
+    for (uint32_t i = 0; i < p->target_count; i++)
+        output_close(&p->targets[i].output);
     plan_stash_close(&p->stash);
     plan_free(&p->plan);
     planner_close(&p->planner);
@@ -298,6 +459,7 @@ static void close_pack(struct pack *p)
     problems_free(&p->converted);
     for (size_t i = 0; i < SPLIT_LIMIT; i++)
         tally_clear(&p->fields[i]);
+    free(p->fingerprints);
 }
 
 static int pack_with(struct pack *p, int (*run)(struct pack *p, const char *const *sources,
@@ -320,8 +482,8 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
                        const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
                        struct sheaf_error *error)
 {
-    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .output.lock = -1,
-                      .converted.on_error = SHEAF_SKIP };
+    struct pack p = { .dest = dest, .stash.blocks.fd = -1, .converted.on_error = SHEAF_SKIP,
+                      .targets[0] = { .dest = dest, .output.lock = -1 }, .target_count = 1 };
     struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
     int code = pack_options_take(options, &p.options, &found);
@@ -355,128 +517,231 @@ static void count_appended(const struct manifest *m, struct sheaf_pack_result *r
     result->shards_kept = result->shards;
 }
 
-/* Makes the plan again as if the last append had not happened. Returns SHEAF_END if the new plan
- * differs from the plan that was appended. Also returns SHEAF_END if an error occurs here, because
- * the run will find this error again and report it. */
-static int compare_plan(struct pack *p, const char *const *sources, size_t count,
-                        struct sheaf_error *err)
+/* Returns the hash of the plan by which the data set grew last, in allocated memory. Returns NULL
+ * if it did not grow, or was changed in another way since. */
+static char *last_plan(const struct grow *g)
+{
+    char *hash = NULL;
+
+    if (g->manifest.growth_count != 0 && !manifest_edit_is_last(&g->manifest))
+        (void)manifest_change_plan(&g->manifest, &hash, NULL);
+    return hash;
+}
+
+/* Restores the facts from before the append by the plan `hash`, for each data set that grew last by
+ * this plan. */
+static int undo_plan(struct pack *p, const char *hash, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
+        struct pack_target *t = &p->targets[i];
+        char *last = last_plan(t->grow);
+
+        t->is_done = last != NULL && strcmp(last, hash) == 0;
+        free(last);
+        if (!t->is_done)
+            continue;
+        count_appended(&t->grow->manifest, &t->appended);
+        grow_undo(t->grow);
+        code = grow_number(t->grow, t->dest, err);
+    }
+    return code;
+}
+
+static int join_grows(struct pack *p, struct sheaf_error *err)
+{
+    free(p->fingerprints);
+    return grow_join(p->grows, p->target_count, &p->growing, &p->fingerprints, err);
+}
+
+static int open_grows(struct pack *p, const struct pack_onto *onto, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    p->growing = (struct plan_grow){ .known = onto->known, .context = onto->context };
+    for (uint32_t i = 0; i < onto->count && code == SHEAF_OK; i++) {
+        const char *manifest = onto->manifests[i];
+
+        p->targets[i] = (struct pack_target){ .dest = onto->directories[i], .grow = &p->grows[i],
+                                              .output.lock = -1 };
+        p->target_count = i + 1;
+        code = grow_open(&p->grows[i], manifest, strlen(manifest), err);
+        if (code != SHEAF_OK)
+            err_prefix(err, "%s: ", onto->directories[i]);
+    }
+    return code;
+}
+
+static void close_grows(struct pack *p)
+{
+    for (uint32_t i = 0; i < p->target_count; i++)
+        grow_close(&p->grows[i]);
+}
+
+/* Returns whether an earlier run has published the samples of all targets. */
+static bool is_all_done(const struct pack *p)
+{
+    for (uint32_t i = 0; i < p->target_count; i++)
+        if (!p->targets[i].is_done && p->targets[i].first != p->targets[i].end)
+            return false;
+    return true;
+}
+
+/* Ends a run whose samples are all published already. */
+static int end_done(struct pack *p, struct sheaf_error *err)
 {
     struct sheaf_pack_result there = { .samples = 0 };
-    char *hash = NULL;
-    int code = manifest_change_plan(&p->grow->manifest, &hash, err);
+    int code = SHEAF_OK;
 
-    count_appended(&p->grow->manifest, &there);
-    grow_undo(p->grow);
-    if (code == SHEAF_OK)
-        code = grow_number(p->grow, p->dest, err);
-    if (code == SHEAF_OK)
-        code = make_plan(p, sources, count, err);
-    if (code == SHEAF_OK ? hash == NULL || strcmp(hash, p->plan.hash) != 0
-                         : code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY)
-        code = SHEAF_END;
-    if (code == SHEAF_OK)
-        code = open_output(p, err);
-    if (code == SHEAF_OK)
-        code = output_grown(&p->output, err);
-    if (code == SHEAF_OK)
-        code = destination_count_reports(&p->output, p->grow->part, &there, err);
-    free(hash);
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++) {
+        struct sheaf_pack_result listed = { .skipped = 0 };
+        struct pack_target *t = &p->targets[i];
+
+        if (!t->is_done)
+            continue;
+        add_result(&there, &t->appended);
+        code = output_grown(&t->output, err);
+        if (code == SHEAF_OK)
+            code = destination_count_reports(&t->output, t->grow->part, &listed, err);
+        there.skipped += listed.skipped;
+        there.converted += listed.converted;
+    }
     there.files = p->result.files;
     there.files_packed = there.files - there.skipped;
     p->result = there;
     return code;
 }
 
-/* Sets *found to whether the last append used the same plan, so that an earlier run has already
- * published these samples. */
-static int find_appended(const struct pack *given, const char *manifest,
-                         const char *const *sources, size_t count, bool *found,
-                         struct sheaf_pack_result *result, struct sheaf_error *err)
+/* Makes the plan again as if the append by the plan p->last had not happened. Returns SHEAF_END if
+ * the new plan is another one. Also returns SHEAF_END after an error, because the run will find the
+ * same error again. */
+static int compare_plan(struct pack *p, const char *const *sources, size_t count,
+                        struct sheaf_error *err)
 {
+    int code = join_grows(p, err);
+
+    if (code == SHEAF_OK)
+        code = make_plan(p, sources, count, err);
+    if (code == SHEAF_OK ? strcmp(p->last, p->plan.hash) != 0
+                         : code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY)
+        code = SHEAF_END;
+    if (code == SHEAF_OK)
+        code = open_targets(p, err);
+    p->is_all_done = code == SHEAF_OK && is_all_done(p);
+    return code == SHEAF_OK && p->is_all_done ? end_done(p, err) : code;
+}
+
+/* Finds out whether the last append to one of the data sets used this very plan, `hash`. If so, and
+ * if all samples are published, sets *found. If only some splits are, because the run was
+ * interrupted, marks their targets. */
+static int try_plan(struct pack *given, const struct pack_onto *onto, const char *hash,
+                    const char *const *sources, size_t count, bool *found,
+                    struct sheaf_error *err)
+{
+    struct grow grows[SPLIT_LIMIT] = { { .prefix = NULL } };
     struct pack p = { .options = given->options, .dest = given->dest, .stash.blocks.fd = -1,
-                      .output.lock = -1 };
-    struct grow grow = { .plan = given->grow->plan };
-    int code = grow_open(&grow, manifest, strlen(manifest), err);
+                      .grows = grows, .last = hash };
+    int code = open_grows(&p, onto, err);
+
+    p.options.report = NULL;
+    p.options.note = NULL;
+    for (uint32_t i = 0; i < p.target_count; i++)
+        grows[i].facts.first_number = given->grows[i].facts.first_number;
+    if (code == SHEAF_OK)
+        code = undo_plan(&p, hash, err);
+    if (code == SHEAF_OK)
+        code = pack_with(&p, compare_plan, sources, count, err);
+    *found = code == SHEAF_OK && p.is_all_done;
+    if (*found)
+        given->result = p.result;
+    else if (code == SHEAF_OK)
+        code = undo_plan(given, hash, err);
+    close_grows(&p);
+    return code;
+}
+
+/* Looks for an earlier run that has appended the same samples; see try_plan. */
+static int find_appended(struct pack *p, const struct pack_onto *onto, const char *const *sources,
+                         size_t count, bool *found, struct sheaf_error *err)
+{
+    char *tried[SPLIT_LIMIT] = { NULL };
+    int code = SHEAF_END;
 
     *found = false;
-    if (code == SHEAF_OK && grow.manifest.growth_count != 0 &&
-        !manifest_edit_is_last(&grow.manifest)) {
-        p.grow = &grow;
-        p.options.report = NULL;
-        p.options.note = NULL;
-        code = pack_with(&p, compare_plan, sources, count, err);
-        *found = code == SHEAF_OK;
-        if (*found)
-            *result = p.result;
+    for (uint32_t i = 0; i < onto->count && code == SHEAF_END; i++) {
+        tried[i] = last_plan(&p->grows[i]);
+        for (uint32_t k = 0; k < i && tried[i] != NULL; k++)
+            if (tried[k] != NULL && strcmp(tried[k], tried[i]) == 0) {
+                free(tried[i]);
+                tried[i] = NULL;
+            }
+        if (tried[i] != NULL)
+            code = try_plan(p, onto, tried[i], sources, count, found, err);
     }
-    grow_close(&grow);
+    for (uint32_t i = 0; i < onto->count; i++)
+        free(tried[i]);
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int append(struct pack *p, const char *manifest, const char *const *sources, size_t count,
-                  struct sheaf_error *err)
+static int append(struct pack *p, const struct pack_onto *onto, const char *const *sources,
+                  size_t count, struct sheaf_error *err)
 {
-    struct sheaf_pack_options options;
+    struct sheaf_pack_options options = p->options;
     bool found = false;
-    int code = grow_open(p->grow, manifest, strlen(manifest), err);
+    int code = open_grows(p, onto, err);
 
-    if (code != SHEAF_OK)
-        return err_prefix(err, "%s: ", p->dest);
-    options = p->options;
-    code = grow_options(p->grow, &options, err);
+    if (code == SHEAF_OK)
+        code = grow_options(&p->grows[0], &options, err);
     if (code == SHEAF_OK)
         code = pack_options_take(&options, &p->options, err);
-    if (code == SHEAF_OK)
-        code = grow_number(p->grow, p->dest, err);
+    for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
+        code = grow_number(&p->grows[i], p->targets[i].dest, err);
     if (code == SHEAF_OK && p->options.resume)
-        code = find_appended(p, manifest, sources, count, &found, &p->result, err);
+        code = find_appended(p, onto, sources, count, &found, err);
     if (code == SHEAF_OK && !found)
-        code = grow_tell(p->grow, &p->options, err);
+        code = grow_tell(&p->grows[0], &p->options, err);
+    if (code == SHEAF_OK && !found)
+        code = join_grows(p, err);
     return code != SHEAF_OK || found ? code : pack_with(p, pack_sources, sources, count, err);
 }
 
-int pack_onto(const char *const *sources, size_t count, const char *dest, const char *manifest,
-              plan_known_fn *known, void *context, const struct sheaf_pack_options *options,
-              struct sheaf_pack_result *result, struct sheaf_error *error)
+int pack_onto(const char *const *sources, size_t count, const struct pack_onto *onto,
+              const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+              struct sheaf_error *error)
 {
-    struct grow grow = { .plan = { .known = known, .context = context } };
-    struct pack p = { .options = *options, .dest = dest, .grow = &grow, .stash.blocks.fd = -1,
-                      .output.lock = -1 };
+    struct grow grows[SPLIT_LIMIT] = { { .prefix = NULL } };
+    struct pack p = { .options = *options, .dest = onto->dest, .grows = grows,
+                      .stash.blocks.fd = -1 };
     struct store_scopes scopes = { .count = 0 };
     struct sheaf_error found;
-    int code = scopes_open(&scopes, dest, NULL, options->s3, &found);
+    int code = scopes_open(&scopes, onto->dest, NULL, options->s3, &found);
 
     if (code == SHEAF_OK)
-        code = append(&p, manifest, sources, count, &found);
+        code = append(&p, onto, sources, count, &found);
     scopes_close(&scopes);
-    grow_close(&grow);
+    close_grows(&p);
     *result = p.result;
     if (code != SHEAF_OK || p.options.dry_run)
         *error = code != SHEAF_OK ? found : p.foreseen;
     return code;
 }
 
-int pack_other_splits(const char *text, char names[SPLIT_LIMIT][SPLIT_NAME_BYTES], size_t *count,
-                      struct sheaf_error *err)
+int pack_splits(const char *text, char **split, char **own, struct split_spec *spec,
+                struct sheaf_error *err)
 {
     struct manifest manifest;
-    struct split_spec spec = { .count = 0 };
-    char *split = NULL, *own = NULL;
     int code = manifest_parse(text, strlen(text), &manifest, err);
 
-    *count = 0;
+    *split = *own = NULL;
+    *spec = (struct split_spec){ .count = 0 };
     if (code != SHEAF_OK)
         return code;
-    code = manifest_option(&manifest, "split", &split, err);
+    code = manifest_option(&manifest, "split", split, err);
     if (code == SHEAF_OK)
-        code = manifest_option(&manifest, "split_name", &own, err);
-    if (code == SHEAF_OK && split != NULL && own != NULL)
-        code = split_parse(split, &spec, err);
-    for (uint32_t i = 0; i < spec.count && code == SHEAF_OK; i++)
-        if (strcmp(spec.splits[i].name, own) != 0)
-            memcpy(names[(*count)++], spec.splits[i].name, SPLIT_NAME_BYTES);
+        code = manifest_option(&manifest, "split_name", own, err);
+    if (code == SHEAF_OK && *split != NULL && *own != NULL)
+        code = split_parse(*split, spec, err);
     manifest_clear(&manifest);
-    free(split);
-    free(own);
     return code;
 }

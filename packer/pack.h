@@ -6,17 +6,29 @@
 
 #include "packer/grow.h"
 
-/* Appends samples to the data set in `dest`, whose manifest is given. The arguments are otherwise
- * those of sheaf_pack_sources. `options` must be complete (see pack_options_take), but a shard size
- * of 0 means the size of the existing shards. With `resume`, the call also returns SHEAF_OK if
- * these files were already appended. */
-int pack_onto(const char *const *sources, size_t count, const char *dest, const char *manifest,
-              plan_known_fn *known, void *context, const struct sheaf_pack_options *options,
-              struct sheaf_pack_result *result, struct sheaf_error *error);
+/* The data sets to which samples are appended. */
+struct pack_onto {
+    const char *dest;           /* the directory of the data set, or the one above all splits */
+    /* the directory and the text of the manifest of each data set */
+    const char *directories[SPLIT_LIMIT], *manifests[SPLIT_LIMIT];
+    uint32_t count;             /* 1, or the number of splits in options->split */
+    plan_known_fn *known;
+    void *context;              /* of `known` */
+};
 
-/* Sets `names` to the names of the other splits of the same data. The manifest of each split lists
- * them. */
-int pack_other_splits(const char *manifest, char names[SPLIT_LIMIT][SPLIT_NAME_BYTES],
-                      size_t *count, struct sheaf_error *error);
+/* Like sheaf_pack_sources, but appends to data sets. `options` must be complete (see
+ * pack_options_take), but a shard size of 0 means the size of the existing shards. If there are
+ * several data sets, they are the splits in options->split, in this order; the samples are divided
+ * among them, and nothing is published before the shards of all of them are complete. With
+ * `resume`, the call also returns SHEAF_OK if these files were already appended. */
+int pack_onto(const char *const *sources, size_t count, const struct pack_onto *onto,
+              const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+              struct sheaf_error *error);
+
+/* Takes from the text of a manifest how the data was split: the definition `split`, which is parsed
+ * into `spec`, and the name of the own split. If the data set is not a split, the texts may be
+ * NULL, and spec->count is 0. The caller frees the texts, also after a failure. */
+int pack_splits(const char *manifest, char **split, char **own, struct split_spec *spec,
+                struct sheaf_error *error);
 
 #endif

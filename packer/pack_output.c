@@ -57,10 +57,10 @@ static int write_report(struct problems *problems, struct buf *lines, struct she
 int pack_output_publish(struct output *o, struct problems *problems, struct publish_facts *facts,
                         struct sheaf_error *err)
 {
-    int code = write_report(problems, &facts->skipped, err);
+    int code = o->lacks_reports ? SHEAF_OK : write_report(problems, &facts->skipped, err);
 
     facts->skipped_count = problems_skipped(problems);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && !o->lacks_reports)
         code = write_report(problems->converted, &facts->converted, err);
     if (code == SHEAF_OK)
         code = o->grows != NULL ? publish_grown(o, facts, err) : publish_dataset(o, facts, err);

@@ -198,8 +198,8 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     struct plan_split *split = &plan->splits[s];
     struct cutting cutting = { &p->sort.streams[s], SHEAF_OK, err };
     const struct plan_grow *grow = p->sort.grow;
-    const uint64_t first_shard = grow == NULL ? 0 : grow->first_shard;
-    const uint64_t first_number = grow == NULL ? 0 : grow->first_number;
+    const uint64_t first_shard = grow == NULL ? 0 : grow->splits[s].first_shard;
+    const uint64_t first_number = grow == NULL ? 0 : grow->splits[s].first_number;
     uint64_t *starts = calloc(split->shard_count + (size_t)1, sizeof(*starts));
     int code = starts == NULL ? err_memory(err, split->shard_count * sizeof(*starts))
                               : samples_rewind(cutting.stream, err);
@@ -222,13 +222,13 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
 static int make_shards(struct planner *p, struct sheaf_error *err)
 {
     const bool grows = p->sort.grow != NULL;
-    const uint64_t first = grows ? MIN(p->sort.grow->first_shard, SHARD_LIMIT) : 0;
     struct plan *plan = p->plan;
     int code = SHEAF_OK;
 
     for (uint32_t s = 0; s < plan->split_count; s++) {
         const struct sample_stream *stream = &p->sort.streams[s];
         struct plan_split *split = &plan->splits[s];
+        const uint64_t first = grows ? MIN(p->sort.grow->splits[s].first_shard, SHARD_LIMIT) : 0;
         const uint64_t count = grows && stream->count == 0 ? 0 :
                                plan_shard_count(stream->payload_bytes, stream->count,
                                                 p->options->shard_bytes, p->options->shard_count);
@@ -365,6 +365,7 @@ struct shard_writing {
     struct plan_sections *out;
     XXH3_state_t *hash;
     struct buf found, record;
+    bool has_other_images;      /* whether a file is an image other than a JPEG */
     struct sheaf_progress progress;
 };
 
@@ -396,7 +397,8 @@ static int write_sample(struct planner *p, struct shard_writing *w, struct plan_
     code = plan_record_relabel(w->found.data, w->found.size, p->sort.renamed[head.label],
                                &w->record, err);
     if (code == SHEAF_OK)
-        code = plan_record_hash(w->record.data, w->record.size, w->hash, &shard->source, err);
+        code = plan_record_hash(w->record.data, w->record.size, w->hash, &shard->source,
+                                &w->has_other_images, err);
     if (code == SHEAF_OK)
         code = plan_sections_add(w->out, w->record.data, w->record.size, head.file_count, err);
     shard->payload_bytes += payload;
@@ -432,6 +434,8 @@ static int write_shards(struct planner *p, struct shard_writing *w, struct sheaf
         code = samples_rewind(&p->sort.streams[s], err);
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++)
         code = write_shard(p, w, &plan->shards[i], err);
+    if (w->has_other_images && p->options->container == SHEAF_TFRECORD)
+        plan_hash_images(w->hash);
     plan_hash_end(w->hash, plan->hash);
     return code;
 }

@@ -193,6 +193,7 @@ int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf
     w->facts.files += b->files;
     w->facts.multipart += b->multipart;
     w->facts.resized += b->resized;
+    w->facts.cls_words += b->unread.samples + b->kept_labels.samples;
     w->facts.has_cls |= b->has_cls;
     return code;
 }

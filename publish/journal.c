@@ -6,8 +6,8 @@
  *     keys | fields | converted | XXH3-64 of everything before
  *
  * Only entries of known releases are read. Entries of release 0.2 do not have the number of resized
- * images. Entries of release 0.1 have no words, and nothing after `sides`, the list of the files
- * beside the shard. */
+ * images, nor the number of samples with a word in their field `cls`. Entries of release 0.1 have
+ * no words, and nothing after `sides`, the list of the files beside the shard. */
 #include "publish/journal.h"
 
 #include <stdio.h>
@@ -36,7 +36,7 @@ enum word {
     WORD_LARGEST, WORD_NAMES_BYTES, WORD_MULTIPART, WORD_HAS_CLS, WORD_SOURCE, WORD_STAMP,
     WORD_NAME_SIZE, WORD_SECTION_SIZE, WORD_SKIPPED_SIZE, WORD_SIDES_SIZE,
     WORD_LIBRARY_SIZE, WORD_KEYS_SIZE, WORD_FIELDS_SIZE, WORD_CONVERTED_SIZE,
-    WORD_RESIZED,
+    WORD_RESIZED, WORD_CLS_WORDS,
     WORD_COUNT
 };
 
@@ -57,7 +57,7 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
         f->names_bytes, f->multipart, f->has_cls, entry->source, entry->stamp, name_size,
         entry->section.size, entry->skipped.size, entry->sides.size,
         library_size, entry->keys.size, entry->fields.size, entry->converted.size,
-        f->resized,
+        f->resized, f->cls_words,
     };
     XXH64_canonical_t sum;
     int code = buf_reserve(out, sizeof(magic) + sizeof(words) + 2 * HEX_BYTES + name_size +
@@ -171,7 +171,7 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
         .files = words[WORD_FILES], .largest = words[WORD_LARGEST],
         .names_bytes = words[WORD_NAMES_BYTES],
         .multipart = words[WORD_MULTIPART], .has_cls = words[WORD_HAS_CLS] != 0,
-        .resized = words[WORD_RESIZED],
+        .resized = words[WORD_RESIZED], .cls_words = words[WORD_CLS_WORDS],
     };
     entry->source = words[WORD_SOURCE];
     entry->stamp = words[WORD_STAMP];

@@ -62,6 +62,7 @@ struct shard_facts {
     uint64_t bytes, raw_bytes, payload_bytes, samples, files, largest, names_bytes;
     uint64_t multipart;         /* records */
     uint64_t resized;           /* images that were only made smaller */
+    uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
     /* for samples that a program packs: whether any of them has a field `cls` */
     bool has_cls;
     char xxh3[HASH_TEXT_BYTES];

@@ -29,6 +29,8 @@ struct output {
     /* whether a run that resumes joins the existing run, instead of taking over the destination */
     bool joins;
     bool is_visible;            /* a manifest may exist */
+    /* whether the lists of skipped and converted files are published with another output */
+    bool lacks_reports;
     /* for a commit: the result of output_entry_sum for each shard's journal entry, computed when
      * the commit checked the shard; otherwise NULL */
     const uint64_t *checked;

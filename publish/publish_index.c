@@ -128,10 +128,27 @@ static int write_images(const struct images *images, const char *options_json, s
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
+/* The counts of a data set, or of an appended part, that the manifest stores if they are not 0. */
+struct rare_counts {
+    uint64_t skipped;           /* files that were left out */
+    uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
+};
+
+static int write_rare(const struct rare_counts *rare, struct buf *text, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    if (rare->cls_words != 0)
+        code = buf_printf(text, err, "\"cls_words\":%" PRIu64 ",", rare->cls_words);
+    return code == SHEAF_OK && rare->skipped != 0
+         ? buf_printf(text, err, "\"skipped\":%" PRIu64 ",", rare->skipped) : code;
+}
+
 /* Adds to the options the facts that are known only at the end of a run. In the JSON text, the keys
  * of these facts come after all keys of the options. */
 static int complete_options(const struct libraries *libraries, const struct images *images,
-                            uint64_t skipped, char **options_json, struct sheaf_error *err)
+                            const struct rare_counts *rare, char **options_json,
+                            struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     char *json = NULL;
@@ -141,8 +158,8 @@ static int complete_options(const struct libraries *libraries, const struct imag
         code = write_libraries(libraries, &text, err);
     if (code == SHEAF_OK)
         code = write_images(images, *options_json, &text, err);
-    if (code == SHEAF_OK && skipped != 0)
-        code = buf_printf(&text, err, "\"skipped\":%" PRIu64 ",", skipped);
+    if (code == SHEAF_OK)
+        code = write_rare(rare, &text, err);
     if (code == SHEAF_OK)
         code = buf_printf(&text, err, "%s", *options_json + 1);
     if (code == SHEAF_OK) {
@@ -228,6 +245,7 @@ int publish_index(void *context, struct store_writer *writer, struct sheaf_error
     const uint64_t *checked = o->checked == NULL ? NULL : o->checked + first_of(o, j->split);
     struct libraries libraries = { .count = 0 };
     struct images images = { .converted = 0 };
+    struct rare_counts rare = { .skipped = j->skipped };
     struct entries *entries = NULL;
     int code = entries_open(o, j->shard_count, shard_of_split, j, &entries, err);
 
@@ -239,11 +257,13 @@ int publish_index(void *context, struct store_writer *writer, struct sheaf_error
             (code == SHEAF_OK && checked != NULL && output_entry_sum(entry) != checked[k]))
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: the entry of shard %llu vanished or was "
                            "changed", o->journal.directory, (unsigned long long)k);
-        if (code == SHEAF_OK)
+        if (code == SHEAF_OK) {
+            rare.cls_words += entry->facts.cls_words;
             code = join_section(j, entry, &libraries, &images, writer, err);
+        }
     }
     entries_close(entries);
     if (code == SHEAF_OK)
-        code = complete_options(&libraries, &images, j->skipped, j->options_json, err);
+        code = complete_options(&libraries, &images, &rare, j->options_json, err);
     return code;
 }

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/flag.h"
 #include "base/sized.h"
+#include "reader/dataset/kept_manifest.h"
 #include "reader/load/decode.h"
 #include "reader/column_fields.h"
 #include "reader/epoch.h"
@@ -38,18 +39,38 @@ static unsigned threads_for(const struct sheaf_dataset *d)
     return dataset_is_local(d) ? MAX(processors, 2) - 1 : processors;
 }
 
+/* Keeps the manifests of all remote sources in the cache, so that they can be opened offline. */
+static void keep_manifests(const struct sheaf_dataset *d, const struct cache *cache)
+{
+    for (size_t i = 0; i < dataset_source_count(d); i++) {
+        const struct sheaf_dataset *source = dataset_source_at(d, i);
+
+        if (source->has_manifest && source->is_remote && source->manifest_json != NULL)
+            kept_manifest_put(cache, source->url, source->manifest_json);
+    }
+}
+
 /* Opens the cache for remote shards. The memory of the cache is taken from the budget. */
 static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
 {
     struct budget *budget = &r->load.budget;
 
-    if (r->options.cache_directory == NULL || !r->dataset->is_remote)
+    const char *directory = r->dataset->offline != NULL ? r->dataset->offline
+                                                        : r->options.cache_directory;
+    int code;
+
+    if (directory == NULL || !r->dataset->is_remote)
         return SHEAF_OK;
     if (budget->limit <= CACHE_MEMORY)
         return err_set(err, SHEAF_ERR_LIMIT, "the cache needs %" PRIu64 " bytes of memory, but the "
                        "budget is %" PRIu64, CACHE_MEMORY, budget->limit);
     budget->limit -= CACHE_MEMORY;
-    return cache_open(&r->load.cache, r->options.cache_directory, r->options.cache_bytes, err);
+    code = cache_open(&r->load.cache, directory, r->options.cache_bytes, err);
+    if (code == SHEAF_OK && r->dataset->offline != NULL)
+        cache_go_offline(r->load.cache);
+    else if (code == SHEAF_OK)
+        keep_manifests(r->dataset, r->load.cache);
+    return code;
 }
 
 int sheaf_reader_open(const struct sheaf_dataset *dataset,

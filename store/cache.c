@@ -31,6 +31,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_BUSY, BLOCK_GOOD };
 struct cache {
     struct cache_files files;
     struct workers *workers;
+    bool is_offline;            /* whether no object may be asked */
     atomic_uint_fast64_t hit_bytes, fetched_bytes, uncached;
 };
 
@@ -147,6 +148,10 @@ static int fetch(struct cached_object *o, struct task *task, uint64_t offset, vo
                                                    .data = data,
                                              .size = size, .done = fetch_done } };
 
+    if (o->cache->is_offline)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its %zu bytes at %llu are not in the "
+                       "cache, and the data set was opened offline", o->base.url, size,
+                       (unsigned long long)offset);
     store_read_start(&f.read);
     pthread_mutex_lock(&o->lock);
     while (!f.done) {
@@ -499,6 +504,16 @@ int cache_open(struct cache **out, const char *directory, uint64_t limit_bytes,
     cache_files_close(&cache->files);
     free(cache);
     return code;
+}
+
+void cache_go_offline(struct cache *cache)
+{
+    cache->is_offline = true;
+}
+
+int cache_directory(const struct cache *cache)
+{
+    return cache->files.directory;
 }
 
 void cache_close(struct cache *cache)

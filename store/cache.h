@@ -31,6 +31,10 @@ struct cache;
 /* Creates the directory if necessary. */
 int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes,
                struct sheaf_error *err);
+/* Ends all requests: from now on, reading a block that is not in the cache is an error. */
+void cache_go_offline(struct cache *cache);
+/* Returns the descriptor of the cache's directory. */
+int cache_directory(const struct cache *cache);
 /* Closes the cache. Every object must have been closed. NULL is allowed. */
 void cache_close(struct cache *cache);
 

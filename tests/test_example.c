@@ -3,6 +3,7 @@
  * Tests tf.train.Example: bytes that a second implementation has made (in Python, from the
  * specification of protobuf's wire format), the samples that foreign Examples become, and payloads
  * that are not Examples. */
+#include <ctype.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -321,9 +322,48 @@ static void writes_what_a_field_has_become(void **state)
         }
     }
     assert_true(IS_WRITTEN(f, "image.object.bbox.xmin\x12\x07\x0a\x05\x0a\x03new"));
-    assert_true(IS_WRITTEN(f, "png\x12\x07\x0a\x05\x0a\x03new"));
-    assert_false(IS_WRITTEN(f, "image/encoded"));
+    assert_true(IS_WRITTEN(f, "image/encoded\x12\x07\x0a\x05\x0a\x03new"));
+    assert_true(IS_WRITTEN(f, "image/format\x12\x07\x0a\x05\x0a\x03PNG"));
+    assert_true(IS_WRITTEN(f, "image.format\x12\x07\x0a\x05\x0a\x03PNG"));
     assert_true(IS_WRITTEN(f, "image/channels\x12\x05\x1a\x03\x0a\x01\x03"));
+}
+
+/* A PNG is the image of a sample that has no JPEG. It is read back as the field that it was, and a
+ * feature of an older release, which has the name of the field, gives the same sample. */
+static void writes_other_images(void **state)
+{
+    static const struct { const char *suffix, *format; bool is_image; } kinds[] = {
+        { "png", "PNG", true }, { "PNG", "PNG", true }, { "webp", "WEBP", true },
+        { "gif", "GIF", true }, { "bmp", "BMP", true }, { "seg.png", "PNG", false },
+        { "tiff", "TIFF", false },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const struct sheaf_field fields[] = {
+            { "cap", NULL, "text", 4 }, { kinds[i].suffix, kinds[i].suffix, "new", 3 } };
+        const struct sheaf_sample sample = { .key = "a/b", .fields = fields, .field_count = 2 };
+        struct buf out = BUF_INIT(1000);
+        struct sheaf_error err;
+        char name[16] = "";
+
+        for (size_t k = 0; kinds[i].suffix[k] != '\0'; k++)
+            name[k] = (char)tolower((unsigned char)kinds[i].suffix[k]);
+        ((struct sheaf_field *)(uintptr_t)fields)[1].name = name;
+        assert_int_equal(example_encode(&sample, &(struct encode_context){ .label_base = 0 }, 0,
+                                        &out, &err), SHEAF_OK);
+        assert_int_equal(memmem(out.data, out.size, "image/encoded", 13) != NULL,
+                         kinds[i].is_image);
+        assert_int_equal(memmem(out.data, out.size, kinds[i].format, strlen(kinds[i].format)) !=
+                         NULL && memmem(out.data, out.size, "image/format", 12) != NULL,
+                         kinds[i].is_image);
+        assert_int_equal(decode(f, &foreign, out.data, out.size), SHEAF_OK);
+        assert_string_equal(f->sample.key, "a/b");
+        assert_int_equal(f->sample.field_count, 2);
+        assert_field(&f->sample, name, "new", 3);
+        assert_string_equal(field_named(&f->sample, name)->suffix, kinds[i].suffix);
+        buf_free(&out);
+    }
 }
 
 static void assert_opaque(struct fixture *f, const void *data, size_t size)
@@ -465,6 +505,7 @@ int main(void)
         TEST(names_fall_back),
         TEST(keeps_features_as_they_are),
         TEST(writes_what_a_field_has_become),
+        TEST(writes_other_images),
         TEST(leaves_anything_else_alone),
         TEST(refuses_two_features_of_one_name),
         TEST(reads_as_many_fields_as_it_writes),

@@ -37,7 +37,7 @@ static int setup(void **state)
     entry = (struct journal_entry){
         .facts = { .name = "shard-000003.tar", .bytes = 1, .raw_bytes = 2, .payload_bytes = 3,
                    .samples = 4, .largest = 5, .names_bytes = 6, .multipart = 7,
-                   .resized = 9,
+                   .resized = 9, .cls_words = 4,
                    .xxh3 = "fedcba9876543210fedcba9876543210", .library = "zlib 1.2.13" },
         .section = BUF_INIT(100), .skipped = BUF_INIT(100), .sides = BUF_INIT(100),
         .keys = BUF_INIT(100), .fields = BUF_INIT(100), .converted = BUF_INIT(100), .stamp = 8,
@@ -77,6 +77,7 @@ static void assert_same_facts(const struct shard_facts *a, const struct shard_fa
     assert_int_equal(a->names_bytes, b->names_bytes);
     assert_int_equal(a->multipart, b->multipart);
     assert_int_equal(a->resized, b->resized);
+    assert_int_equal(a->cls_words, b->cls_words);
     assert_int_equal(a->has_cls, b->has_cls);
     assert_string_equal(a->xxh3, b->xxh3);
     assert_string_equal(a->library, b->library);
@@ -135,11 +136,11 @@ static void test_older_entry(char version, size_t words, bool is_released)
 {
     struct buf bytes = BUF_INIT(1000);
     struct journal_entry found = { .facts = { .bytes = 0 } };
-    const size_t end = 8 + words * 8, more = (20 - words) * 8;
+    const size_t end = 8 + words * 8, more = (21 - words) * 8;
     XXH64_canonical_t sum;
     struct sheaf_error err;
 
-    entry.facts.resized = 0;
+    entry.facts.resized = entry.facts.cls_words = 0;
     entry.converted.size *= version >= '8';
     entry.fields.size *= version >= '7';
     entry.keys.size *= version >= '6';

@@ -28,6 +28,8 @@ static void report_left_out(void *context, const char *where, const struct sheaf
 static void print_shard(void *context, const struct sheaf_plan_shard *shard)
 {
     (void)context;
+    if (shard->split[0] != '\0')
+        printf("%s/", shown(shard->split));
     printf("%s\t%" PRIu64 "\t%" PRIu64 "\n", shown(shard->name), shard->samples,
            shard->payload_bytes);
 }
@@ -110,6 +112,9 @@ static int cmd_append(const struct command *command, int argc, char **argv)
               .least = 1, .meaning = "add exactly N shards, or one per sample if there are fewer "
                                      "samples" },
             SOURCE_ROWS(&lists, &o),
+            { "split", OPTION_TEXT, "SPEC", .text = &o.split, .standard = "as the splits were made",
+              .meaning = "divide the samples among the splits in DATASET: train=0.8,val=0.2 or "
+                         "train=60/class,val=rest" },
             SKIP_ROWS(&o, "at a bad file, or a key that the data set has: fail, or skip it and "
                           "list it in DATASET/skipped-N.tsv"),
             { "resume", OPTION_FLAG, .flag = &o.resume,
@@ -147,7 +152,10 @@ const struct command append_command = {
             "get the numbers that follow. A file whose key the data set has already is a bad "
             "file. What is done with files is taken from the data set, too, unless it is given: "
             "--fix-images, --resize, --resize-mode, --quality, --field-alias, --key-end and "
-            "--class-depth.\n\nThe existing shards, their index and "
+            "--class-depth.\n\nIf DATASET is a directory of splits, such as train and val, the new "
+            "samples of each class are divided among all of them, in the proportions and by the "
+            "hash of the key with which pack --split divided the data. A sample that one of the "
+            "splits has is not added to another one.\n\nThe existing shards, their index and "
             "their table of keys are not touched, and the manifest is replaced last: programs "
             "that have the data set open continue with the earlier samples, and those that open "
             "it see it as it was or with all new samples. Positions that were taken before are "

@@ -42,6 +42,7 @@ struct ends {
 struct cat {
     int list, null;                 /* neither: a stream of `container` */
     int json;                       /* the list is of JSON */
+    int offline;                    /* no server is asked; the cache has everything */
     const char *pixels, *directory; /* crops as files instead of a stream; NULL: no */
     struct crop_choice crop;
     struct crop_files *crop_files;
@@ -454,6 +455,15 @@ static int open_crops(struct cat *cat, const struct sheaf_dataset *dataset)
     return status < 0 ? STATUS_OK : status;
 }
 
+static int open_dataset(const struct cat *cat, char **sources, size_t count,
+                        struct sheaf_dataset **dataset, struct sheaf_error *error)
+{
+    return cat->offline
+        ? sheaf_dataset_open_offline((const char *const *)sources, count,
+                                     cat->options.cache_directory, dataset, error)
+        : channel_dataset(&cat->channel, sources, count, dataset, error);
+}
+
 /* Opens what the mode needs, and reads. */
 static int cat_dataset(struct cat *cat, char **sources, size_t count)
 {
@@ -463,7 +473,7 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
 
     if (output_open(&cat->out, STDOUT_FILENO) != 0)
         return fail_write(cat, ENOMEM);
-    if (channel_dataset(&cat->channel, sources, count, &dataset, &error) != SHEAF_OK ||
+    if (open_dataset(cat, sources, count, &dataset, &error) != SHEAF_OK ||
         (!cat->list && !cat->null && cat->pixels == NULL &&
          sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
         status = refuse(&error);
@@ -505,8 +515,8 @@ static int take_step(struct cat *cat, bool all_ranks)
     return -1;
 }
 
-/* Checks the options --from, --step, --batch, --limit and --resume-from against each other. Returns
- * -1 if they agree, or the exit status if they do not. */
+/* Checks the options --from, --step, --batch, --limit, --resume-from and --offline. Returns -1 if
+ * they agree, or the exit status if they do not. */
 static int check_range(const struct cat *cat)
 {
     const bool is_step = cat->step != NOT_GIVEN;
@@ -519,6 +529,8 @@ static int check_range(const struct cat *cat)
         return misuse("cat: a step is fed by all workers of a rank: --workers excludes it");
     if (cat->resume_from != NULL && (is_step || cat->from != 0))
         return misuse("cat: --resume-from excludes --from and --step");
+    if (cat->offline && (cat->options.cache_directory == NULL || cat->channel.name != NULL))
+        return misuse("cat: --offline needs --cache and a DATASET");
     return -1;
 }
 
@@ -574,6 +586,8 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
             CORRUPT_ROWS(o),
             MEMORY_ROW(o, "memory limit for read-ahead, shuffle buffer and index"),
             CACHE_ROWS(o),
+            { "offline", OPTION_FLAG, .flag = &cat.offline,
+              .meaning = "with --cache: open the data set and read it without any request" },
             THREADS_ROW(o, "threads that read ahead"),
             { .name = NULL },
         };

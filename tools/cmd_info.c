@@ -300,6 +300,9 @@ static void print_skipped(const struct sheaf_dataset_info *info)
     if (info->left_out_values != 0)
         printf("left out      %" PRIu64 " value%s of lists, which could not become fields\n",
                info->left_out_values, plural(info->left_out_values));
+    if (info->cls_words != 0)
+        printf("cls words     %" PRIu64 " sample%s with a file .cls that is not numbers\n",
+               info->cls_words, plural(info->cls_words));
 }
 
 /* ---- Columns --------------------------------------------------------------------------------- */
@@ -459,6 +462,7 @@ static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_d
         json_count("images_resized", info->images_resized != UINT64_MAX, info->images_resized);
         json_count("skipped", true, info->skipped);
         json_count("left_out_values", true, info->left_out_values);
+        json_count("cls_words", true, info->cls_words);
     }
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", info->label_base);
     for (size_t i = 0; i < info->class_count; i++) {

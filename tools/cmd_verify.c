@@ -62,6 +62,9 @@ static void say_left_out_values(const struct sheaf_dataset *dataset)
     if (info.left_out_values != 0)
         say("when it was packed, %" PRIu64 " value%s of lists could not become fields",
             info.left_out_values, plural(info.left_out_values));
+    if (info.cls_words != 0)
+        say("when it was packed, %" PRIu64 " sample%s had a file .cls that is not numbers",
+            info.cls_words, plural(info.cls_words));
 }
 
 /* Checks the columns whose names are in the list `names`, which is overwritten. The columns are

@@ -128,6 +128,10 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
+/* Called before plan_hash_end for a plan that packs images other than JPEGs as TFRecord. Release
+ * 0.2 wrote such an image as a feature with the name of its suffix, and not as image/encoded. */
+void plan_hash_images(struct XXH3_state_s *state);
+
 /* Adds one file, by its stamp and URL, to the hash over the source files of a shard. `source` is
  * the hash so far, 0 at first. `url` is NULL unless the file is an object with a URL of its own.
  * Returns the new hash. */

@@ -107,6 +107,11 @@ XXH3_state_t *plan_hash_begin(const struct plan *plan, const struct sheaf_pack_o
     return state;
 }
 
+void plan_hash_images(XXH3_state_t *state)
+{
+    add_text(state, "image/encoded");
+}
+
 void plan_hash_end(XXH3_state_t *state, char text[PLAN_HASH_SIZE])
 {
     const XXH128_hash_t hash = XXH3_128bits_digest(state);

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/varint.h"
+#include "formats/example.h"
 #include "formats/format.h"
 #include "formats/name.h"
 #include "packer/source/list.h"
@@ -183,8 +184,16 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
     return SHEAF_OK;
 }
 
+/* Returns whether a file is an image other than a JPEG. */
+static bool is_other_image(const char *suffix)
+{
+    const char *format = example_image_format(suffix, strlen(suffix));
+
+    return format != NULL && strcmp(format, "JPEG") != 0;
+}
+
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
-                     uint64_t *source, struct sheaf_error *err)
+                     uint64_t *source, bool *has_other_images, struct sheaf_error *err)
 {
     struct plan_record_head head;
     struct record_cursor c = { .end = record + size };
@@ -200,8 +209,10 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
         struct catalog_stat stat;
 
         code = take_file(&c, path, head.key_size, &stat, url, err);
-        if (code == SHEAF_OK)
+        if (code == SHEAF_OK) {
             plan_hash_file(state, path, stat.bytes, stat.text);
+            *has_other_images |= is_other_image(path + head.key_size + 1);
+        }
         if (code == SHEAF_OK && stat.text == NULL)
             *source = plan_source_add(*source, stat.stamp, stat.url);
     }

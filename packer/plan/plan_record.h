@@ -27,9 +27,9 @@ int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
 /* Adds the record to two hashes: the plan hash (`state`), and the hash of its shard's source files
- * (*source). */
+ * (*source). Sets *has_other_images if a file is an image other than a JPEG. */
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
-                     uint64_t *source, struct sheaf_error *err);
+                     uint64_t *source, bool *has_other_images, struct sheaf_error *err);
 
 /* Parses the record at *at, which must end before `end`, and moves *at past it. Appends its files
  * to catalog->files, and sets sample->file to the index of the first one. Returns SHEAF_ERR_CORRUPT

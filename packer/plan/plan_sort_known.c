@@ -65,8 +65,8 @@ static int sort_out(struct known_asking *a, struct sheaf_error *err)
 {
     const struct plan_grow *grow = a->sort->grow;
     size_t begin = 0;
-    int code = grow->known(grow->context, grow->samples, (const char *const *)a->keys,
-                           a->count, a->known, err);
+    int code = grow->known(grow->context, grow, (const char *const *)a->keys, a->count, a->known,
+                           err);
 
     for (size_t i = 0; i < a->count && code == SHEAF_OK; begin = a->ends[i++]) {
         const uint8_t *record = a->records.data + begin;

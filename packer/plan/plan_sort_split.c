@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "packer/plan/plan_sort.h"
 
+/* Limit for what rounding owes to a split, so that sums do not overflow. */
+#define OWED_MOST ((__int128)SPLIT_WHOLE << 20)
+
 struct dealing {
     struct plan_sort *sort;
     struct sample_stream *all;
@@ -101,24 +104,68 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
     return code == SHEAF_OK ? give(d, &e, s, err) : code;
 }
 
+/* ---- Appending ------------------------------------------------------------------------------- */
+
+/* Sets what rounding owes to each split at the beginning, so that the totals of the grown data sets
+ * keep the proportions even if few samples are appended at a time. */
+static void owe_before(const struct dealing *d, struct split_carry *carry)
+{
+    const struct plan_grow *grow = d->sort->grow;
+
+    for (uint32_t s = 0; grow != NULL && s < d->spec.count; s++) {
+        const __int128 owed = (__int128)grow->samples * d->spec.splits[s].value -
+                              (__int128)grow->splits[s].samples * SPLIT_WHOLE;
+
+        carry->owed[s] = (int64_t)MAX(MIN(owed, OWED_MOST), -OWED_MOST);
+    }
+}
+
+/* Subtracts from the numbers of samples per class the samples that the splits have already. */
+static int subtract_class(const struct dealing *d, uint32_t label, struct split_spec *spec,
+                          struct sheaf_error *err)
+{
+    const struct plan_grow *grow = d->sort->grow;
+    const struct plan_label *l = &d->plan->labels[label];
+
+    for (uint32_t s = 0; grow != NULL && s < spec->count; s++) {
+        const struct plan_grow_split *split = &grow->splits[s];
+        const uint64_t class = l->class_name == NULL ? 0 : (uint64_t)(l->values[0] -
+                                                                      grow->label_base);
+        uint32_t *value = &spec->splits[s].value;
+
+        if (spec->splits[s].is_rest)
+            continue;
+        if (l->class_name == NULL || (split->class_samples == NULL && split->samples != 0))
+            return err_set(err, SHEAF_ERR_UNSUPPORTED, "split: it is unknown how many samples of "
+                           "each label %s has already, because labels have no names: append to "
+                           "each split", spec->splits[s].name);
+        if (class < split->class_count)
+            *value -= (uint32_t)MIN(split->class_samples[class], *value);
+    }
+    return SHEAF_OK;
+}
+
+/* ---- Dealing --------------------------------------------------------------------------------- */
+
 /* Assigns the samples of a class if splits get fixed numbers of good samples. Bad samples go to the
  * split that gets the rest, where packing skips them. */
-static int deal_good(struct dealing *d, uint32_t label, struct sheaf_error *err)
+static int deal_good(struct dealing *d, const struct split_spec *spec, uint32_t label,
+                     struct sheaf_error *err)
 {
     uint64_t left = d->counts[label], wanted = 0;
     uint32_t s = 0, rest = 0, next = 0;
     int code = SHEAF_OK;
 
-    while (!d->spec.splits[rest].is_rest)
+    while (!spec->splits[rest].is_rest)
         rest++;
     for (; left > 0 && code == SHEAF_OK; left--) {
         struct sort_entry e;
         bool good = false;
 
-        for (; wanted == 0 && next < d->spec.count; next++)
+        for (; wanted == 0 && next < spec->count; next++)
             if (next != rest) {
                 s = next;
-                wanted = d->spec.splits[next].value;
+                wanted = spec->splits[next].value;
             }
         code = next_of(d, &e, err);
         if (code == SHEAF_OK && wanted != 0)
@@ -138,16 +185,22 @@ static int deal(struct dealing *d, struct sheaf_error *err)
     struct split_carry carry = { { 0 } };
     int code = SHEAF_OK;
 
+    owe_before(d, &carry);
     for (uint32_t label = 0; label < d->plan->label_count && code == SHEAF_OK; label++) {
+        struct split_spec spec = d->spec;
         uint64_t counts[SPLIT_LIMIT];
 
         if (d->counts[label] == 0)
             continue;
+        if (spec.per_class)
+            code = subtract_class(d, label, &spec, err);
+        if (code != SHEAF_OK)
+            return code;
         if (d->tries) {
-            code = deal_good(d, label, err);
+            code = deal_good(d, &spec, label, err);
             continue;
         }
-        split_class(&d->spec, d->counts[label], &carry, counts);
+        split_class(&spec, d->counts[label], &carry, counts);
         for (uint32_t s = 0; s < d->spec.count; s++)
             for (; counts[s] > 0 && code == SHEAF_OK; counts[s]--)
                 code = deal_one(d, (uint8_t)s, err);
@@ -181,9 +234,10 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
     return code;
 }
 
+/* A new data set must have a sample in each split. */
 static int check_splits(const struct dealing *d, struct sheaf_error *err)
 {
-    for (uint32_t s = 0; s < d->spec.count; s++)
+    for (uint32_t s = 0; s < d->spec.count && d->sort->grow == NULL; s++)
         if (d->sort->streams[s].count == 0 && d->spec.count > 1)
             return err_set(err, SHEAF_ERR_ARGUMENT, "split: of %llu sample%s, none would be in %s",
                            (unsigned long long)d->all->count, plural(d->all->count),

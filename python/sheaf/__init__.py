@@ -75,17 +75,23 @@ class Dataset(_sheaf.Dataset):
     (rank, world size) that the environment specifies for the channel, or None. `order` (seed, epoch, shuffle_buffer,
     lanes) has the values of the job's hyperparameters, sheaf_seed etc., if there are any. If each host has only some
     of the shards (ShardedByS3Key), `host` is (number, count), the samples are those of this host, and `world` counts
-    only the processes of this host."""
+    only the processes of this host.
+
+    With offline=True and `cache`, remote data sets are opened without a request, by the manifests that an earlier
+    reader with this cache has kept there. Nothing is read from their servers afterwards."""
 
     wait_seconds = 600                  # seconds to wait for the pipe of a channel
 
-    def __init__(self, source: Source, *, _join: bool = False) -> None:
+    def __init__(self, source: Source, *, cache: Optional[Path] = None, offline: bool = False,
+                 _join: bool = False) -> None:
+        if offline and (cache is None or isinstance(source, Channel)):
+            raise ArgumentError("offline=True needs cache=, and a source that is not a channel")
         if isinstance(source, Channel):
             manifest = () if source.manifest is None else (source.manifest,)
             super().__init__(source, (*source[:2], *manifest), source.wait_seconds)
             self.wait_seconds = source.wait_seconds
         else:
-            super().__init__(source, join=_join)
+            super().__init__(source, join=_join, offline=_text(cache) if offline else None)
         info = self._info()
         self.world: Optional[Tuple[int, int]] = info["world"] if info["world"][1] else None
         self.order: Mapping[str, int] = info["order"]
@@ -239,7 +245,8 @@ class Reader(_sheaf.Reader):
     memory_bytes is a hard ceiling. on_corrupt="skip" skips bad records, at most max_corrupt of them. `report` is
     called with a Problem for each skipped record; without `report`, a warning is given. cache_directory is a local
     cache for remote shards, which later epochs and other readers share. The command's names memory, cache and
-    cache_size may be used for memory_bytes, cache_directory and cache_bytes.
+    cache_size may be used for memory_bytes, cache_directory and cache_bytes. With offline=True, no server is asked; see
+    Dataset.
 
     `columns` names the columns that come with the samples: columns=["cap-v2"] gives sample["cap-v2.txt"]. If a column
     has no value for a sample, `missing` decides what happens: "fail", "skip" or "none"."""
@@ -256,8 +263,11 @@ class Reader(_sheaf.Reader):
                  cache_bytes: Size = 64000000000, cache_size: Optional[Size] = None,
                  report: Optional[Callable[[Problem], Any]] = None,
                  columns: Optional[Sequence[str]] = None, missing: str = "fail",
-                 _arena: Optional[_sheaf.Arena] = None) -> None:
-        dataset = source if isinstance(source, Dataset) else Dataset(source)
+                 offline: bool = False, _arena: Optional[_sheaf.Arena] = None) -> None:
+        if cache_directory is None:
+            cache_directory = cache
+        dataset = source if isinstance(source, Dataset) else Dataset(source, cache=cache_directory,
+                                                                     offline=offline)
         self._found_rank: Optional[Tuple[int, int]] = None
         if rank is None and world_size is None:
             self._found_rank = _rank_of(None, None, dataset)
@@ -272,7 +282,7 @@ class Reader(_sheaf.Reader):
                          workers=workers, remainder=remainder,
                          memory_bytes=_size("memory", memory, memory_bytes),
                          threads=threads, on_corrupt=on_corrupt, max_corrupt=max_corrupt,
-                         cache_directory=_text(cache_directory if cache is None else cache),
+                         cache_directory=_text(cache_directory),
                          cache_bytes=_size("cache_size", cache_size, cache_bytes),
                          report=_told(_warn if report is None else report, Problem),
                          columns=columns, missing=missing)

@@ -105,10 +105,14 @@ class Dataset(torch.utils.data.Dataset[Any]):
                  cache_directory: Optional[sheaf.Path] = None,
                  cache: Optional[sheaf.Path] = None, cache_bytes: sheaf.Size = 64000000000,
                  cache_size: Optional[sheaf.Size] = None,
-                 columns: Optional[Sequence[str]] = None, missing: str = "fail") -> None:
+                 columns: Optional[Sequence[str]] = None, missing: str = "fail",
+                 offline: bool = False) -> None:
         self._given = {name: value for name, value in locals().items()
                        if name not in ("self", "source", "__class__")}
-        self.dataset = source if isinstance(source, sheaf.Dataset) else sheaf.Dataset(source)
+        if cache is None:
+            cache = cache_directory
+        self.dataset = source if isinstance(source, sheaf.Dataset) else \
+            sheaf.Dataset(source, cache=cache, offline=offline)
         self.decode: Decode = to_dict if decode is None else decode
         if on_error not in ("fail", "skip"):
             raise sheaf.ArgumentError("on_error is %r: expected fail or skip" % (on_error,))
@@ -133,7 +137,7 @@ class Dataset(torch.utils.data.Dataset[Any]):
         self._options: Dict[str, Any] = {"memory_bytes": sheaf._size("memory", memory, memory_bytes),
                          "threads": threads,
                          "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
-                         "cache_directory": sheaf._text(cache_directory if cache is None else cache),
+                         "cache_directory": sheaf._text(cache),
                          "cache_bytes": sheaf._size("cache_size", cache_size, cache_bytes),
                          "columns": columns, "missing": missing}
         if self.dataset.host and not self.dataset.is_stream:

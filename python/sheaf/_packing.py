@@ -329,11 +329,14 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
            resize: int = 0, resize_mode: str = "shorter",
            note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
            on_change: str = "fail", max_skipped: Union[None, int, str] = None,
-           class_depth: int = 0) -> PackResult:
+           class_depth: int = 0, split: Optional[str] = None) -> PackResult:
     """Adds the files of `source` to a data set as new shards, as `sheaf append` does. Existing classes keep their
     numbers, and new classes get the numbers after them. Readers that have the data set open continue with the earlier
     samples. Resuming at an earlier position raises ChangedError. shard_size=0 uses the shard size of the data set.
     `overwrite` removes the leftovers of an interrupted append, and no samples of the data set.
+
+    If `dataset` is a directory of splits, the samples are divided among all of them, in the proportions of the data or
+    of `split`. A sample that one of the splits has is not added to another one.
 
         sheaf.append("new-photos/", "shards/")"""
     return PackResult(**_sheaf.append(
@@ -345,7 +348,7 @@ def append(source: Any, dataset: Path, *, shard_size: Size = 0, shard_count: int
         field_aliases=_aliases(field_alias), key_end=key_end, fix_images=fix_images,
         check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
         note=_told(note, Note), s3=_s3(s3), class_depth=class_depth,
-        on_change=on_change, max_skipped=_limit(max_skipped)))
+        on_change=on_change, max_skipped=_limit(max_skipped), split=split))
 
 
 def commit(plan: Path, *, jobs: int = 0, memory_bytes: Size = 512 << 20,

@@ -15,6 +15,7 @@ struct dataset_opening {
     size_t count;
     bool is_channel;
     bool joins;                     /* as sheaf_dataset_open_joined */
+    char *offline;                  /* the cache for sheaf_dataset_open_offline; or NULL */
     uint64_t wait_seconds;
     struct sheaf_dataset *dataset;
     uint32_t rank, world_size;      /* of a channel; 0: not known */
@@ -64,8 +65,12 @@ static void opening_run(void *what)
         o->code = open_channel(o);
         return;
     }
-    o->code = (o->joins ? sheaf_dataset_open_joined : sheaf_dataset_open)(
-        (const char *const *)o->sources, o->count, &o->dataset, &o->error);
+    if (o->offline != NULL)
+        o->code = sheaf_dataset_open_offline((const char *const *)o->sources, o->count, o->offline,
+                                             &o->dataset, &o->error);
+    else
+        o->code = (o->joins ? sheaf_dataset_open_joined : sheaf_dataset_open)(
+            (const char *const *)o->sources, o->count, &o->dataset, &o->error);
 }
 
 static void opening_discard(void *what)
@@ -77,6 +82,7 @@ static void opening_discard(void *what)
         free(o->sources[i]);
     free(o->sources);
     free(o->description);
+    free(o->offline);
     free(o);
 }
 
@@ -104,15 +110,16 @@ static struct dataset_opening *opening_new(const struct sources *sources)
 
 static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = { "source", "channel", "wait_seconds", "join", NULL };
+    static char *names[] = { "source", "channel", "wait_seconds", "join", "offline", NULL };
     PyObject *source, *channel = NULL;
+    const char *offline = NULL;
     unsigned long long wait_seconds = 0;
     struct dataset_opening *opening;
     struct sources sources;
     int joins = 0;
 
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OKp:Dataset", names, &source, &channel,
-                                     &wait_seconds, &joins))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|OKpz:Dataset", names, &source, &channel,
+                                     &wait_seconds, &joins, &offline))
         return -1;
     if (self->dataset != NULL) {
         error_raise_state("the data set is open already");
@@ -128,6 +135,12 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     sheaf_reader_options_init(&opening->order, sizeof(opening->order));
     opening->wait_seconds = wait_seconds;
     opening->joins = joins != 0;
+    opening->offline = offline == NULL ? NULL : strdup(offline);
+    if (offline != NULL && opening->offline == NULL) {
+        opening_discard(opening);
+        PyErr_NoMemory();
+        return -1;
+    }
     if (aside_run(opening_run, opening_discard, opening) != 0)
         return -1;
     if (opening->code == SHEAF_OK) {

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "formats/name.h"
 #include "formats/stems.h"
+#include "reader/dataset/kept_manifest.h"
 #include "store/store.h"
 
 #define PIPE_SEED 0x70697065u   /* seed for the fingerprint of a channel */
@@ -147,6 +148,8 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
         code = manifest_sum(&d->manifest, "skipped", &d->skipped, err);
     if (code == SHEAF_OK)
         code = manifest_sum(&d->manifest, "left_out_values", &d->left_out_values, err);
+    if (code == SHEAF_OK)
+        code = manifest_sum(&d->manifest, "cls_words", &d->cls_words, err);
     if (code != SHEAF_OK)
         return err_prefix(err, "%s: ", file->url);
     d->has_manifest = true;
@@ -322,6 +325,8 @@ static int read_manifest(const char *source, struct manifest_file *file, struct 
 
     if (manifest_urls(source, &file->directory, &file->url) != SHEAF_OK)
         return err_memory(err, strlen(source));
+    if (kept_manifest_is_offline(source))
+        return kept_manifest_get(source, &file->text, &file->size, err);
     code = store_get(file->url, MANIFEST_LIMIT, &file->text, &file->size, err);
     if (code == SHEAF_ERR_ACCESS && !dataset_is_manifest_path(source))
         code = dataset_look_again(file->directory, MANIFEST_NAME, err);
@@ -512,6 +517,7 @@ void sheaf_dataset_free(struct sheaf_dataset *d)
     free(d->stems);
     parts_free(d->parts, d->part_count);
     free(d->manifest_json);
+    free(d->offline);
     free(d->url);
     manifest_clear(&d->manifest);
     free(d);

@@ -42,6 +42,8 @@ struct sheaf_dataset {
     char *url;                          /* the first source, as given, without secrets */
     bool has_manifest;
     bool is_remote;                     /* its shards are read in many pieces at once */
+    /* the cache with which the data set was opened offline; NULL if its servers may be asked */
+    char *offline;
     /* size in bytes of one read on a network file system; 0 for local or remote shards */
     size_t read_bytes;
     /* whether the shards can only be read from start to end, so that counts are unknown */
@@ -58,6 +60,9 @@ struct sheaf_dataset {
     uint64_t skipped;
     /* number of values in lists that could not become fields, according to the manifest */
     uint64_t left_out_values;
+    /* number of samples whose field `cls` did not consist of numbers when they were packed,
+     * according to the manifest */
+    uint64_t cls_words;
     struct dataset_part *parts;         /* each with an index and a table of keys; */
     size_t part_count;                  /* 0 without a manifest, and in a union */
     /* whether the data set may have tables of keys; data sets of older releases have none */

@@ -64,14 +64,18 @@ int shards_open_listed(const struct shards *s, const struct sheaf_dataset *sourc
     return SHEAF_ERR_CHANGED;
 }
 
-/* Computes a hash of everything that the manifest of a source states about the source's index, and
- * writes it to `proof`. */
-static void prove_index(const struct sheaf_dataset *source, char proof[HASH_TEXT_BYTES])
+/* Writes a hash of everything that the manifest of a source states about its index. A union has
+ * taken over the shards of its sources. */
+static void prove_index(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
+                        char proof[HASH_TEXT_BYTES])
 {
+    const uint32_t first = d->sources == NULL ? 0 : source->first_shard;
+    const uint32_t end = d->sources == NULL ? (uint32_t)d->manifest.shard_count
+                                            : source->end_shard;
     XXH128_hash_t sum = { 0 };
 
-    for (uint32_t i = 0; i < source->manifest.shard_count; i++) {
-        const struct manifest_shard *m = &source->manifest.shards[i];
+    for (uint32_t i = first; i < end; i++) {
+        const struct manifest_shard *m = &d->manifest.shards[i];
 
         hash_add(&sum, m->xxh3, strlen(m->xxh3));
         hash_add(&sum, m->index_xxh3, strlen(m->index_xxh3));
@@ -103,7 +107,7 @@ static int open_index(const struct shards *s, const struct sheaf_dataset *source
 {
     char proof[HASH_TEXT_BYTES];
 
-    prove_index(source, proof);
+    prove_index(s->dataset, source, proof);
     return shards_open_listed(s, source, part->index_url, proof, part->index_bytes, object, err);
 }
 
@@ -302,7 +306,7 @@ static int open_parts(struct shard *shard)
     struct sheaf_error *err = &shard->error;
     /* If bad records are skipped, even a shard that is too short is opened. Its missing records are
      * then reported one by one. */
-    int code = shard->owner->keep_short
+    int code = shard->owner->keep_short && d->offline == NULL
                    ? shards_open_object(shard->owner->cache, d->urls[shard->number],
                                         &shard->object, err)
                    : open_known(shard->owner, source, d->urls[shard->number], m->xxh3, m->bytes,

@@ -85,6 +85,15 @@ static uint64_t left_out_of(const struct sheaf_dataset *d)
     return all;
 }
 
+static uint64_t cls_words_of(const struct sheaf_dataset *d)
+{
+    uint64_t all = d->cls_words;
+
+    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++)
+        all += d->sources[i]->cls_words;
+    return all;
+}
+
 /* ---- The data set, its shards and its sources ------------------------------------------------ */
 
 void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_info *info,
@@ -121,6 +130,7 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .images_resized = images.resized,
         .skipped = skipped_of(d),
         .left_out_values = left_out_of(d),
+        .cls_words = cls_words_of(d),
     };
 
     sized_give(info, sizeof_info, &all, sizeof(all));

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "reader/dataset/dataset.h"
+#include "reader/dataset/kept_manifest.h"
 #include "reader/view/view.h"
 #include "store/store.h"
 
@@ -61,6 +62,24 @@ static int open_each(const char *const *sources, const bool *is_file, size_t cou
     return code;
 }
 
+/* Sets is_file[i] to whether a source is a single file. No server is asked about the sources that
+ * are opened offline, which are data sets. */
+static int find_files(const char *const *sources, size_t count, bool *is_file,
+                      struct sheaf_error *err)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++)
+        any |= kept_manifest_is_offline(sources[i]);
+    for (size_t i = 0; i < count && any; i++) {
+        uint64_t bytes;
+
+        is_file[i] = sources[i][0] != '@' && !kept_manifest_is_offline(sources[i]) &&
+                     store_size(sources[i], &bytes, NULL) == SHEAF_OK;
+    }
+    return any ? SHEAF_OK : foreign_find_files(sources, count, is_file, err);
+}
+
 static int open_several(const char *const *sources, size_t count, bool joins,
                         struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
@@ -68,7 +87,7 @@ static int open_several(const char *const *sources, size_t count, bool joins,
     bool *is_file = calloc(count + 1, sizeof(is_file[0]));
     size_t opened_count = 0;
     int code = opened == NULL || is_file == NULL ? err_memory(err, count * sizeof(opened[0]))
-                                                 : foreign_find_files(sources, count, is_file, err);
+                                                 : find_files(sources, count, is_file, err);
 
     if (code == SHEAF_OK)
         code = open_each(sources, is_file, count, joins, opened, &opened_count, err);
@@ -171,6 +190,23 @@ int sheaf_dataset_open(const char *const *sources, size_t source_count,
                        struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     return open_split(sources, source_count, false, dataset, err);
+}
+
+int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
+                               const char *cache_directory, struct sheaf_dataset **dataset,
+                               struct sheaf_error *err)
+{
+    const char *before = kept_manifest_offline(cache_directory);
+    int code = open_split(sources, source_count, false, dataset, err);
+
+    kept_manifest_offline(before);
+    if (code != SHEAF_OK)
+        return code;
+    (*dataset)->offline = strdup(cache_directory);
+    if ((*dataset)->offline != NULL)
+        return SHEAF_OK;
+    sheaf_dataset_free(*dataset);
+    return err_memory(err, strlen(cache_directory));
 }
 
 int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,

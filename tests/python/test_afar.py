@@ -2,6 +2,7 @@
 """Data sets on a server: the reader's cache, and fetch."""
 
 import os
+import shutil
 import threading
 import time
 import unittest
@@ -98,6 +99,42 @@ class AfarTest(Case):
                 self.assertEqual({s.key for s in other}, whole)
             self.assertEqual((self.server.sent_bytes, reader.stats().requests), (asked, requests))
         self.server.silent = ()
+
+    def test_offline(self):
+        """With a full cache, a data set and a view are opened and read although the server is gone."""
+        whole = [s.key for s in sheaf.Reader(self.set, seed=4)]
+        own = pack(self.path("other"), samples_of(60), format="tfrecord")
+        server, cache = FileServer(self, self.folder), self.path("kept")
+        other = server.url + "other"
+        for url, epoch in ((self.url, [4]), (other, [])):
+            with self.assertRaisesRegex(sheaf.UnsupportedError, "has no manifest of it"):
+                sheaf.Dataset(url, cache=self.path("empty"), offline=True)
+            with sheaf.Reader(url, seed=4, cache=cache) as reader:
+                self.assertEqual([s.key for s in reader] == whole, bool(epoch))
+        counts = self.server.sent_bytes, server.sent_bytes
+        self.server.silent = server.silent = ("shard-", "dataset")
+        for skip in ("fail", "skip"):
+            with sheaf.Reader(self.url, seed=4, cache=cache, offline=True, on_corrupt=skip) as reader:
+                self.assertEqual([s.key for s in reader], whole)
+        both = sheaf.Dataset([self.url, other + "/dataset.json"], cache=cache, offline=True)
+        self.assertEqual(len(both), 260)
+        self.assertEqual(len(list(sheaf.Reader(both))), 260)
+        self.assertEqual((self.server.sent_bytes, server.sent_bytes), counts)
+        for block in os.listdir(cache):             # what is missing is an error at once
+            if not block.endswith(".kept") and block != "total":
+                shutil.rmtree(os.path.join(cache, block))
+        with self.assertRaisesRegex(sheaf.UnsupportedError, "opened offline"):
+            list(sheaf.Reader(both))
+        with self.assertRaises(sheaf.ArgumentError):
+            sheaf.Dataset(self.url, offline=True)
+        for name in os.listdir(cache):              # a damaged manifest is not used
+            if name.endswith(".kept"):
+                with open(os.path.join(cache, name), "r+b") as file:
+                    file.write(b"?")
+        with self.assertRaisesRegex(sheaf.UnsupportedError, "has no manifest of it"):
+            sheaf.Dataset(self.url, cache=cache, offline=True)
+        self.assertTrue(own)
+        self.server.silent = server.silent = ()
 
     def test_a_cache_that_cannot_be(self):
         with open(self.path("file"), "w"):

@@ -239,13 +239,131 @@ class Append(Case):
     def test_split(self):
         """A split grows like any data set, but its new classes are numbered without those of the other splits."""
         pack(self.old, self.dest, "webdataset", "none", "--split", "train=0.5,val=0.5")
-        self.assert_error(self.append(status=1), "name one of train, val")
         train = os.path.join(self.dest, "train")
         done = sheaf("append", self.new, train)
         self.assertIn(b"is the split train, and has new classes now: ant has number 2", done.stderr)
         again = make_tree(self.path("again"), {"ant/z.bin": b"z"})
         self.assertEqual(sheaf("append", again, train).stderr, b"")
         sheaf("verify", train)
+
+    def splits(self, spec, classes=("cat", "dog"), count=50, **how):
+        """Packs a data set of several splits, and returns the keys of each."""
+        old = make_tree(self.path("older"), {"%s/a%03d.bin" % (name, i): b"%d" % i
+                                             for name in classes for i in range(count)})
+        pack(old, self.dest, how.get("container", "webdataset"), "none", "--split", spec, "--seed",
+             "3")
+        return self.split_keys(spec)
+
+    def split_keys(self, spec):
+        return {name: set(labels(os.path.join(self.dest, name)))
+                for name in (part.split("=")[0] for part in spec.split(","))}
+
+    def more(self, name, classes=("cat", "dog"), count=20):
+        return make_tree(self.path(name), {"%s/%s%03d.bin" % (c, name, i): b"%d" % i
+                                           for c in classes for i in range(count)})
+
+    def test_all_splits(self):
+        """New samples are divided among all splits in the same proportions, and no key changes its split."""
+        spec = "train=0.8,val=0.2"
+        for container in CONTAINERS:
+            shutil.rmtree(self.dest, ignore_errors=True)
+            before = self.splits(spec, container=container)
+            more = self.more("b-" + container, ("cat", "dog", "owl"))
+            dry = sheaf("append", more, self.dest, "--dry-run").stdout
+            self.assertEqual([line.split(b"/")[0] for line in dry.splitlines()], [b"train", b"val"])
+            done = sheaf("append", more, self.dest)
+            self.assertIn(b"appended 60 samples", done.stdout)
+            self.assertEqual(done.stderr, b"")
+            after = self.split_keys(spec)
+            new = {name: after[name] - before[name] for name in after}
+            self.assertEqual({name: len(keys) for name, keys in new.items()}, {"train": 48, "val": 12})
+            for name in new:
+                self.assertTrue(before[name] < after[name])
+                self.assertEqual({c: sum(key.startswith(c) for key in new[name])
+                                  for c in ("cat", "dog", "owl")},
+                                 dict.fromkeys(("cat", "dog", "owl"), {"train": 16, "val": 4}[name]))
+                manifest = manifest_of(os.path.join(self.dest, name))
+                self.assertEqual(manifest["classes"], ["cat", "dog", "owl"])
+                sheaf("verify", os.path.join(self.dest, name))
+            self.assertFalse(after["train"] & after["val"])
+            # the same samples again: each split knows those of the other
+            both = make_tree(self.path("again-" + container), {
+                sorted(before["val"])[0] + ".bin": b"x", sorted(before["train"])[0] + ".bin": b"x"})
+            self.assert_error(sheaf("append", both, self.dest, status=1), "this key already")
+            done = sheaf("append", both, self.dest, "--on-error", "skip")
+            self.assertIn(b"nothing to append", done.stderr)
+            self.assertEqual(self.split_keys(spec), after)
+
+    def test_all_splits_one_by_one(self):
+        """The totals keep the proportions even if each append has one sample."""
+        spec = "train=0.8,val=0.2"
+        before = self.splits(spec, count=10)
+        for i in range(10):
+            sheaf("append", make_tree(self.path("one%d" % i), {"cat/n%d.bin" % i: b"n"}), self.dest)
+        after = self.split_keys(spec)
+        self.assertEqual([len(after[name]) - len(before[name]) for name in ("train", "val")], [8, 2])
+
+    def test_all_splits_of_so_many(self):
+        """A split with so many samples of each class gets only those that it lacks."""
+        spec = "train=40/class,val=rest"
+        self.splits(spec)
+        for name, skip, expected in (("b", (), 30), ("c", ("--on-error", "skip"), 40)):
+            sheaf("append", self.more(name, ("cat", "owl"), 30), self.dest, *skip)
+            train = self.split_keys(spec)["train"]
+            self.assertEqual([sum(key.startswith(c) for key in train) for c in ("cat", "dog", "owl")],
+                             [40, 40, expected])
+
+    def test_other_proportions(self):
+        spec = "train=0.8,val=0.2"
+        before = self.splits(spec)
+        more = self.more("b")
+        for wrong, words in (("train=1.0", "also a split"), ("a=0.5,b=0.5", "a")):
+            self.assert_error(sheaf("append", more, self.dest, "--split", wrong, status=None), words)
+        train = os.path.join(self.dest, "train")
+        self.assert_error(sheaf("append", more, train, "--split", spec, status=None), "one data set")
+        sheaf("append", more, self.dest, "--split", "train=0.5,val=0.5")
+        after = self.split_keys(spec)
+        self.assertEqual([len(after[name]) - len(before[name]) for name in ("train", "val")], [20, 20])
+
+    def test_all_splits_killed(self):
+        """After a kill at any moment, --resume completes all splits, and no sample is in two of them."""
+        spec, more = "train=0.8,val=0.2", None
+        self.splits(spec)
+        saved = self.path("saved")
+        os.rename(self.dest, saved)
+        more = self.more("b", count=60)
+        shutil.copytree(saved, self.dest)
+        sheaf("append", more, self.dest, "--shard-count", "2")
+        whole = {name: data for name, data in tree_of(self.dest).items()}
+        partial = 0
+        for call in range(1, 400, 3):
+            shutil.rmtree(self.dest)
+            shutil.copytree(saved, self.dest)
+            done = self.run_killed(call, "append", more, self.dest, "--shard-count", "2")
+            grown = ["grown" in manifest_of(os.path.join(self.dest, name)) for name in ("train", "val")]
+            partial += grown == [True, False]
+            if done.returncode == 0:
+                break
+            sheaf("append", more, self.dest, "--shard-count", "2", "--resume")
+            self.assertEqual(tree_of(self.dest), whole, "killed at call %d" % call)
+        self.assertGreater(partial, 0)
+        sheaf("append", more, self.dest, "--shard-count", "2", "--resume")
+        self.assertEqual(tree_of(self.dest), whole)
+
+    def test_a_bad_file_changes_no_split(self):
+        spec = "train=0.5,val=0.5"
+        self.splits(spec)
+        before = self.split_keys(spec)
+        more = self.more("b")
+        with open(os.path.join(more, "cat", "zz.jpg"), "wb") as file:
+            file.write(b"no JPEG")
+        self.assert_error(sheaf("append", more, self.dest, status=1), "zz.jpg")
+        self.assertEqual(self.split_keys(spec), before)
+        for name in before:
+            self.assertNotIn("grown", manifest_of(os.path.join(self.dest, name)))
+        sheaf("append", more, self.dest, "--on-error", "skip", "--overwrite")
+        self.assertEqual(read(os.path.join(self.dest, "train", "skipped-1.tsv")).count(b"\n"), 1)
+        self.assertEqual(sum(map(len, self.split_keys(spec).values())), 140)
 
     def test_shards_without_the_manifest(self):
         """Without the manifest they are foreign shards, and files beside them do not belong to them."""

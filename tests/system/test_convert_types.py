@@ -212,6 +212,35 @@ class ConvertTypes(Case):
         self.assertEqual([line.split("\t")[1] for line in listing(self.path("d"), "--no-shuffle")],
                          ["%d" % (i % 3) for i in range(COUNT)])
 
+    def test_other_images(self):
+        """A PNG is written as image/encoded, from files and from other containers, and comes back as the same field."""
+        png = b"\x89PNG\r\n\x1a\n" + b"rest"
+        source = support.make_tree(self.path("files"), {
+            "c/a.png": png, "c/a.txt": b"1", "d/b.WebP": b"RIFF", "d/b.seg.png": png,
+            "d/c.seg.png": png})
+        for container in support.CONTAINERS:
+            pack(source, self.path(container), container, "none", "--no-shuffle")
+        sheaf("convert", self.path("webdataset"), self.path("tf"), "--format", "tfrecord")
+        sheaf("convert", self.path("tf"), self.path("again"), "--format", "tfrecord")
+        sheaf("convert", self.path("again"), self.path("tar"), "--format", "webdataset")
+        self.assertEqual(listing(self.path("tar"), "--no-shuffle"),
+                         listing(self.path("webdataset"), "--no-shuffle"))
+        for name in ("tfrecord", "tf", "again"):
+            a, b, c = [{key: typed(value)[1] for key, value in raw(payload).items()}
+                       for payload in self.payloads(self.path(name))]
+            self.assertEqual((a["image/encoded"], a["image/format"], a["image/filename"], a["txt"]),
+                             ([png], [b"PNG"], [b"c/a.png"], [b"1"]))
+            self.assertEqual((b["image/encoded"], b["image/format"], b["image/filename"], b["seg.png"]),
+                             ([b"RIFF"], [b"WEBP"], [b"d/b.WebP"], [png]))
+            self.assertEqual((c["seg.png"], c["__key__"]), ([png], [b"d/c"]))
+            self.assertNotIn("image/encoded", c)
+            self.assertNotIn("png", a)
+
+    def payloads(self, folder):
+        """Returns the Examples of the only shard of a data set."""
+        return [payload for _, payload in
+                decoders.tfrecord_frames(read(os.path.join(folder, "shard-000000.tfrecord")))]
+
     def test_names_that_collide(self):
         source = self.source([record({"a/b": [1], "c": [2]})])
         done = sheaf("convert", source, self.path("d"), "--format", "tfrecord", "--field-map",

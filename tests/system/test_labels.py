@@ -200,9 +200,37 @@ class Cls(Labels):
         dest, _ = self.pack(self.path("tree"))
         self.assertEqual(decoders.DataSet(dest).classes, ["c", "d"])
         self.assertEqual(labels_of(dest), {"c/a": "0", "d/b": "1"})
+        self.assertEqual(self.words_of(dest), 2)
         sheaf("convert", dest, self.path("rec"), "--format", "recordio")
         sheaf("convert", self.path("rec"), self.path("tar"), "--format", "webdataset")
         self.assertEqual(listing(self.path("tar"), "--no-shuffle"), listing(dest, "--no-shuffle"))
+
+    def words_of(self, dest):
+        """Returns how many files .cls with a word `info` counts. Checks that `verify` reports the same number."""
+        count = json.loads(sheaf("info", dest, "--json").stdout)["cls_words"]
+        line = b"%d sample%s with a file .cls that is not numbers" % (count, b"s" * (count != 1))
+        self.assertEqual(line in sheaf("info", dest).stdout, count != 0)
+        said = b"%d sample%s had a file .cls that is not numbers" % (count, b"s" * (count != 1))
+        self.assertEqual(said in sheaf("verify", dest).stderr, count != 0)
+        return count
+
+    def test_words_are_counted_in_every_way(self):
+        """The data set states the number of words, also after a resumed run, with splits, in parts and after append."""
+        self.tree(**{"c/%02d.%s" % (i, suffix): b"cat" if suffix == "cls" and i % 3 else b"0"
+                     for i in range(12) for suffix in ("cls", "txt")})
+        source, words = self.path("tree"), ("--format", "tfrecord", "--shard-count", "3")
+        sheaf("pack", source, self.path("all"), *words)
+        self.assertEqual(self.words_of(self.path("all")), 8)
+        sheaf("pack", source, self.path("halves"), *words, "--split", "a=0.5,b=0.5")
+        self.assertEqual(sum(self.words_of(self.path("halves", part)) for part in "ab"), 8)
+        sheaf("plan", source, self.path("parts"), "-o", self.path("plan"), *words)
+        for part in ("0/2", "1/2"):
+            sheaf("pack", "--plan", self.path("plan"), "--part", part)
+        sheaf("commit", self.path("plan"))
+        self.assertEqual(self.words_of(self.path("parts")), 8)
+        more = make_tree(self.path("more"), {"new.cls": b"cat", "new.txt": b"1"})
+        sheaf("append", more, self.path("parts"))
+        self.assertEqual(self.words_of(self.path("parts")), 9)
 
     def test_numbers_alone_are_the_labels(self):
         """If the labels are numbers, the directories of an unpacked data set are not classes."""

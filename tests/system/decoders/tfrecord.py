@@ -72,6 +72,18 @@ def example(payload):
     return features
 
 
+FORMATS = {"jpg": b"JPEG", "jpeg": b"JPEG", "png": b"PNG", "webp": b"WEBP", "gif": b"GIF", "bmp": b"BMP"}
+
+
+def example_image(suffixes):
+    """Returns the field that an Example has as image/encoded, or None."""
+    first = image_field(suffixes)
+    if first is not None and first.lower().split(".")[-1] in ("jpg", "jpeg"):
+        return first
+    others = [name for name in suffixes if name.lower() in FORMATS]
+    return others[0] if others else None
+
+
 def tfrecord_sample(payload):
     features = example(payload)
     labels, fields = [], {}
@@ -81,10 +93,11 @@ def tfrecord_sample(payload):
     features.pop("image/class/text", None)
     if "image/encoded" in features:
         key, suffix = split_name(features.pop("image/filename")[1][0].decode())
-        need(image_field(sorted([suffix, *(f for f in features if "/" not in f)],
-                                key=str.encode)) == suffix, "image field", suffix)
+        need(example_image(sorted([suffix, *(f for f in features if "/" not in f)],
+                                  key=str.encode)) == suffix, "image field", suffix)
         fields[suffix] = features.pop("image/encoded")[1][0]
-        need(features.pop("image/format") == ("bytes", [b"JPEG"]), "image/format")
+        need(features.pop("image/format") == ("bytes", [FORMATS[suffix.lower().split(".")[-1]]]),
+             "image/format")
         found = (features.pop("image/width", (0, [0]))[1][0],
                  features.pop("image/height", (0, [0]))[1][0])
         need(found == (jpeg_size(fields[suffix]) or (0, 0)), "image size", found)
