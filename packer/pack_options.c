@@ -140,6 +140,19 @@ char *pack_options_origin(const struct sheaf_pack_options *o, const char *sample
     return asprintf(&text, "%s%s%s", samples, images, keys) < 0 ? NULL : text;
 }
 
+char *pack_options_identity(const struct sheaf_pack_options *o)
+{
+    /* Release 0.2 wrote only JPEGs as image/encoded. */
+    const char *version = o->container == SHEAF_TFRECORD ? " encoded 2" : "";
+    char *text, *identity;
+
+    if (asprintf(&text, "%s%s", o->identity, version) < 0)
+        return NULL;
+    identity = pack_options_origin(o, text);
+    free(text);
+    return identity;
+}
+
 void pack_options_setup(const struct sheaf_pack_options *o, struct block_setup *setup)
 {
     *setup = (struct block_setup){

@@ -125,12 +125,7 @@ int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct shea
 static int identify(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &p->options;
-    /* Release 0.2 wrote only JPEGs as image/encoded. A run that it has not finished starts
-     * again. */
-    const char *version = o->container == SHEAF_TFRECORD ? " encoded 2" : "";
-    struct buf text = BUF_INIT(SIZE_MAX / 4);
-    char *identity = buf_printf(&text, NULL, "%s%s", o->identity, version) != SHEAF_OK
-                         ? NULL : pack_options_origin(o, (const char *)text.data);
+    char *identity = pack_options_identity(o);
     char *origin = pack_options_origin(o, o->origin != NULL ? o->origin : o->identity);
     int code = SHEAF_OK;
 
@@ -142,7 +137,6 @@ static int identify(struct sheaf_packer *p, struct sheaf_error *err)
     }
     free(identity);
     free(origin);
-    buf_free(&text);
     return code;
 }
 
