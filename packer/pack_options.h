@@ -25,8 +25,8 @@ int pack_options_take_usual(const struct sheaf_pack_options *given,
  * samples, if there are any. The caller frees the text. Returns NULL if memory is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
-/* Like pack_options_origin for the text options->identity, with the version of the records that this
- * release writes. So a run of an older release that wrote other records cannot be resumed. */
+/* Like pack_options_origin for the text options->identity, with the version of the records that
+ * this release writes. So a run of an older release that wrote other records cannot be resumed. */
 char *pack_options_identity(const struct sheaf_pack_options *options);
 
 /* Fills in those settings of blocks that the options determine. */
