@@ -182,10 +182,80 @@ static int note_run(struct sort *s, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
+#define FEW_REFS 24u            /* are sorted by insertion */
+
+static void sort_few(const struct sort *s, struct sort_ref *refs, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        const struct sort_ref ref = refs[i];
+        size_t at = i;
+
+        for (; at > 0 && compare_refs(&ref, &refs[at - 1], s->buffer) < 0; at--)
+            refs[at] = refs[at - 1];
+        refs[at] = ref;
+    }
+}
+
+/* Moves each ref to the bucket for one byte of its order. The bucket of byte b begins at starts[b]
+ * and ends at starts[b + 1]. */
+static void fill_buckets(struct sort_ref *refs, size_t count, unsigned shift, size_t starts[257])
+{
+    size_t at[256];
+
+    memset(starts, 0, 257 * sizeof(starts[0]));
+    for (size_t i = 0; i < count; i++)
+        starts[(refs[i].order >> shift & 0xff) + 1]++;
+    for (size_t b = 0; b < 256; b++) {
+        starts[b + 1] += starts[b];
+        at[b] = starts[b];
+    }
+    for (size_t b = 0; b < 256; b++) {
+        while (at[b] < starts[b + 1]) {
+            struct sort_ref ref = refs[at[b]];
+            size_t its = ref.order >> shift & 0xff;
+
+            while (its != b) {
+                const struct sort_ref other = refs[at[its]];
+
+                refs[at[its]++] = ref;
+                ref = other;
+                its = ref.order >> shift & 0xff;
+            }
+            refs[at[b]++] = ref;
+        }
+    }
+}
+
+/* Sorts refs whose orders differ only in the lowest `bits` bits. Comparing all refs with one
+ * another would take several times as long. */
+static void sort_bits(const struct sort *s, struct sort_ref *refs, size_t count, unsigned bits)
+{
+    size_t starts[257];
+
+    if (count <= FEW_REFS) {
+        sort_few(s, refs, count);
+        return;
+    }
+    if (bits == 0) {            /* all orders are equal, so the keys decide */
+        qsort_r(refs, count, sizeof(refs[0]), compare_refs, s->buffer);
+        return;
+    }
+    fill_buckets(refs, count, bits - 8, starts);
+    for (size_t b = 0; b < 256; b++)
+        sort_bits(s, refs + starts[b], starts[b + 1] - starts[b], bits - 8);
+}
+
 static void sort_refs(struct sort *s)
 {
-    if (s->ref_count > 1)
-        qsort_r(refs_of(s), s->ref_count, sizeof(struct sort_ref), compare_refs, s->buffer);
+    struct sort_ref *refs = refs_of(s);
+    uint64_t differ = 0;
+    unsigned bits = 0;
+
+    for (size_t i = 1; i < s->ref_count; i++)
+        differ |= refs[i].order ^ refs[0].order;
+    while (bits < 64 && differ >> bits != 0)
+        bits += 8;
+    sort_bits(s, refs, s->ref_count, bits);
 }
 
 static int open_file(struct sort *s, struct sheaf_error *err)
