@@ -419,6 +419,8 @@ SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, cons
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
 /* ---- Random access (sheaf_random_access) ---------------------------------------------------- */
+/* Actions on a sample for which a column has no value (see struct sheaf_reader_options). */
+enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
     /* default 1 GiB; hard limit of the memory for reads, and for samples until they are freed */
@@ -426,6 +428,10 @@ struct sheaf_read_options {
     /* default NULL; called, without any counts, while sheaf_dataset_read waits for data */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
+    /* default NULL, 0; columns that are read with the samples, as by a reader. The records of a
+     * column are read after the samples. */
+    const char *const *columns; size_t column_count;
+    enum sheaf_missing missing;     /* default FAIL; or NONE, as in a reader. SKIP is refused. */
 };
 SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_t size);
 
@@ -472,7 +478,6 @@ enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2,
  * the program can make these bytes available. The function returns nonzero if the program cannot do
  * so. The reader then continues with less memory if possible. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
-enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t seed;                  /* 0 */

@@ -1,28 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decodes the records of columns, and adds their fields to those of the sample; see
- * column_fields.h. A field's name COLUMN.EXT is made once for each column and extension. */
+ * column_fields.h. */
 #include "reader/column_fields.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "formats/name.h"
 #include "formats/sample.h"
-
-/* The name of a column's field. */
-struct column_name {
-    struct column_name *next;
-    size_t column;
-    const char *extension;      /* in `suffix` */
-    size_t extension_size;
-    const char *name;           /* the suffix in lower case */
-    char suffix[];              /* "NAME.EXT" */
-};
+#include "reader/dataset/column_name.h"
 
 /* The scratch memory for a sample of the batch. */
 struct column_scratch {
@@ -64,78 +53,20 @@ void column_fields_free(struct sheaf_reader *r)
         free(r->column_scratch[i]);
     }
     free(r->column_scratch);
-    while (r->column_names != NULL) {
-        struct column_name *name = r->column_names;
-
-        r->column_names = name->next;
-        free(name);
-    }
-}
-
-/* Returns the name of the field that a column has for an extension. Returns NULL if the reader has
- * not seen this extension in the column before. */
-static const struct column_name *find_name(const struct sheaf_reader *r, size_t column,
-                                           const char *extension, size_t size)
-{
-    const struct column_name *n = r->column_names;
-
-    while (n != NULL && (n->column != column || n->extension_size != size ||
-                         memcmp(n->extension, extension, size) != 0))
-        n = n->next;
-    return n;
-}
-
-/* Returns the name of the field that a column has for an extension. Makes the name if the reader
- * has not seen this extension in the column before. Returns NULL if memory is exhausted. */
-static const struct column_name *name_of(struct sheaf_reader *r, size_t column,
-                                         const char *extension)
-{
-    const char *own = r->columns->names[column];
-    const size_t size = strlen(extension), whole = strlen(own) + size + 2;
-    const struct column_name *known = find_name(r, column, extension, size);
-    struct column_name *n = known != NULL ? NULL : malloc(sizeof(*n) + 2 * whole);
-
-    if (n == NULL)
-        return known;
-    snprintf(n->suffix, whole, "%s.%s", own, extension);
-    memcpy(n->suffix + whole, n->suffix, whole);
-    *n = (struct column_name){ .next = r->column_names, .column = column, .extension_size = size,
-                               .extension = n->suffix + strlen(own) + 1,
-                               .name = n->suffix + (name_lower(n->suffix + whole) ? whole : 0) };
-    r->column_names = n;
-    return n;
-}
-
-/* Inserts a field in byte order of the suffixes. */
-static int insert(struct sheaf_reader *r, struct sheaf_sample *s, struct sheaf_field *fields,
-                  const struct sheaf_field *field)
-{
-    size_t i = s->field_count;
-
-    for (size_t k = 0; k < s->field_count; k++)
-        if (strcmp(fields[k].name, field->name) == 0)
-            return err_set(&r->error, SHEAF_ERR_EXISTS, "%s: record %" PRIu64 ": the sample %.400s "
-                           "has a field %s already, which the column would hide",
-                           dataset_shown(r->dataset, s->shard), s->record, s->key, field->name);
-    for (; i > 0 && strcmp(field_suffix(&fields[i - 1]), field_suffix(field)) > 0; i--)
-        fields[i] = fields[i - 1];
-    fields[i] = *field;
-    s->field_count++;
-    return SHEAF_OK;
+    column_names_free(r->column_names);
 }
 
 /* Adds a field of a column to the sample. */
 static int add_field(struct sheaf_reader *r, struct sheaf_sample *s, struct buf *fields,
                      const struct column_name *name, const void *data, size_t size)
 {
-    const struct sheaf_field field = { .name = name->name, .suffix = name->suffix, .data = data,
-                                       .size = size };
-    const int code = buf_reserve(fields, sizeof(field), &r->error);
+    const int code = buf_reserve(fields, sizeof(struct sheaf_field), &r->error);
 
     if (code != SHEAF_OK)
         return code;
-    fields->size += sizeof(field);
-    return insert(r, s, (struct sheaf_field *)(void *)fields->data, &field);
+    fields->size += sizeof(struct sheaf_field);
+    return column_name_insert(name, data, size, s, (struct sheaf_field *)(void *)fields->data,
+                              dataset_shown(r->dataset, s->shard), &r->error);
 }
 
 /* Checks that a column's record belongs to the sample, by comparing the record's key with the
@@ -172,7 +103,8 @@ static int add_usual(struct sheaf_reader *r, const struct item *item, size_t col
 
     *done = column_record_parse(data->data, data->size, &key, values, &count);
     for (size_t i = 0; *done && i < count; i++) {
-        names[i] = find_name(r, column, values[i].extension, values[i].extension_size);
+        names[i] = column_name_find(r->column_names, column, values[i].extension,
+                                    values[i].extension_size);
         *done = names[i] != NULL;
     }
     if (!*done)
@@ -203,7 +135,9 @@ static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t c
     }
     for (size_t i = 0; i < values.field_count && code == SHEAF_OK; i++) {
         const struct sheaf_field *field = &values.fields[i];
-        const struct column_name *name = name_of(r, column, field_suffix(field));
+        const struct column_name *name = column_name_get(&r->column_names, column,
+                                                         r->columns->names[column],
+                                                         field_suffix(field));
 
         code = name == NULL ? err_memory(&r->error, strlen(field->name))
              : add_field(r, s, &scratch->fields, name, field->data, field->size);

@@ -23,6 +23,7 @@ struct get {
     const char *field;
     const char *directory;          /* NULL: standard output */
     struct sheaf_read_options options;
+    struct column_options columns;
     struct sheaf_dataset *dataset;
     struct output out;
     /* Number of keys for which nothing was written: no sample has the key, or several samples have
@@ -175,6 +176,22 @@ static int get(struct get *g, char **arguments, size_t count, const uint64_t *nu
     return status < 0 ? finish(g) : status;
 }
 
+/* -1, or the exit status. */
+static int give_columns(struct get *g)
+{
+    struct sheaf_reader_options reading;
+    int status;
+
+    sheaf_reader_options_init(&reading, sizeof(reading));
+    status = column_options_give(&g->columns, &reading);
+    g->options.columns = reading.columns;
+    g->options.column_count = reading.column_count;
+    g->options.missing = reading.missing;
+    if (status < 0 && reading.missing == SHEAF_MISSING_SKIP)
+        return misuse("get: --missing is fail or none: a sample that was asked for is not skipped");
+    return status;
+}
+
 static int cmd_get(const struct command *command, int argc, char **argv)
 {
     struct get g = { .field = NULL };
@@ -193,6 +210,7 @@ static int cmd_get(const struct command *command, int argc, char **argv)
             { "output", OPTION_TEXT, "DIR", .letter = 'o', .text = &g.directory,
               .standard = "standard output",
               .meaning = "write each field as the file DIR/KEY.SUFFIX" },
+            COLUMNS_ROWS(&g.columns),
             MEMORY_ROW(&g.options, "memory limit for the samples that are read together"),
             { .name = NULL },
         };
@@ -203,6 +221,9 @@ static int cmd_get(const struct command *command, int argc, char **argv)
         return status;
     if (count == 1 && !by_number)
         return misuse("get: a KEY or --number is missing");
+    status = give_columns(&g);
+    if (status >= 0)
+        return status;
     if (output_open(&g.out, STDOUT_FILENO) != 0) {
         complain("standard output: %s", strerror(ENOMEM));
         return STATUS_FAILURE;
@@ -212,6 +233,7 @@ static int cmd_get(const struct command *command, int argc, char **argv)
     status = get(&g, argv, count, by_number ? &number : NULL);
     sheaf_dataset_free(g.dataset);
     output_close(&g.out);
+    column_options_free(&g.columns);
     return status;
 }
 
@@ -224,7 +246,8 @@ const struct command get_command = {
     .text = "Finds the samples with these keys and writes a field of each to standard output, or "
             "with -o their fields as files. Two small reads of dataset.keys find a key among any "
             "number of samples, locally and in S3. If several samples have a key, all of them are "
-            "written to standard output; with -o, none is, and their numbers are said.\n\nThe "
+            "written to standard output; with -o, none is, and their numbers are said. With "
+            "--columns, --field and -o also know the fields of columns, such as cap-v2.txt.\n\nThe "
             "exit status is 1 if a key is not there; the others are written all the same.",
     .example = "  sheaf get s3://bucket/train/ 001.ak47/001_0001 --field jpg > image.jpg\n"
                "  sheaf get shards/ --number 12345 -o out/\n",

@@ -189,8 +189,8 @@ class Dataset(_sheaf.Dataset):
             raise IndexError("sample %d of %d" % (index, len(self))) from None
         return self.get([number])[0]
 
-    def get(self, numbers: Union[Sequence[int], Sequence[str]], *,
-            memory_bytes: int = 1 << 30) -> Batch:
+    def get(self, numbers: Union[Sequence[int], Sequence[str]], *, memory_bytes: int = 1 << 30,
+            columns: Optional[Sequence[str]] = None, missing: str = "fail") -> Batch:
         """Returns the samples with these numbers, in this order, as a Batch. Reads run concurrently. The call uses at
         most memory_bytes (1 GiB), including the samples. Raises LimitError if that is too little, ArgumentError if a
         number does not exist, and UnsupportedError for a stream.
@@ -199,6 +199,9 @@ class Dataset(_sheaf.Dataset):
         one after another. Raises KeyError if no sample has a key. Keys are found in dataset.keys, which the packer
         and `index` write. Raises UnsupportedError if the data set does not have this file.
 
+        `columns` names the columns that come with the samples, as in Reader. If a column has no value for a sample,
+        missing="none" returns the sample without it, and "fail" raises NotFoundError.
+
             batch = ds.get([7, 30000, 12])
             batch = ds.get(["001.ak47/001_0001", "002.american-flag/002_0007"])"""
         if isinstance(numbers, str):
@@ -206,8 +209,8 @@ class Dataset(_sheaf.Dataset):
         if not hasattr(numbers, "__len__"):
             numbers = list(numbers)
         if isinstance(next(iter(numbers), None), str):
-            return self._find(list(numbers), memory_bytes)
-        return self._read(numbers, memory_bytes)
+            return self._find(list(numbers), memory_bytes, {"columns": columns, "missing": missing})
+        return self._read(numbers, memory_bytes, {"columns": columns, "missing": missing})
 
     def locate(self, wanted: Union[str, int, Sequence[Any]], **options: Any) -> List[Coming]:
         """Returns when the samples with these keys or numbers come in an epoch, as sheaf.locate does."""

@@ -264,12 +264,10 @@ class Dataset(torch.utils.data.Dataset[Any]):
     def _samples(self, numbers: Sequence[int]) -> Any:
         """Returns the samples of these numbers as a Batch or a list."""
         if len(numbers) == 0 or max(numbers) < 1 << BITS:
-            if self._options["columns"]:
-                raise sheaf.ArgumentError("a sample that is read by its number has no columns: "
-                                          "use sheaf.torch.DataLoader, or this data set's sampler()")
             if any(number < 0 for number in numbers):
                 numbers = [range(len(self))[number] for number in numbers]
-            return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"])
+            return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"],
+                                    columns=self._options["columns"], missing=self._options["missing"])
         return self._run_of(_runs(numbers), len(numbers), numbers[-1] & MASK)
 
     def _run_of(self, runs: Sequence[Tuple[int, int]], count: int, last: int) -> Any:

@@ -68,16 +68,32 @@ static PyObject *batch_of(PyObject *dataset, const struct sheaf_sample *samples,
     return PyErr_NoMemory();
 }
 
-static struct sheaf_read_options options_of(struct calls *calls, unsigned long long memory_bytes)
-{
-    struct sheaf_read_options options;
+static const struct option column_options_table[] = {
+    { "columns", OPTION_COLUMNS, offsetof(struct sheaf_reader_options, columns) },
+    { "missing", OPTION_MISSING, offsetof(struct sheaf_reader_options, missing) },
+    { NULL, OPTION_CALL, 0 },
+};
 
-    sheaf_read_options_init(&options, sizeof(options));
-    options.memory_bytes = memory_bytes;
-    options.progress = calls_progress;
-    options.context = calls;
-    options.interrupt = &calls->interrupt;
-    return options;
+/* Sets the options of a call. `reading` is a dict with the options about columns, which `columns`
+ * then owns. Returns -1 with an exception on failure. */
+static int options_take(struct sheaf_read_options *options, struct calls *calls,
+                        unsigned long long memory_bytes, PyObject *reading,
+                        struct sheaf_reader_options *columns)
+{
+    sheaf_reader_options_init(columns, sizeof(*columns));
+    if (options_set(columns, column_options_table, reading) != 0) {
+        options_free_columns(columns);
+        return -1;
+    }
+    sheaf_read_options_init(options, sizeof(*options));
+    options->memory_bytes = memory_bytes;
+    options->progress = calls_progress;
+    options->context = calls;
+    options->interrupt = &calls->interrupt;
+    options->columns = columns->columns;
+    options->column_count = columns->column_count;
+    options->missing = columns->missing;
+    return 0;
 }
 
 PyObject *dataset_read(struct dataset_object *self, PyObject *args)
@@ -85,25 +101,30 @@ PyObject *dataset_read(struct dataset_object *self, PyObject *args)
     struct calls calls = { 0 };
     const struct sheaf_sample *samples = NULL;
     struct sheaf_kept *kept = NULL;
+    struct sheaf_reader_options columns;
     struct sheaf_read_options options;
     struct sheaf_error error;
     unsigned long long memory_bytes;
     uint64_t *numbers;
-    PyObject *list;
+    PyObject *list, *reading;
     size_t count;
     int code;
 
-    if (!PyArg_ParseTuple(args, "OK:_read", &list, &memory_bytes))
+    if (!PyArg_ParseTuple(args, "OKO!:_read", &list, &memory_bytes, &PyDict_Type, &reading))
         return NULL;
     if (self->dataset == NULL)
         return error_raise_state("the data set is not open");
     numbers = numbers_of(list, &count);
     if (numbers == NULL)
         return NULL;
-    options = options_of(&calls, memory_bytes);
+    if (options_take(&options, &calls, memory_bytes, reading, &columns) != 0) {
+        PyMem_Free(numbers);
+        return NULL;
+    }
     calls_begin(&calls);
     code = sheaf_dataset_read(self->dataset, numbers, count, &options, &samples, &kept, &error);
     calls_end(&calls);
+    options_free_columns(&columns);
     PyMem_Free(numbers);
     if (code != SHEAF_OK)
         return calls_raise(&error);
@@ -159,29 +180,32 @@ PyObject *dataset_find(struct dataset_object *self, PyObject *args)
     struct calls calls = { 0 };
     const struct sheaf_sample *samples = NULL;
     struct sheaf_kept *kept = NULL;
+    struct sheaf_reader_options columns;
     struct sheaf_read_options options;
     struct sheaf_error error;
     unsigned long long memory_bytes;
     const size_t *firsts = NULL;
     const char **keys;
-    PyObject *list;
+    PyObject *list, *reading;
     int code;
 
-    if (!PyArg_ParseTuple(args, "O!K:_find", &PyList_Type, &list, &memory_bytes))
+    if (!PyArg_ParseTuple(args, "O!KO!:_find", &PyList_Type, &list, &memory_bytes, &PyDict_Type,
+                          &reading))
         return NULL;
     if (self->dataset == NULL)
         return error_raise_state("the data set is not open");
     list = PyList_GetSlice(list, 0, PyList_Size(list));     /* which nobody else can change */
     keys = list == NULL ? NULL : keys_of(list);
-    if (keys == NULL) {
+    if (keys == NULL || options_take(&options, &calls, memory_bytes, reading, &columns) != 0) {
+        PyMem_Free(keys);
         Py_XDECREF(list);
         return NULL;
     }
-    options = options_of(&calls, memory_bytes);
     calls_begin(&calls);
     code = sheaf_dataset_find(self->dataset, keys, (size_t)PyList_Size(list), &options, &samples,
                               &firsts, &kept, &error);
     calls_end(&calls);
+    options_free_columns(&columns);
     PyMem_Free(keys);
     args = code != SHEAF_OK ? calls_raise(&error)
                             : batch_of_found(self, list, samples, firsts, kept);

@@ -481,15 +481,18 @@ int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
     return open_found(source, &file, read_manifest(source, &file, err), dataset, err);
 }
 
-void sheaf_dataset_free(struct sheaf_dataset *d)
+static void release_cache(struct dataset_cache *cache)
 {
-    struct dataset_cache *cache;
-
-    if (d == NULL)
-        return;
-    cache = atomic_load(&d->cache);
     if (cache != NULL)
         cache->release(cache);
+}
+
+void sheaf_dataset_free(struct sheaf_dataset *d)
+{
+    if (d == NULL)
+        return;
+    release_cache(atomic_load(&d->cache));
+    release_cache(atomic_load(&d->columns));
     for (size_t i = 0; i < d->manifest.shard_count; i++) {
         if (d->urls != NULL)
             free(d->urls[i]);

@@ -90,6 +90,7 @@ struct sheaf_dataset {
     struct pipe_source *pipes;
     uint64_t total_bytes, total_payload;
     _Atomic(struct dataset_cache *) cache;  /* for random access; NULL before the first call */
+    _Atomic(struct dataset_cache *) columns;        /* that random access has opened; or NULL */
     struct dataset_view *view;          /* if it is a view (view/view.h); else NULL */
     void (*free_view)(struct dataset_view *view);
     uint64_t epoch_samples;             /* of a view */

@@ -9,6 +9,8 @@
  * are read as well and dropped. The items of a part lie in one block of memory, so that only the
  * requested bytes are kept, and not whole codec blocks or gaps. Shards are opened ahead of time.
  * The samples are returned in the order of the requested numbers. */
+#include "reader/load/numbers.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +66,7 @@ struct call {
     struct workers *workers;
     struct watch watch;
     struct budget budget;
+    struct numbers_read *facts;
     struct number_entry *entries;
     size_t count;
     struct shard_part *parts;
@@ -202,6 +205,12 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
             *err = part->shard->error;
         return part->shard->code;
     }
+    if (c->facts->crcs != NULL && part->shard->section->crcs == NULL)
+        return err_because(err, err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its index has no "
+                                        "checksums, which show the records of a column to belong "
+                                        "to its samples",
+                                        dataset_shown(c->dataset, part->shard_number)),
+                           SHEAF_REASON_NOT_INDEXED);
     for (size_t i = part->first; i < part->end; i++)
         if (i == part->first || c->entries[i].number != c->entries[i - 1].number)
             part->block_bytes += slot_bytes(part->shard, record_of(c, part, i));
@@ -293,6 +302,8 @@ static void place_items(struct call *c, const struct record_group *g, uint8_t **
     for (size_t i = g->first; i < g->end; i++) {
         struct number_entry *e = &c->entries[i];
 
+        if (c->facts->crcs != NULL)
+            c->facts->crcs[e->asked] = g->part->shard->section->crcs[record_of(c, g->part, i)];
         if (i != g->first && e->number == e[-1].number) {
             e->item = e[-1].item;       /* requested twice */
             continue;
@@ -538,7 +549,7 @@ void sheaf_read_options_init(struct sheaf_read_options *options, size_t size)
     sized_give(options, size, &all, sizeof(all));
 }
 
-static struct sheaf_read_options options_of(const struct sheaf_read_options *given)
+struct sheaf_read_options numbers_options(const struct sheaf_read_options *given)
 {
     struct sheaf_read_options own;
 
@@ -547,15 +558,15 @@ static struct sheaf_read_options options_of(const struct sheaf_read_options *giv
     return own;
 }
 
-int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
-                       const struct sheaf_read_options *options,
-                       const struct sheaf_sample **samples, struct sheaf_kept **kept,
-                       struct sheaf_error *err)
+int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                 const struct sheaf_read_options *o, struct numbers_read *facts,
+                 const struct sheaf_sample **samples, struct sheaf_kept **kept,
+                 struct sheaf_error *err)
 {
-    const struct sheaf_read_options o = options_of(options);
-    struct call c = { .dataset = dataset, .count = count, .budget.limit = o.memory_bytes,
-                      .watch = { .progress = o.progress, .context = o.context,
-                                 .interrupt = o.interrupt } };
+    struct call c = { .dataset = dataset, .count = count, .facts = facts,
+                      .budget.limit = o->memory_bytes,
+                      .watch = { .progress = o->progress, .context = o->context,
+                                 .interrupt = o->interrupt } };
     struct numbered_samples *k;
     int code;
 
@@ -586,6 +597,7 @@ int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numb
         release(&k->base);
         return code;
     }
+    facts->memory_bytes = c.budget.used;
     *samples = k->samples;
     *kept = &k->base;
     return SHEAF_OK;

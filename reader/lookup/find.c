@@ -9,7 +9,9 @@
 #include "base/error.h"
 #include "formats/key_table.h"
 #include "reader/load/kept.h"
+#include "reader/load/numbers.h"
 #include "reader/lookup/key_file.h"
+#include "reader/lookup/number_columns.h"
 
 struct found {
     struct sheaf_kept base;
@@ -70,25 +72,34 @@ static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
     return SHEAF_OK;
 }
 
-/* Keeps the candidates that have the requested keys. */
-static void choose(struct found *f, const char *const *keys, size_t count,
-                   const struct key_match *matches, size_t match_count,
-                   const struct sheaf_sample *samples)
+/* Keeps the candidates that have the requested keys. Returns an error if one of them has no value
+ * in a column, unless the options allow this. */
+static int choose(const struct sheaf_dataset *d, const struct sheaf_read_options *options,
+                  struct found *f, const char *const *keys, size_t count,
+                  const struct key_match *matches, size_t match_count,
+                  const struct sheaf_sample *samples, const uint32_t *lacks,
+                  struct sheaf_error *err)
 {
     size_t kept = 0, m = 0;
 
     for (size_t i = 0; i < count; i++) {
         f->firsts[i] = kept;
-        for (; m < match_count && matches[m].asked == i; m++)
-            if (strcmp(samples[m].key, keys[i]) == 0)
-                f->samples[kept++] = samples[m];
+        for (; m < match_count && matches[m].asked == i; m++) {
+            if (strcmp(samples[m].key, keys[i]) != 0)
+                continue;
+            if (lacks[m] != LACKS_NONE && options->missing == SHEAF_MISSING_FAIL)
+                return number_columns_refuse(d, &samples[m], options->columns[lacks[m]], err);
+            f->samples[kept++] = samples[m];
+        }
     }
     f->firsts[count] = kept;
+    return SHEAF_OK;
 }
 
 static int read_matches(const struct sheaf_dataset *d, const struct key_match *matches,
                         size_t count, const struct sheaf_read_options *options, struct found *f,
-                        const struct sheaf_sample **samples, struct sheaf_error *err)
+                        const struct sheaf_sample **samples, uint32_t *lacks,
+                        struct sheaf_error *err)
 {
     uint64_t *numbers = calloc(count + 1, sizeof(numbers[0]));
     int code = SHEAF_OK;
@@ -98,7 +109,7 @@ static int read_matches(const struct sheaf_dataset *d, const struct key_match *m
     for (size_t i = 0; i < count; i++)
         numbers[i] = matches[i].number;
     if (count != 0)
-        code = sheaf_dataset_read(d, numbers, count, options, samples, &f->read, err);
+        code = number_columns_read(d, numbers, count, options, lacks, samples, &f->read, err);
     free(numbers);
     return code;
 }
@@ -107,26 +118,30 @@ static int find(const struct sheaf_dataset *d, const char *const *keys, size_t c
                 const struct sheaf_read_options *options, struct found *f,
                 struct sheaf_error *err)
 {
-    const size_t known = offsetof(struct sheaf_read_options, interrupt) + sizeof(void *);
-    const volatile int *interrupt = options != NULL && options->sizeof_options >= known
-                                    ? options->interrupt : NULL;
     struct buf matches = BUF_INIT(SIZE_MAX / 4);
     const struct sheaf_sample *samples = NULL;
     uint64_t *hashes = NULL;
+    uint32_t *lacks;
     size_t match_count;
     int code = hash_keys(keys, count, &hashes, err);
 
     if (code == SHEAF_OK)
-        code = find_matches(d, hashes, count, interrupt, &matches, err);
+        code = find_matches(d, hashes, count, options->interrupt, &matches, err);
     match_count = matches.size / sizeof(struct key_match);
+    lacks = calloc(match_count + 1, sizeof(lacks[0]));
+    if (code == SHEAF_OK && lacks == NULL)
+        code = err_memory(err, match_count * sizeof(lacks[0]));
     if (code == SHEAF_OK)
-        code = read_matches(d, (const void *)matches.data, match_count, options, f, &samples, err);
+        code = read_matches(d, (const void *)matches.data, match_count, options, f, &samples, lacks,
+                            err);
     f->samples = calloc(match_count + 1, sizeof(f->samples[0]));
     f->firsts = calloc(count + 1, sizeof(f->firsts[0]));
     if (code == SHEAF_OK && (f->samples == NULL || f->firsts == NULL))
         code = err_memory(err, match_count * sizeof(f->samples[0]));
     if (code == SHEAF_OK)
-        choose(f, keys, count, (const void *)matches.data, match_count, samples);
+        code = choose(d, options, f, keys, count, (const void *)matches.data, match_count, samples,
+                      lacks, err);
+    free(lacks);
     buf_free(&matches);
     free(hashes);
     return code;
@@ -137,6 +152,7 @@ int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *k
                        const struct sheaf_sample **samples, const size_t **firsts,
                        struct sheaf_kept **kept, struct sheaf_error *err)
 {
+    const struct sheaf_read_options o = numbers_options(options);
     struct found *f;
     int code;
 
@@ -147,7 +163,7 @@ int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *k
     if (f == NULL)
         return err_memory(err, sizeof(*f));
     f->base.release = release;
-    code = find(dataset, keys, count, options, f, err);
+    code = find(dataset, keys, count, &o, f, err);
     if (code != SHEAF_OK) {
         release(&f->base);
         return code;

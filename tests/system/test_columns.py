@@ -317,6 +317,57 @@ class Columns(Case):
         write(self.path("two.jsonl"), b'{"key": "a", "value": "v"}\n')
         self.assert_error(self.add("cap", self.path("two.jsonl"), status=1), "cap.txt")
 
+    # ---- By key and number ----------------------------------------------------------------------
+
+    def test_get(self):
+        """Samples that are read by key or number have the same columns as in an epoch."""
+        self.pack()
+        self.add("cap", captions(self.path("some.jsonl"), self.keys[:-1]))
+        more = make_tree(self.path("more"), files("b", 5))
+        sheaf("append", more, self.dest)
+        self.add("cap", captions(self.path("new.jsonl"), keys_of(more)), "--only-missing")
+        self.add("q", self.scores(self.path("scores.csv"), lambda i: i))
+        for key in (self.keys[0], self.keys[20], keys_of(more)[3]):
+            out = sheaf("get", self.dest, key, "--columns", "cap", "--field", "cap.txt").stdout
+            self.assertEqual(out, caption(key).encode())
+        keys = [self.keys[7], self.keys[2], self.keys[30]]
+        sheaf("get", self.dest, *keys, "--columns", "cap,q", "-o", self.path("got"))
+        got, source = tree_of(self.path("got")), tree_of(self.source)
+        self.assertEqual(len(got), 9)
+        for key in keys:
+            self.assertEqual(got[key + ".bin"], source[key + ".bin"])
+            self.assertEqual(got[key + ".cap.txt"], caption(key).encode())
+            self.assertEqual(got[key + ".q.score"], b"%d" % self.keys.index(key))
+        # Numbers, also in a view.
+        listed = [key for key, _ in self.samples("--no-shuffle")]
+        view = support.view_of(self, [(self.dest, {"where": {"range": [10, 20]}})])
+        for source in (self.dest, view):
+            number = 12
+            key = listed[number]
+            if key != self.keys[-1]:
+                self.assertEqual(sheaf("get", source, "--number", str(number), "--columns", "cap",
+                                       "--field", "cap.txt").stdout, caption(key).encode())
+        last = self.keys[-1]
+        self.assert_error(sheaf("get", self.dest, last, "--columns", "cap", "--field", "bin",
+                                status=1), "the sample %s has no value in the column cap" % last)
+        self.assertEqual(sheaf("get", self.dest, last, "--columns", "cap", "--field", "bin",
+                               "--missing", "none").stdout, tree_of(self.source)[last + ".bin"])
+        sheaf("get", self.dest, last, "--columns", "cap", "--missing", "skip", status=2)
+        self.assert_error(sheaf("get", self.dest, last, "--columns", "nocap", status=1),
+                          "has no column nocap")
+        self.assert_error(sheaf("get", self.dest, self.keys[0], "--columns", "cap", status=1),
+                          "has several fields")
+
+    def test_get_finds_wrong_pairs(self):
+        self.pack()
+        self.add()
+        shard = os.path.join(self.dest, "columns", "cap", "1", "column-000000.tfrecord")
+        write(shard, flip(read(shard), len(read(shard)) // 2))
+        failed = [key for key in self.keys
+                  if sheaf("get", self.dest, key, "--columns", "cap", "--field", "cap.txt",
+                           status=None).returncode != 0]
+        self.assertEqual(len(failed), 1)
+
     # ---- Changes --------------------------------------------------------------------------------
 
     def test_append_and_drop(self):
@@ -366,6 +417,8 @@ class Columns(Case):
         self.assert_error(sheaf("cat", self.dest, "--columns", "cap", "--list", status=1),
                           "belongs to another sample")
         self.assert_error(sheaf("verify", self.dest, "--columns", "cap", status=1),
+                          "belongs to another sample")
+        self.assert_error(sheaf("get", self.dest, "--number", "3", "--columns", "cap", status=1),
                           "belongs to another sample")
 
     @staticmethod

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads samples by their numbers. */
+#ifndef READER_NUMBERS_H
+#define READER_NUMBERS_H
+
+#include "sheaf.h"
+
+/* Facts about the samples that were read. */
+struct numbers_read {
+    /* the CRC-32C that the index has for samples[i], if the caller provides room; otherwise NULL */
+    uint32_t *crcs;
+    uint64_t memory_bytes;      /* taken until the samples are freed */
+};
+
+/* Copies the options over the defaults. */
+struct sheaf_read_options numbers_options(const struct sheaf_read_options *given);
+/* Reads samples as sheaf_dataset_read does, but without columns. Returns SHEAF_ERR_UNSUPPORTED if
+ * checksums are wanted and the index has none. */
+int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                 const struct sheaf_read_options *options, struct numbers_read *facts,
+                 const struct sheaf_sample **samples, struct sheaf_kept **kept,
+                 struct sheaf_error *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Reads samples by their numbers, with columns. */
+#ifndef READER_NUMBER_COLUMNS_H
+#define READER_NUMBER_COLUMNS_H
+
+#include "sheaf.h"
+
+#define LACKS_NONE UINT32_MAX
+
+/* Reads samples as sheaf_dataset_read does. If `lacks` is not NULL, a missing value is not an
+ * error: lacks[i] is set to the index of the first column that has no value for samples[i], or to
+ * LACKS_NONE. */
+int number_columns_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
+                        const struct sheaf_read_options *options, uint32_t *lacks,
+                        const struct sheaf_sample **samples, struct sheaf_kept **kept,
+                        struct sheaf_error *err);
+/* Returns the error for a sample without a value in a column. */
+int number_columns_refuse(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
+                          const char *column, struct sheaf_error *err);
+
+#endif
