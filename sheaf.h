@@ -99,8 +99,7 @@ enum sheaf_reason {
     /* code CHANGED: the data set at the destination does not match its manifest */
     SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* code ARGUMENT: the plan is of the wrong kind; it is a plan of a conversion instead of files,
-     * or of files instead of a conversion */
+    /* code ARGUMENT: the plan is of the wrong kind: of a conversion or of files */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
@@ -127,7 +126,8 @@ enum sheaf_reason {
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
     /* code NOT_FOUND: the base data set does not have the key of a value */
     SHEAF_REASON_NOT_IN_BASE,
-    SHEAF_REASON_UNKNOWN_KEYS       /* NOT_FOUND: keys or files of no sample: on_unknown */
+    SHEAF_REASON_UNKNOWN_KEYS,      /* NOT_FOUND: keys or files of no sample: on_unknown */
+    SHEAF_REASON_COLUMN_PLAN        /* ARGUMENT: a plan of a column instead of another kind */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -1415,6 +1415,7 @@ struct sheaf_column_result {
      * field, and (with only_missing) values of samples that already have a value */
     uint64_t unknown, repeated, present;
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
+    uint64_t elsewhere;             /* for a part of a plan: number of values of other parts */
 };
 /* Adds a column from a source. The source is JSON Lines or CSV with a member or column `key`, or a
  * directory or prefix of files KEY.EXT. Each other member or column becomes a field with its name;
@@ -1432,14 +1433,38 @@ struct sheaf_column_writer;
 SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
     const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
     struct sheaf_error *error);
-/* Returns the number of the sample whose fields must be appended next. At the end it is the number
- * of samples in the base. */
+/* Returns the number of the sample whose fields must be appended next. */
 SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
+/* Returns the number after the last sample that can be appended without a gap. When the last sample
+ * of a part is appended, it equals sheaf_column_next. Before that, a part may skip samples of a
+ * finished shard: _next is then the first sample of the next range, and _end is the end of it. */
+SHEAF_API uint64_t sheaf_column_end(const struct sheaf_column_writer *writer);
 SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
     const struct sheaf_field *fields, size_t count, struct sheaf_error *error);
 SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
     struct sheaf_column_result *result, struct sheaf_error *error);
 SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
+
+/* Stores a plan for writing a column in parts, on any number of machines: sheaf_column_plan once,
+ * sheaf_column_add_part or _open_part for each part, sheaf_commit at the end. Until then, nothing
+ * is visible. `source` is as for sheaf_column_add; it is NULL if programs make the values and write
+ * them by sheaf_column_open_part. The options only_missing, resume, version and s3 are used. Of
+ * *result, `samples` and `shards` are set; both are 0, and no plan is stored, if no sample lacks a
+ * record. */
+SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
+    const char *plan, const struct sheaf_column_options *options,
+    struct sheaf_column_result *result, struct sheaf_error *error);
+/* Writes part `part` (counted from 0) of `parts`. Keeps the shards that are finished, whatever run
+ * has finished them. Returns SHEAF_ERR_CHANGED if the source has other values than when the plan
+ * was made. The counts in *result are those of the part, but `unknown` counts values of the whole
+ * source. */
+SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
+    const struct sheaf_column_options *options, struct sheaf_column_result *result,
+    struct sheaf_error *error);
+/* Opens a writer for a part, as sheaf_column_open does for a whole column. */
+SHEAF_CALL int sheaf_column_open_part(const char *plan, uint32_t part, uint32_t parts,
+    const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
+    struct sheaf_error *error);
 
 struct sheaf_column_info {
     const char *name;

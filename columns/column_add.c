@@ -37,19 +37,18 @@ struct add {
     struct watch watch;
     char *directory;            /* of temporary files */
     struct sort *by_hash, *by_number;
-    uint64_t first;             /* number of the first sample without a record */
-    /* Sum of the hashes of all values in the source. The sum is the same for any order of the
-     * values. */
-    XXH128_hash_t values;
+    /* Values are taken for the samples from `first` up to, but not including, `end`. The samples
+     * before `begin` have a record already. */
+    uint64_t begin, first, end;
+    struct sheaf_column_writer *writer; /* of a part; otherwise NULL until all values are sorted */
+    XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
 };
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
-/* A value of the source, and its line number there. The sort stores it in this form:
- *
- *     line u64 | is_file u8 | key NUL | extension NUL | data */
+/* A value of the source, and its line number there, as column_row_put has stored them. */
 struct value {
     uint64_t line;
     bool is_file;
@@ -72,24 +71,14 @@ static struct value value_of(const uint8_t *bytes, size_t size)
 static int take_row(void *context, const struct column_row *row, struct sheaf_error *err)
 {
     struct add *a = context;
-    const size_t key = strlen(row->key) + 1, extension = strlen(row->extension) + 1;
     uint8_t *unused, *to;
-    XXH128_hash_t hash;
-    int code = sort_add(a->by_hash, key_hash(row->key), 0, 9 + key + extension + row->size,
-                        &unused, &to, err);
+    int code = sort_add(a->by_hash, key_hash(row->key), 0, column_row_bytes(row), &unused, &to,
+                        err);
 
     if (code != SHEAF_OK)
         return code;
-    store64(to, row->line);
-    to[8] = row->is_file;
-    memcpy(to + 9, row->key, key);
-    memcpy(to + 9 + key, row->extension, extension);
-    (void)name_lower((char *)to + 9 + key);
-    if (row->size != 0)
-        memcpy(to + 9 + key + extension, row->data, row->size);
-    hash = XXH3_128bits_withSeed(to, 9 + key + extension + row->size, row->stamp);
-    a->values.low64 += hash.low64;
-    a->values.high64 += hash.high64;
+    column_row_put(row, to);
+    column_row_sum(row, to, &a->values);
     return SHEAF_OK;
 }
 
@@ -157,8 +146,9 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
     uint8_t *key, *value;
     int code;
 
-    if (number < a->first) {
-        a->left_out.present++;
+    if (number < a->first || number >= a->end) {
+        a->left_out.present += number < a->begin;
+        a->left_out.elsewhere += number >= a->begin;
         return SHEAF_OK;
     }
     code = sort_add(a->by_number, number, strlen(v.extension), size, &key, &value, err);
@@ -402,21 +392,28 @@ static int make_fields(struct add *a, struct record_values *all, uint64_t number
     return code;
 }
 
+/* Appends empty records for samples before the sample `number`. The writer may skip samples. */
+static int append_empty(struct sheaf_column_writer *w, uint64_t number, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    while (code == SHEAF_OK && sheaf_column_next(w) < number &&
+           sheaf_column_next(w) != sheaf_column_end(w))
+        code = sheaf_column_append(w, NULL, 0, err);
+    return code;
+}
+
 /* Appends empty records up to the sample `number`, and then the record of this sample. */
 static int append_record(struct add *a, struct sheaf_column_writer *w, struct record_values *all,
                          uint64_t number, struct sheaf_error *err)
 {
-    int code = SHEAF_OK;
+    int code = append_empty(w, number, err);
+    /* otherwise an earlier run has finished the shard */
+    const bool is_wanted = sheaf_column_next(w) == number && sheaf_column_end(w) != number;
 
-    if (number < sheaf_column_next(w)) {        /* of a shard that an earlier run has finished */
-        values_clear(all);
-        return SHEAF_OK;
-    }
-    while (code == SHEAF_OK && sheaf_column_next(w) < number)
-        code = sheaf_column_append(w, NULL, 0, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && is_wanted)
         code = make_fields(a, all, number, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && is_wanted)
         code = sheaf_column_append(w, all->fields, all->field_count, err);
     values_clear(all);
     return code;
@@ -425,7 +422,7 @@ static int append_record(struct add *a, struct sheaf_column_writer *w, struct re
 static int append_all(struct add *a, struct sheaf_column_writer *w, struct record_values *all,
                       struct sheaf_error *err)
 {
-    struct sheaf_progress progress = { .stage = "write", .total_count = w->end };
+    struct sheaf_progress progress = { .stage = "write", .total_count = a->end };
     struct sort_entry entry;
     uint64_t number = UINT64_MAX;
     int code = sort_finish(a->by_number, err);
@@ -445,9 +442,7 @@ static int append_all(struct add *a, struct sheaf_column_writer *w, struct recor
     if (code != SHEAF_END)
         return code;
     code = number == UINT64_MAX ? SHEAF_OK : append_record(a, w, all, number, err);
-    while (code == SHEAF_OK && sheaf_column_next(w) < w->end)
-        code = sheaf_column_append(w, NULL, 0, err);
-    return code;
+    return code == SHEAF_OK ? append_empty(w, a->end, err) : code;
 }
 
 /* Returns the error about a key that no sample of the base data set has, if such a key was found
@@ -482,21 +477,23 @@ static int write_records(struct add *a, const char *dataset, struct sheaf_column
                          struct sheaf_error *err)
 {
     struct record_values *all = calloc(1, sizeof(*all));
-    struct sheaf_column_writer *w = NULL;
-    int code = all == NULL ? err_memory(err, sizeof(*all)) : open_writer(a, dataset, &w, err);
+    int code = all == NULL ? err_memory(err, sizeof(*all)) : SHEAF_OK;
 
     if (all != NULL)
         all->bytes.limit = all->starts.limit = SIZE_MAX / 4;
-    if (code == SHEAF_OK && strcmp(w->facts.base, a->base->manifest.fingerprint) != 0)
-        code = err_set(err, SHEAF_ERR_CHANGED, "%s: the data set changed while the column was made",
-                       dataset);
+    if (code == SHEAF_OK && a->writer == NULL) {
+        code = open_writer(a, dataset, &a->writer, err);
+        if (code == SHEAF_OK &&
+            strcmp(a->writer->facts.base, a->base->manifest.fingerprint) != 0)
+            code = err_set(err, SHEAF_ERR_CHANGED, "%s: the data set changed while the column was "
+                           "made", dataset);
+    }
     if (code == SHEAF_OK)
-        code = append_all(a, w, all, err);
+        code = append_all(a, a->writer, all, err);
     if (code == SHEAF_OK)
         code = check_unknown(a, err);
     if (code == SHEAF_OK)
-        code = sheaf_column_finish(w, result, err);
-    sheaf_column_free(w);
+        code = sheaf_column_finish(a->writer, result, err);
     if (all != NULL) {
         values_clear(all);
         buf_free(&all->bytes);
@@ -521,6 +518,44 @@ static int open_sorts(struct add *a, struct sheaf_error *err)
     return code == SHEAF_OK ? sort_open(&a->by_number, a->directory, bytes, err) : code;
 }
 
+/* Checks that the source still has the values for which the plan was made. */
+static int check_values(const struct add *a, const char *expected, struct sheaf_error *err)
+{
+    char hash[HASH_TEXT_BYTES];
+
+    hash_text(a->values, hash);
+    if (strcmp(hash, expected) == 0)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: its values have changed since the plan was made: "
+                   "expected the hash %s, found %s", a->source, expected, hash);
+}
+
+/* Reads the values, brings them into the order of the samples, and writes them. `dataset` is the URL
+ * of the base, and `expected` is NULL; or, for a part of a plan, `expected` is the hash of the
+ * values. */
+static int add_values(struct add *a, const char *dataset, const char *expected,
+                      struct sheaf_column_result *result, struct sheaf_error *err)
+{
+    int code = open_sorts(a, err);
+
+    if (code == SHEAF_OK)
+        code = column_rows_read(a->source, &a->watch, take_row, a, err);
+    if (code == SHEAF_OK && expected != NULL)
+        code = check_values(a, expected, err);
+    if (code == SHEAF_OK)
+        code = find_numbers(a, err);
+    if (code == SHEAF_OK)
+        code = write_records(a, dataset, result, err);
+    result->unknown = a->left_out.unknown;
+    result->repeated = a->left_out.repeated;
+    result->present = a->left_out.present;
+    result->elsewhere = a->left_out.elsewhere;
+    sort_close(a->by_hash);
+    sort_close(a->by_number);
+    free(a->directory);
+    return code;
+}
+
 static int add_column(struct add *a, const char *dataset, struct sheaf_column_result *result,
                       struct sheaf_error *err)
 {
@@ -531,22 +566,19 @@ static int add_column(struct add *a, const char *dataset, struct sheaf_column_re
         code = column_check_name(a->name, err);
     if (code == SHEAF_OK)       /* before the source is read */
         code = column_write_begins(a->base, a->name, &a->options, &a->first, &layer, err);
+    a->begin = a->first;
+    a->end = code == SHEAF_OK ? dataset_samples(a->base) : 0;
     if (code == SHEAF_OK)
-        code = open_sorts(a, err);
-    if (code == SHEAF_OK)
-        code = column_rows_read(a->source, &a->watch, take_row, a, err);
-    if (code == SHEAF_OK)
-        code = find_numbers(a, err);
-    if (code == SHEAF_OK)
-        code = write_records(a, dataset, result, err);
-    result->unknown = a->left_out.unknown;
-    result->repeated = a->left_out.repeated;
-    result->present = a->left_out.present;
-    sort_close(a->by_hash);
-    sort_close(a->by_number);
+        code = add_values(a, dataset, NULL, result, err);
+    sheaf_column_free(a->writer);
     sheaf_dataset_free(a->base);
-    free(a->directory);
     return code;
+}
+
+static void watch_with(struct add *a)
+{
+    a->watch = (struct watch){ .progress = a->options.progress, .context = a->options.context,
+                               .interrupt = a->options.interrupt };
 }
 
 int sheaf_column_add(const char *dataset, const char *name, const char *source,
@@ -562,7 +594,39 @@ int sheaf_column_add(const char *dataset, const char *name, const char *source,
     error = error != NULL ? error : &own_error;
     *result = (struct sheaf_column_result){ .samples = 0 };
     code = column_options_take(options, &a.options, error);
-    a.watch = (struct watch){ .progress = a.options.progress, .context = a.options.context,
-                              .interrupt = a.options.interrupt };
+    watch_with(&a);
     return code == SHEAF_OK ? add_column(&a, dataset, result, error) : code;
+}
+
+int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
+                          const struct sheaf_column_options *options,
+                          struct sheaf_column_result *result, struct sheaf_error *error)
+{
+    struct add a = { .name = NULL };
+    struct sheaf_column_result own_result;
+    struct sheaf_error own_error;
+    int code;
+
+    result = result != NULL ? result : &own_result;
+    error = error != NULL ? error : &own_error;
+    *result = (struct sheaf_column_result){ .samples = 0 };
+    code = column_options_take(options, &a.options, error);
+    watch_with(&a);
+    if (code == SHEAF_OK)
+        code = sheaf_column_open_part(plan, part, parts, &a.options, &a.writer, error);
+    if (code != SHEAF_OK)
+        return code;
+    a.base = a.writer->base;
+    a.source = a.writer->values.source;
+    a.begin = a.writer->facts.first;
+    column_part_range(a.writer, &a.first, &a.end);
+    if (a.source == NULL)
+        code = err_set(error, SHEAF_ERR_ARGUMENT, "%s: is a plan without a source of values: a "
+                       "program must write its parts", plan);
+    else if (sheaf_column_next(a.writer) == sheaf_column_end(a.writer))     /* all are finished */
+        code = sheaf_column_finish(a.writer, result, error);
+    else
+        code = add_values(&a, NULL, a.writer->values.hash, result, error);
+    sheaf_column_free(a.writer);
+    return code;
 }

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json_flat.h"
 #include "formats/augmented_line.h"
 #include "formats/name.h"
 #include "packer/source/lines.h"
@@ -32,6 +33,36 @@ struct rows {
     struct sheaf_error *error;  /* of a walk */
 };
 
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+#define ROW_HEAD 9u             /* bytes of the line and is_file */
+
+size_t column_row_bytes(const struct column_row *row)
+{
+    return ROW_HEAD + strlen(row->key) + 1 + strlen(row->extension) + 1 + row->size;
+}
+
+void column_row_put(const struct column_row *row, uint8_t *to)
+{
+    const size_t key = strlen(row->key) + 1, extension = strlen(row->extension) + 1;
+
+    store64(to, row->line);
+    to[8] = row->is_file;
+    memcpy(to + ROW_HEAD, row->key, key);
+    memcpy(to + ROW_HEAD + key, row->extension, extension);
+    (void)name_lower((char *)to + ROW_HEAD + key);
+    if (row->size != 0)
+        memcpy(to + ROW_HEAD + key + extension, row->data, row->size);
+}
+
+void column_row_sum(const struct column_row *row, const uint8_t *bytes, XXH128_hash_t *sum)
+{
+    const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, column_row_bytes(row), row->stamp);
+
+    sum->low64 += hash.low64;
+    sum->high64 += hash.high64;
+}
+
 /* Returns the field extension for a member of a JSON object, or for a column of a table, with this
  * name. */
 static const char *extension_of(const char *name, bool is_json)
@@ -54,7 +85,39 @@ static int give(struct rows *r, struct column_row *row, uint64_t line, struct sh
 
 /* ---- JSON Lines ------------------------------------------------------------------------------ */
 
-static int json_line(struct rows *r, const char *text, size_t size, uint64_t number,
+/* Gives the values of a flat object. Returns SHEAF_END if the line has another form. */
+static int flat_line(struct rows *r, const char *text, size_t size, uint64_t number,
+                     struct sheaf_error *err)
+{
+    const char *key = NULL;
+    struct json_flat object;
+    int code;
+
+    r->text.size = 0;
+    code = buf_reserve(&r->text, size + JSON_FLAT_MORE, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (!json_flat_parse(text, size, (char *)r->text.data, &object))
+        return SHEAF_END;
+    for (size_t i = 0; i < object.count && key == NULL; i++)
+        if (strcmp(object.members[i].name, "key") == 0 &&
+            object.members[i].kind == JSON_FLAT_STRING)
+            key = object.members[i].value;
+    if (key == NULL)
+        return SHEAF_END;
+    for (size_t i = 0; i < object.count && code == SHEAF_OK; i++) {
+        const struct json_flat_member *m = &object.members[i];
+        struct column_row row = { .key = key, .extension = extension_of(m->name, false),
+                                  .data = m->value, .size = m->size };
+
+        if (m->value != key && m->kind != JSON_FLAT_NULL)
+            code = give(r, &row, number, err);
+    }
+    return code;
+}
+
+/* Gives the values of an object of any form. */
+static int tree_line(struct rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
     struct augmented_line line;
@@ -83,6 +146,14 @@ static int json_line(struct rows *r, const char *text, size_t size, uint64_t num
     }
     augmented_line_free(&line);
     return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+static int json_line(struct rows *r, const char *text, size_t size, uint64_t number,
+                     struct sheaf_error *err)
+{
+    const int code = flat_line(r, text, size, number, err);
+
+    return code == SHEAF_END ? tree_line(r, text, size, number, err) : code;
 }
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
@@ -300,6 +371,35 @@ static size_t without_codec(const char *name)
         if (ends_in(name, size, codecs[i]))
             return size - strlen(codecs[i]);
     return size;
+}
+
+/* The hash of the values read so far. */
+struct row_sum {
+    XXH128_hash_t values;
+    struct buf bytes;
+};
+
+static int sum_row(void *context, const struct column_row *row, struct sheaf_error *err)
+{
+    struct row_sum *s = context;
+    const int code = buf_reserve(&s->bytes, column_row_bytes(row), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    column_row_put(row, s->bytes.data);
+    column_row_sum(row, s->bytes.data, &s->values);
+    return SHEAF_OK;
+}
+
+int column_rows_hash(const char *source, struct watch *watch, char hash[HASH_TEXT_BYTES],
+                     struct sheaf_error *err)
+{
+    struct row_sum s = { .bytes = BUF_INIT(SIZE_MAX / 4) };
+    const int code = column_rows_read(source, watch, sum_row, &s, err);
+
+    buf_free(&s.bytes);
+    hash_text(s.values, hash);
+    return code;
 }
 
 int column_rows_read(const char *source, struct watch *watch, column_row_fn *each, void *context,

@@ -53,20 +53,21 @@ int column_options_take(const struct sheaf_column_options *given, struct sheaf_c
     return SHEAF_OK;
 }
 
-static void packer_options(const struct sheaf_column_writer *w, struct sheaf_pack_options *o)
+void column_packing(const struct sheaf_column_options *options, const char *identity,
+                    struct sheaf_pack_options *o)
 {
     sheaf_pack_options_init(o, sizeof(*o));
     o->container = SHEAF_TFRECORD;
     o->codec = SHEAF_CODEC_NONE;
     o->shard_bytes = INT64_MAX;         /* shards end where sheaf_packer_cut_at says */
     o->prefix = "column";
-    o->identity = w->identity;
-    o->resume = w->options.resume;
+    o->identity = identity;
+    o->resume = options->resume;
     o->check_images = SHEAF_CHECK_NONE;
-    o->memory_bytes = w->options.memory_bytes / 2;
-    o->jobs = w->options.jobs;
-    o->interrupt = w->options.interrupt;
-    o->s3 = w->options.s3;
+    o->memory_bytes = options->memory_bytes / 2;
+    o->jobs = options->jobs;
+    o->interrupt = options->interrupt;
+    o->s3 = options->s3;
 }
 
 /* ---- The base -------------------------------------------------------------------------------- */
@@ -177,7 +178,7 @@ static int open_packer(struct sheaf_column_writer *w, size_t layer, struct sheaf
     }
     if (code != SHEAF_OK)
         return code;
-    packer_options(w, &options);
+    column_packing(&w->options, w->identity, &options);
     code = packer_open_column(w->url, &options, &w->facts, &w->packer, err);
     if (code != SHEAF_OK)
         return code;
@@ -188,6 +189,14 @@ static int open_packer(struct sheaf_column_writer *w, size_t layer, struct sheaf
     if (sheaf_packer_is_there(w->packer))
         w->next = w->end;
     return code;
+}
+
+void column_writer_start(struct sheaf_column_writer *w)
+{
+    w->sections.dataset = w->base;
+    while (w->shard < w->base->manifest.shard_count &&
+           w->base->first_numbers[w->shard + 1] <= w->next)
+        w->shard++;
 }
 
 static int open_writer(struct sheaf_column_writer *w, const char *dataset, const char *name,
@@ -202,12 +211,9 @@ static int open_writer(struct sheaf_column_writer *w, const char *dataset, const
         return code;
     memcpy(w->facts.name, name, strlen(name) + 1);
     memcpy(w->facts.base, w->base->manifest.fingerprint, sizeof(w->facts.base));
-    w->sections.dataset = w->base;
     w->end = dataset_samples(w->base);
     w->next = layer == 0 ? w->end : w->facts.first;
-    while (w->shard < w->base->manifest.shard_count &&
-           w->base->first_numbers[w->shard + 1] <= w->next)
-        w->shard++;
+    column_writer_start(w);
     return layer == 0 ? SHEAF_OK : open_packer(w, layer, err);
 }
 
@@ -234,11 +240,18 @@ uint64_t sheaf_column_next(const struct sheaf_column_writer *w)
     return w->next;
 }
 
+uint64_t sheaf_column_end(const struct sheaf_column_writer *w)
+{
+    return w->end;
+}
+
 void sheaf_column_free(struct sheaf_column_writer *w)
 {
     if (w == NULL)
         return;
     sheaf_packer_free(w->packer);
+    column_part_free(w->part);
+    column_values_free(&w->values);
     sections_close(&w->sections);
     index_section_free(w->section);
     sheaf_dataset_free(w->base);
@@ -249,7 +262,7 @@ void sheaf_column_free(struct sheaf_column_writer *w)
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
-static int packer_result(struct sheaf_column_writer *w, int code, struct sheaf_error *err)
+int column_packed(struct sheaf_column_writer *w, int code, struct sheaf_error *err)
 {
     if (code != SHEAF_OK && err != NULL)
         *err = *sheaf_packer_error(w->packer);
@@ -260,7 +273,7 @@ static int packer_result(struct sheaf_column_writer *w, int code, struct sheaf_e
 static int cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error *err)
 {
     w->open_bytes = w->open_samples = 0;
-    return packer_result(w, sheaf_packer_cut_at(w->packer, (uint64_t)shard << PLACE_BITS |
+    return column_packed(w, sheaf_packer_cut_at(w->packer, (uint64_t)shard << PLACE_BITS |
                                                            w->facts.missing), err);
 }
 
@@ -294,7 +307,8 @@ static int find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
         return SHEAF_OK;
     while (first[w->shard + 1] <= w->next)
         w->shard++;
-    if (w->open_bytes >= LAYER_SHARD_BYTES || w->open_samples >= LAYER_SHARD_SAMPLES)
+    if (w->part == NULL &&
+        (w->open_bytes >= LAYER_SHARD_BYTES || w->open_samples >= LAYER_SHARD_SAMPLES))
         code = cut(w, w->shard, err);
     return code == SHEAF_OK ? load_section(w, err) : code;
 }
@@ -308,8 +322,8 @@ int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field 
     int code;
 
     if (w->next == w->end || w->is_finished)
-        return err_set(err, SHEAF_ERR_STATE, "%s: has only %" PRIu64 " samples", w->base->url,
-                       w->end);
+        return err_set(err, SHEAF_ERR_STATE, "%s: has no sample after sample %" PRIu64 " that needs "
+                       "a record", w->base->url, w->end - 1);
     for (size_t i = 0; i < count; i++)
         bytes += fields[i].size + 64;
     if (bytes > COLUMN_RECORD_MOST)
@@ -319,14 +333,14 @@ int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field 
     if (code != SHEAF_OK)
         return code;
     column_key(w->next, w->section->crcs[w->next - w->base->first_numbers[w->shard]], key);
-    code = packer_result(w, sheaf_packer_append(w->packer, &sample), err);
+    code = column_packed(w, sheaf_packer_append(w->packer, &sample), err);
     if (code != SHEAF_OK)
         return code;
     w->facts.missing += count == 0;
     w->open_bytes += bytes;
     w->open_samples++;
     w->next++;
-    return SHEAF_OK;
+    return w->part == NULL ? SHEAF_OK : column_part_appended(w, err);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -338,7 +352,7 @@ static int take_result(struct sheaf_column_writer *w, const struct sheaf_pack_re
     struct manifest manifest;
     int code = SHEAF_OK;
 
-    if (sheaf_packer_is_there(w->packer)) {     /* it was finished before */
+    if (sheaf_packer_is_there(w->packer) && w->part == NULL) {  /* it was finished before */
         code = destination_read_manifest(w->url, &manifest, err);
         if (code == SHEAF_OK) {
             code = column_facts_read(&manifest, &w->facts, err);
@@ -354,6 +368,10 @@ static int take_result(struct sheaf_column_writer *w, const struct sheaf_pack_re
     r->shards = packed->shards;
     r->shards_kept = packed->shards_kept;
     r->memory_peak_bytes = packed->memory_peak_bytes;
+    if (w->part != NULL && sheaf_packer_is_there(w->packer))    /* and has been published */
+        *r = (struct sheaf_column_result){ .samples = 0 };
+    if (w->part != NULL)
+        r->shards_kept = column_part_kept(w);
     return code;
 }
 
@@ -367,9 +385,10 @@ int sheaf_column_finish(struct sheaf_column_writer *w, struct sheaf_column_resul
         return err_set(err, SHEAF_ERR_STATE, "%s: the column has values for samples up to %" PRIu64
                        " of %" PRIu64, w->base->url, w->next, w->end);
     if (w->packer != NULL && !w->is_finished) {
-        code = cut(w, (uint32_t)w->base->manifest.shard_count, err);
+        if (w->part == NULL)
+            code = cut(w, (uint32_t)w->base->manifest.shard_count, err);
         if (code == SHEAF_OK)
-            code = packer_result(w, sheaf_packer_finish(w->packer, &packed), err);
+            code = column_packed(w, sheaf_packer_finish(w->packer, &packed), err);
         if (code == SHEAF_OK)
             code = take_result(w, &packed, err);
     }

@@ -14,6 +14,10 @@ static int open_source(const struct sheaf_plan_info *plan, const char *url,
     struct sheaf_dataset_info info;
     int code;
 
+    if (strcmp(plan->source, COLUMN_PLAN_SOURCE) == 0)
+        return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan of a column, "
+                                        "expected one of a conversion", url),
+                           SHEAF_REASON_COLUMN_PLAN);
     if (plan->fingerprint[0] == '\0')
         return err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan of files, expected "
                                         "one of a conversion", url), SHEAF_REASON_FILES_PLAN);

@@ -159,3 +159,64 @@ char *column_facts_add(const char *options_json, const struct column_facts *f)
     json_decref(object);
     return text;
 }
+
+/* ---- Plans ----------------------------------------------------------------------------------- */
+
+#define VALUES_SOURCE "values"
+#define VALUES_HASH   "values_hash"
+
+char *column_plan_options(const char *options_json, const struct column_facts *f,
+                          const struct column_values *v)
+{
+    char *with_facts = column_facts_add(options_json, f), *text = NULL;
+    json_t *object = with_facts == NULL ? NULL : json_loads(with_facts, 0, NULL);
+    int failed = object == NULL;
+
+    if (v->source != NULL) {
+        failed |= json_object_set_new(object, VALUES_SOURCE, json_string(v->source));
+        failed |= json_object_set_new(object, VALUES_HASH, json_string(v->hash));
+    }
+    if (!failed)
+        text = json_dump_text(object, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(object);
+    free(with_facts);
+    return text;
+}
+
+int column_plan_read(const char *options_json, struct column_facts *f, struct column_values *v,
+                     struct sheaf_error *err)
+{
+    char *text = strdup(options_json);
+    const struct manifest m = { .options_json = text };
+    int code = text == NULL ? err_memory(err, strlen(options_json)) : SHEAF_OK;
+
+    *v = (struct column_values){ .source = NULL };
+    if (code == SHEAF_OK)
+        code = column_facts_read(&m, f, err);
+    if (code == SHEAF_OK)
+        code = manifest_option(&m, VALUES_SOURCE, &v->source, err);
+    if (code == SHEAF_OK && v->source != NULL)
+        code = read_text(&m, VALUES_HASH, v->hash, sizeof(v->hash), err);
+    free(text);
+    return code;
+}
+
+void column_values_free(struct column_values *v)
+{
+    free(v->source);
+    v->source = NULL;
+}
+
+char *column_layer_options(const char *plan_options_json, uint64_t missing)
+{
+    json_t *object = json_loads(plan_options_json, 0, NULL);
+    char *text = NULL;
+
+    (void)json_object_del(object, VALUES_SOURCE);
+    (void)json_object_del(object, VALUES_HASH);
+    if (object != NULL &&
+        json_object_set_new(object, "missing", json_integer((json_int_t)missing)) == 0)
+        text = json_dump_text(object, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(object);
+    return text;
+}

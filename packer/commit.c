@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "formats/column_record.h"
 #include "publish/destination.h"
 #include "publish/entries.h"
 #include "packer/pack_options.h"
@@ -30,12 +31,24 @@ struct commit_run {
     uint8_t *states;            /* for each shard, its enum output_shard_state, */
     uint64_t *sums;             /* and a hash that identifies its entry */
     size_t missing_count;
-    /* for a conversion: whether any sample has a field `cls` */
+    /* for a conversion or a column: whether any sample has a field `cls` */
     bool has_cls;
+    uint64_t without_value;     /* for a column: number of records without a value */
     struct sheaf_pack_result result;
 };
 
 /* ---- Checking -------------------------------------------------------------------------------- */
+
+static bool is_column(const struct commit_run *c)
+{
+    return plan_facts_is_column(&c->planned.file.facts);
+}
+
+/* Returns whether the samples come from a data set or a program, and not from files. */
+static bool is_without_files(const struct commit_run *c)
+{
+    return is_column(c) || c->planned.file.facts.fingerprint[0] != '\0';
+}
 
 static void commit_count(struct commit_run *c, const struct shard_facts *facts)
 {
@@ -52,12 +65,13 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
 }
 
 /* Checks the facts in a shard's journal entry against the plan. A shard cannot have more samples or
- * bytes than planned; only converted images (`converts`) may be larger. */
+ * bytes than planned. `is_larger` says that bytes do not count, because images are converted, or
+ * because the plan of a column does not know the sizes of values. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
-                       bool converts, struct sheaf_error *err)
+                       bool is_larger, struct sheaf_error *err)
 {
     if (facts->samples <= shard->sample_count &&
-        (facts->payload_bytes <= shard->payload_bytes || converts))
+        (facts->payload_bytes <= shard->payload_bytes || is_larger))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CORRUPT, "%s: its entry says %llu samples with %llu bytes, the "
                    "plan has %llu with %llu", facts->name, (unsigned long long)facts->samples,
@@ -75,7 +89,8 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
     enum output_shard_state state = SHARD_MISSING;
 
     if (code == SHEAF_OK)
-        code = check_facts(shard, &entry->facts, setup_converts(&c->planned.setup), err);
+        code = check_facts(shard, &entry->facts, setup_converts(&c->planned.setup) ||
+                                                 is_column(c), err);
     if (code == SHEAF_OK)
         code = output_listing_check(c->listing, &c->planned.output, shard->split, entry, &state,
                                     err);
@@ -85,6 +100,7 @@ static int check_shard(struct commit_run *c, size_t i, int code, const struct jo
     if (code != SHEAF_OK || state != SHARD_THERE)
         return code == SHEAF_END ? SHEAF_OK : code;
     c->has_cls |= entry->facts.has_cls;
+    c->without_value += is_column(c) ? entry->source : 0;
     commit_count(c, &entry->facts);
     code = problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
                          err);
@@ -219,10 +235,9 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
 static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;
-    const bool is_conversion = file->facts.fingerprint[0] != '\0';
     int code = SHEAF_OK;
 
-    if (is_conversion)
+    if (is_without_files(c))
         code = problems_conserve(&c->problems, file->facts.plan.sample_count, c->result.samples,
                                  err);
     else if (file->version > 1)
@@ -239,6 +254,7 @@ static int check_sum(const struct commit_run *c, struct sheaf_error *err)
 static int commit_publish(struct commit_run *c, struct sheaf_error *err)
 {
     struct plan_facts *facts = &c->planned.file.facts;
+    char *column_options = NULL;
     int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
 
     if (code == SHEAF_OK)
@@ -249,11 +265,17 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
         problems_limit(&c->problems, facts->found);
         code = problems_verdict(&c->problems, err);
     }
-    if (facts->fingerprint[0] != '\0')      /* the samples of a conversion have their own labels */
+    if (is_without_files(c))    /* the samples have their own labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
+    if (code == SHEAF_OK && is_column(c)) {
+        column_options = column_layer_options(facts->options_json[0], c->without_value);
+        code = column_options == NULL ? err_memory(err, strlen(facts->options_json[0])) : SHEAF_OK;
+        facts->options_json[0] = column_options;
+    }
     if (code == SHEAF_OK)
         code = pack_output_publish_plan(&c->planned.output, &c->problems, &facts->plan,
                                         facts->label_base, facts->options_json, err);
+    free(column_options);
     return code;
 }
 

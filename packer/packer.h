@@ -125,6 +125,9 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
 /* Begins shard number `shard` of the plan, to which the next sample belongs. Returns
  * SHEAF_ERR_CHANGED if the previous shard has fewer samples than planned. */
 int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
+/* Ends the present shard like sheaf_packer_cut_at, and waits until the shard is finished. If the
+ * process is killed afterwards, the shard need not be packed again. */
+int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
 /* Called for a part that failed with `code`. Returns SHEAF_OK if the failure does not matter,
  * because other processes have finished the whole data set and removed the temporary files.
  * Otherwise returns `code`. */

@@ -43,6 +43,20 @@ int packer_begin_shard(struct sheaf_packer *p, uint64_t shard)
     return SHEAF_OK;
 }
 
+int packer_finish_shard(struct sheaf_packer *p, uint64_t place)
+{
+    int code = sheaf_packer_cut_at(p, place);
+
+    if (code != SHEAF_OK || p->is_there)
+        return code;
+    code = packer_check_shard(p);
+    if (code == SHEAF_OK && p->slot != NULL)
+        packer_submit(p, true);
+    if (code == SHEAF_OK)
+        code = engine_drain(&p->engine, &p->error);
+    return packer_unless_finished(p, code);
+}
+
 static void take_facts(struct sheaf_packer *p)
 {
     const struct plan_facts *f = &p->file.facts;
@@ -98,6 +112,7 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
         code = planned_check_libraries(&p->file, err);
     if (code == SHEAF_OK) {
         take_facts(p);
+        p->keys_differ = plan_facts_is_column(&p->file.facts);
         code = packer_copy_texts(p, p->file.facts.dest, err);
     }
     if (code == SHEAF_OK)

@@ -64,6 +64,10 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
         .resumes = true,
     };
     code = planned_part(&planned->file.facts.plan, part, parts, &p->run.first, &p->run.end, err);
+    if (code == SHEAF_OK && plan_facts_is_column(&planned->file.facts))
+        code = err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan of a column, "
+                                        "expected one of files", planned->file.object->url),
+                           SHEAF_REASON_COLUMN_PLAN);
     if (code == SHEAF_OK && planned->file.facts.fingerprint[0] != '\0')
         code = err_because(err, err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a plan of a conversion, "
                                         "expected one of files", planned->file.object->url),

@@ -117,20 +117,19 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
 
 /* Writes the plan in the same order of steps as sheaf_plan_make. The plan is stored before anything
  * at the destination is removed. */
-static int write_plan(struct conversion *c, const char *url, struct output *output,
-                      struct sheaf_error *err)
+static int write_plan(const struct plan_facts *facts, enum output_ask ask, const char *url,
+                      struct output *output, struct sheaf_error *err)
 {
     struct plan_writer *w = NULL;
-    const enum output_ask ask = output_ask(c->options.resume, c->options.overwrite, false);
     bool finished;
     int code = plan_writer_open(url, &w, err);
 
-    for (size_t i = 0; i < c->facts.plan.shard_count && code == SHEAF_OK; i++)
+    for (size_t i = 0; i < facts->plan.shard_count && code == SHEAF_OK; i++)
         code = plan_sections_end_shard(plan_writer_sections(w), err);
     if (code == SHEAF_OK)
         code = output_check(output, ask, err);
     if (code == SHEAF_OK)
-        code = plan_writer_commit(w, &c->facts, err);
+        code = plan_writer_commit(w, facts, err);
     else
         plan_writer_abort(w);
     if (code == SHEAF_OK)
@@ -138,19 +137,21 @@ static int write_plan(struct conversion *c, const char *url, struct output *outp
     return code;
 }
 
-static int store_plan(struct conversion *c, const char *url, struct sheaf_error *err)
+int plan_store(const struct plan_facts *facts, const struct sheaf_pack_options *options,
+               const char *source, const char *url, struct sheaf_error *err)
 {
+    const enum output_ask ask = output_ask(options->resume, options->overwrite, false);
     struct block_setup setup;
     struct output output;
     int code;
 
-    pack_options_setup(&c->options, &setup);
-    code = pack_output_open(&output, c->facts.dest, &setup, c->options.prefix, &c->facts.plan, err);
-    output.sources = (const char *const *)&c->root;
-    output.source_count = 1;
+    pack_options_setup(options, &setup);
+    code = pack_output_open(&output, facts->dest, &setup, options->prefix, &facts->plan, err);
+    output.sources = &source;
+    output.source_count = source != NULL;
     output.joins = true;
     if (code == SHEAF_OK)
-        code = write_plan(c, url, &output, err);
+        code = write_plan(facts, ask, url, &output, err);
     output_close(&output);
     return code;
 }
@@ -170,7 +171,7 @@ static int make_plan(struct conversion *c, const char *source, const char *dest,
         code = make_labels(c, err);
     if (code == SHEAF_OK)
         code = set_facts(c, source, dest, err);
-    return code == SHEAF_OK ? store_plan(c, plan, err) : code;
+    return code == SHEAF_OK ? plan_store(&c->facts, &c->options, c->root, plan, err) : code;
 }
 
 int plan_convert(const char *source, const char *dest, const char *plan,

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf column: adds, lists and drops the columns of a data set. */
+ * sheaf column: adds, lists and drops the columns of a data set, and plans a column that is added
+ * in parts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/column_info.h"
 #include "tools/pack_rows.h"
+#include "tools/plan/part.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
 #include "tools/verbosity.h"
 
 struct column {
     struct sheaf_column_options options;
-    const char *name, *from;
+    const char *name, *from, *plan, *part, *output;
     int json;
     struct option_texts s3;
 };
@@ -39,9 +41,48 @@ static void say_values_left_out(const struct sheaf_column_result *r)
     if (r->repeated != 0)
         say("%" PRIu64 " value%s left out, because the sample has a value from an earlier line",
             r->repeated, r->repeated == 1 ? " was" : "s were");
+    if (r->elsewhere != 0)
+        say("%" PRIu64 " value%s for samples of other parts", r->elsewhere,
+            r->elsewhere == 1 ? " is" : "s are");
     if (r->present != 0)
         say("%" PRIu64 " value%s left out, because the column has a record for the sample already",
             r->present, r->present == 1 ? " was" : "s were");
+}
+
+/* Prepares a call that may take long. */
+static void prepare(struct column *c)
+{
+    struct sheaf_column_options *o = &c->options;
+
+    o->s3 = c->s3.texts;
+    o->progress = progress_show;
+    o->report = report_skipped;
+    o->interrupt = &signals_caught;
+    signals_catch();
+}
+
+static int add_part(struct column *c)
+{
+    struct sheaf_column_result result;
+    struct sheaf_error error;
+    uint32_t part, parts;
+    int code;
+    const int status = part_take(c->part, &part, &parts);
+
+    if (status >= 0)
+        return status;
+    prepare(c);
+    code = sheaf_column_add_part(c->plan, part, parts, &c->options, &result, &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    say_values_left_out(&result);
+    if (!is_quiet())
+        printf("part %u of %u: %" PRIu64 " sample%s with values, %" PRIu64 " without, in %" PRIu64
+               " shard%s, and %" PRIu64 " kept\n", part, parts, result.with_values,
+               plural(result.with_values), result.missing, result.shards, plural(result.shards),
+               result.shards_kept);
+    return STATUS_OK;
 }
 
 static int add(struct column *c, const char *dataset)
@@ -52,12 +93,8 @@ static int add(struct column *c, const char *dataset)
     int code;
 
     if (c->name == NULL || c->from == NULL)
-        return misuse("column: add needs --name and --from");
-    o->s3 = c->s3.texts;
-    o->progress = progress_show;
-    o->report = report_skipped;
-    o->interrupt = &signals_caught;
-    signals_catch();
+        return misuse("column: add needs --name and --from, or --plan");
+    prepare(c);
     code = sheaf_column_add(dataset, c->name, c->from, o, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
@@ -67,6 +104,29 @@ static int add(struct column *c, const char *dataset)
         say("nothing is missing: the column has a record for every sample");
     else if (!is_quiet())
         print_result(c->name, &result);
+    return STATUS_OK;
+}
+
+/* ---- plan ------------------------------------------------------------------------------------ */
+
+static int plan(struct column *c, const char *dataset)
+{
+    struct sheaf_column_result result;
+    struct sheaf_error error;
+    int code;
+
+    if (c->name == NULL || c->output == NULL)
+        return misuse("column: plan needs --name and --output");
+    prepare(c);
+    code = sheaf_column_plan(dataset, c->name, c->from, c->output, &c->options, &result, &error);
+    progress_clear();
+    if (code != SHEAF_OK)
+        return refuse(&error);
+    if (result.shards == 0)
+        say("nothing is missing: the column has a record for every sample");
+    else if (!is_quiet())
+        printf("planned the column %s of %" PRIu64 " sample%s in %" PRIu64 " shard%s\n", c->name,
+               result.samples, plural(result.samples), result.shards, plural(result.shards));
     return STATUS_OK;
 }
 
@@ -117,13 +177,24 @@ static int act(struct column *c, char **arguments, size_t count)
 {
     const char *action = arguments[0];
 
-    if (strcmp(action, "add") == 0 && count == 2)
+    if (strcmp(action, "add") == 0 && c->plan != NULL) {
+        const int status = options_only("plan", "DATASET", count - 1, "--part, --unknown-keys, "
+                                        "--duplicate-keys, --jobs, --memory and --s3");
+
+        return status < 0 ? add_part(c) : status;
+    }
+    if (c->plan != NULL || c->part != NULL)
+        return misuse(c->plan != NULL ? "column: --plan belongs to add"
+                                      : "column: --part requires --plan");
+    if (strcmp(action, "add") == 0 && count == 2 && c->output == NULL)
         return add(c, arguments[1]);
+    if (strcmp(action, "plan") == 0 && count == 2)
+        return plan(c, arguments[1]);
     if (strcmp(action, "list") == 0 && count == 2)
         return list(c, arguments[1]);
     if (strcmp(action, "drop") == 0 && count == 3)
         return drop(arguments[1], arguments[2]);
-    return misuse("column: expected add DATASET, list DATASET or drop DATASET NAME");
+    return misuse("column: expected add DATASET, plan DATASET, list DATASET or drop DATASET NAME");
 }
 
 static int cmd_column(const struct command *command, int argc, char **argv)
@@ -140,13 +211,19 @@ static int cmd_column(const struct command *command, int argc, char **argv)
     {
         const struct option table[] = {
             { "name", OPTION_TEXT, "NAME", .text = &c.name, .standard = "",
-              .meaning = "add: name of the column" },
+              .meaning = "add, plan: name of the column" },
             { "from", OPTION_TEXT, "SRC", .text = &c.from, .standard = "",
-              .meaning = "add: values, as JSON Lines or a CSV file with a key in each line, or a "
-                         "directory of files KEY.EXT" },
+              .meaning = "add, plan: values, as JSON Lines or a CSV file with a key in each line, "
+                         "or a directory of files KEY.EXT" },
+            { "output", OPTION_TEXT, "PLAN", .letter = 'o', .text = &c.output, .standard = "",
+              .meaning = "plan: destination of the plan: a path, or an s3:// URL" },
+            { "plan", OPTION_TEXT, "PLAN", .text = &c.plan, .standard = "",
+              .meaning = "add: instead of DATASET: write shards of a stored plan" },
+            { "part", OPTION_TEXT, "I/N", .text = &c.part, .standard = "all of them",
+              .meaning = PART_MEANING("add --plan: the shards") },
             { "only-missing", OPTION_FLAG, .flag = &o->only_missing,
-              .meaning = "add: add values for samples that were appended to the data set after "
-                         "the column was written" },
+              .meaning = "add, plan: add values for samples that were appended to the data set "
+                         "after the column was written" },
             { "unknown-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN(o->on_unknown),
               .choices = on_error_choices,
               .meaning = "add: at a key that the data set does not have: fail, or skip its value "
@@ -156,7 +233,8 @@ static int cmd_column(const struct command *command, int argc, char **argv)
               .meaning = "add: at a second value for a field of a sample: fail, or leave it out "
                          "with a line on standard error" },
             { "resume", OPTION_FLAG, .flag = &o->resume,
-              .meaning = "add: resume an interrupted run" },
+              .meaning = "add: resume an interrupted run; plan: plan a column again whose parts "
+                         "are not finished" },
             { "json", OPTION_FLAG, .flag = &c.json, .meaning = "list: print JSON objects" },
             S3_ROW(&c.s3),
             { "memory", OPTION_SIZE, "SIZE", .number = &o->memory_bytes,
@@ -174,8 +252,8 @@ static int cmd_column(const struct command *command, int argc, char **argv)
 
 const struct command column_command = {
     .name = "column",
-    .arguments = "add|list|drop DATASET [NAME] [OPTION]...",
-    .least = 2,
+    .arguments = "add|plan|list|drop [DATASET [NAME]] [OPTION]...",
+    .least = 1,
     .most = 3,
     .summary = "add, list and drop columns of a data set",
     .text = "A column adds fields to the samples of a data set, without reading or writing its "
@@ -184,11 +262,16 @@ const struct command column_command = {
             "any order. Each line of SRC has a member or column key, the key of a sample. Any "
             "other member is a field with the member's name; a member value is the field txt, or "
             "json if it is an object or an array. Samples without a value are counted as missing. "
-            "A column never changes; new values get a new name. list prints, for each column, its "
-            "name, the numbers of samples with and without a value, its bytes and its fields. drop "
-            "removes a column, or the leftovers of an interrupted run.",
+            "A column never changes; new values get a new name.\n\nplan stores a plan for adding "
+            "a column in parts, on any number of machines: add --plan PLAN --part I/N writes the "
+            "shards of a part, and sheaf commit PLAN publishes the column when all parts are "
+            "there. Without SRC, a Python program writes the parts.\n\nlist prints, for each "
+            "column, its name, the numbers of samples with and without a value, its bytes and its "
+            "fields. drop removes a column, or the leftovers of an interrupted run.",
     .example = "  sheaf column add s3://bucket/train/ --name cap-v2 --from captions.jsonl\n"
                "  sheaf cat s3://bucket/train/ --columns cap-v2 --list | head\n"
-               "  sheaf column drop s3://bucket/train/ cap-v1\n",
+               "  sheaf column drop s3://bucket/train/ cap-v1\n"
+               "  sheaf column plan s3://bucket/train/ --name cap-v3 --from c.jsonl -o cap.plan\n"
+               "  sheaf column add --plan cap.plan --part 0/8\n",
     .run = cmd_column,
 };

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/varint.h"
+#include "formats/column_record.h"
 #include "formats/format.h"
 #include "formats/interop_index.h"
 #include "formats/label.h"
@@ -34,6 +35,11 @@ void plan_facts_take(struct plan_facts *f, const struct sheaf_pack_options *opti
     f->images.resize = options->resize;
     f->images.mode = (uint64_t)options->resize_mode;
     f->images.libraries = options->fix_images || options->resize != 0 ? image_libraries() : "";
+}
+
+bool plan_facts_is_column(const struct plan_facts *f)
+{
+    return strcmp(f->source, COLUMN_PLAN_SOURCE) == 0;
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -221,8 +227,8 @@ static int take_texts(struct facts_cursor *c)
     if (code == SHEAF_OK && (f->dest[0] == '\0' || strchr(f->prefix, '/') != NULL ||
                              f->prefix[0] == '.' || f->prefix[0] == '\0'))
         code = malformed(c, "the destination, or the prefix of names");
-    if (code == SHEAF_OK && f->fingerprint[0] != '\0')
-        f->plan.origin[0] = '\0';       /* the hash covers the input of a conversion */
+    if (code == SHEAF_OK && (f->fingerprint[0] != '\0' || plan_facts_is_column(f)))
+        f->plan.origin[0] = '\0';       /* the hash covers the input of the plan */
     return code;
 }
 

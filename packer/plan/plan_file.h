@@ -94,6 +94,8 @@ bool plan_file_is(const char *url);
 /* Copies the facts that are options of the run into `facts`. The texts are borrowed from the
  * options. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
+/* Returns whether the plan is for a column (see formats/column_record.h). */
+bool plan_facts_is_column(const struct plan_facts *facts);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,
                     struct sheaf_error *err);

@@ -103,7 +103,8 @@ static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, ui
 {
     struct plan_section *section = &file->sections[i];
     struct plan_shard *shard = &file->facts.plan.shards[i];
-    const bool is_of_files = file->facts.fingerprint[0] == '\0';
+    const bool is_of_files = file->facts.fingerprint[0] == '\0' &&
+                             !plan_facts_is_column(&file->facts);
 
     section->offset = load64(entry);
     section->bytes = load64(entry + 8);

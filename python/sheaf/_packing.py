@@ -296,6 +296,19 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
             classes=file))
 
 
+def _part(part: Optional[int], parts: Optional[int]) -> Tuple[int, int]:
+    """Returns the part and the number of parts, from the arguments or the environment."""
+    if (part is None) != (parts is None):
+        raise ArgumentError("part and parts are given together, or neither")
+    if part is not None and parts is not None:
+        return part, parts
+    found = _sheaf.part_from_environment()
+    if found is None:
+        raise ArgumentError("nothing in the environment says which part this is: give part and "
+                            "parts")
+    return found
+
+
 def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = None, *,
               jobs: int = 0, memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
               progress: Optional[Callable[[Progress], Any]] = None,
@@ -303,16 +316,8 @@ def pack_part(plan: Path, part: Optional[int] = None, parts: Optional[int] = Non
     """Packs part number `part`, counted from 0, of `parts` of a plan. Parts may be packed in any order, at the same
     time, or again. If part and parts are not given, they are taken from the environment (Slurm, Kubernetes, AWS
     Batch, MPI, SageMaker)."""
-    if (part is None) != (parts is None):
-        raise ArgumentError("part and parts are given together, or neither")
-    if part is None or parts is None:
-        found = _sheaf.part_from_environment()
-        if found is None:
-            raise ArgumentError("nothing in the environment says which part this is: give part and "
-                                "parts")
-        part, parts = found
     return PackResult(**_sheaf.pack_part(
-        plan, part, parts, jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
+        plan, *_part(part, parts), jobs=jobs, memory_bytes=_size("memory", memory, memory_bytes),
         progress=_told(progress, Progress), report=_told(report, Problem), s3=_s3(s3)))
 
 

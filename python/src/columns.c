@@ -45,10 +45,11 @@ static void column_free(struct column_call *c)
 static PyObject *result_dict(const struct sheaf_column_result *r)
 {
 #define COUNT(name) #name, (unsigned long long)r->name
-    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(samples),
+    return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K}", COUNT(samples),
                          COUNT(with_values), COUNT(missing), COUNT(values), COUNT(payload_bytes),
                          COUNT(unknown), COUNT(repeated), COUNT(present), COUNT(stored_bytes),
-                         COUNT(shards), COUNT(shards_kept), COUNT(memory_peak_bytes));
+                         COUNT(shards), COUNT(shards_kept), COUNT(memory_peak_bytes),
+                         COUNT(elsewhere));
 #undef COUNT
 }
 
@@ -70,6 +71,51 @@ PyObject *action_column_add(PyObject *Py_UNUSED(module), PyObject *args, PyObjec
     column_free(&c);
     Py_XDECREF(dataset);
     Py_XDECREF(source);
+    return made;
+}
+
+PyObject *action_column_plan(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    PyObject *dataset = NULL, *source, *source_path = NULL, *plan = NULL, *made = NULL;
+    struct column_call c = { .code = SHEAF_OK };
+    const char *name;
+
+    if (PyArg_ParseTuple(args, "O&sOO&:column_plan", PyUnicode_FSConverter, &dataset, &name,
+                         &source, PyUnicode_FSConverter, &plan) &&
+        (source == Py_None || PyUnicode_FSConverter(source, &source_path) != 0) &&
+        column_init(&c, keywords) == 0) {
+        calls_begin(&c.calls);
+        c.code = sheaf_column_plan(PyBytes_AsString(dataset), name,
+                                   source_path == NULL ? NULL : PyBytes_AsString(source_path),
+                                   PyBytes_AsString(plan), &c.options, &c.result, &c.error);
+        calls_end(&c.calls);
+        made = c.code == SHEAF_OK && !PyErr_Occurred() ? result_dict(&c.result)
+                                                       : calls_raise(&c.error);
+    }
+    column_free(&c);
+    Py_XDECREF(dataset);
+    Py_XDECREF(source_path);
+    Py_XDECREF(plan);
+    return made;
+}
+
+PyObject *action_column_add_part(PyObject *Py_UNUSED(module), PyObject *args, PyObject *keywords)
+{
+    struct column_call c = { .code = SHEAF_OK };
+    PyObject *plan = NULL, *made = NULL;
+    unsigned long part, parts;
+
+    if (PyArg_ParseTuple(args, "O&kk:column_add_part", PyUnicode_FSConverter, &plan, &part,
+                         &parts) && column_init(&c, keywords) == 0) {
+        calls_begin(&c.calls);
+        c.code = sheaf_column_add_part(PyBytes_AsString(plan), (uint32_t)part, (uint32_t)parts,
+                                       &c.options, &c.result, &c.error);
+        calls_end(&c.calls);
+        made = c.code == SHEAF_OK && !PyErr_Occurred() ? result_dict(&c.result)
+                                                       : calls_raise(&c.error);
+    }
+    column_free(&c);
+    Py_XDECREF(plan);
     return made;
 }
 
@@ -148,25 +194,32 @@ static bool enter(struct column_writer_object *self)
 static int writer_init(struct column_writer_object *self, PyObject *args, PyObject *keywords)
 {
     struct column_call *c = &self->call;
-    PyObject *dataset = NULL;
-    const char *name;
+    const bool is_part = PyTuple_Size(args) == 3;
+    PyObject *url = NULL;       /* of the data set, or of the plan */
+    unsigned long part = 0, parts = 0;
+    const char *name = NULL;
 
     if (self->guard.lock != NULL) {
         error_raise_state("the writer of the column is open already");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "O&s:ColumnWriter", PyUnicode_FSConverter, &dataset, &name))
+    if (is_part ? !PyArg_ParseTuple(args, "O&kk:ColumnWriter", PyUnicode_FSConverter, &url, &part,
+                                    &parts)
+                : !PyArg_ParseTuple(args, "O&s:ColumnWriter", PyUnicode_FSConverter, &url, &name))
         return -1;
     if (column_init(c, keywords) != 0 || guard_init(&self->guard) != 0) {
-        Py_DECREF(dataset);
+        Py_DECREF(url);
         return -1;
     }
     self->keywords = Py_XNewRef(keywords);
     calls_begin(&c->calls);
-    c->code = sheaf_column_open(PyBytes_AsString(dataset), name, &c->options, &self->writer,
-                                &c->error);
+    c->code = is_part ? sheaf_column_open_part(PyBytes_AsString(url), (uint32_t)part,
+                                               (uint32_t)parts, &c->options, &self->writer,
+                                               &c->error)
+                      : sheaf_column_open(PyBytes_AsString(url), name, &c->options, &self->writer,
+                                          &c->error);
     calls_end(&c->calls);
-    Py_DECREF(dataset);
+    Py_DECREF(url);
     if (c->code == SHEAF_OK && !PyErr_Occurred())
         return 0;
     calls_raise(&c->error);
@@ -180,6 +233,17 @@ static PyObject *writer_next(struct column_writer_object *self, void *Py_UNUSED(
     if (!enter(self))
         return NULL;
     number = PyLong_FromUnsignedLongLong(sheaf_column_next(self->writer));
+    guard_leave(&self->guard);
+    return number;
+}
+
+static PyObject *writer_end(struct column_writer_object *self, void *Py_UNUSED(ignored))
+{
+    PyObject *number;
+
+    if (!enter(self))
+        return NULL;
+    number = PyLong_FromUnsignedLongLong(sheaf_column_end(self->writer));
     guard_leave(&self->guard);
     return number;
 }
@@ -277,6 +341,8 @@ static PyMethodDef writer_methods[] = {
 
 static PyGetSetDef writer_getset[] = {
     { "next", (getter)writer_next, NULL, "The number of the next sample.", NULL },
+    { "end", (getter)writer_end, NULL, "The end of the range that begins with the next sample.",
+      NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -288,7 +354,8 @@ static PyType_Slot writer_slots[] = {
     { Py_tp_clear, writer_clear },
     { Py_tp_methods, writer_methods },
     { Py_tp_getset, writer_getset },
-    { Py_tp_doc, "ColumnWriter(dataset, name, **options): a column, sample by sample." },
+    { Py_tp_doc, "ColumnWriter(dataset, name, **options), or ColumnWriter(plan, part, parts, "
+                 "**options): a column, or a part of a plan, sample by sample." },
     { 0, NULL },
 };
 

@@ -301,6 +301,8 @@ PyObject *action_repair(PyObject *module, PyObject *args, PyObject *keywords);
 
 PyObject *action_pack(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_column_add(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_column_plan(PyObject *module, PyObject *args, PyObject *keywords);
+PyObject *action_column_add_part(PyObject *module, PyObject *args, PyObject *keywords);
 PyObject *action_column_drop(PyObject *module, PyObject *args);
 PyObject *action_column_list(PyObject *module, PyObject *source);
 PyObject *action_append(PyObject *module, PyObject *args, PyObject *keywords);

@@ -86,17 +86,22 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 /* ---- Layers ---------------------------------------------------------------------------------- */
 
+const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base)
+{
+    for (size_t i = 0; i < source->part_count; i++)
+        if (strcmp(source->parts[i].fingerprint, base) == 0)
+            return &source->parts[i];
+    return NULL;
+}
+
 /* Checks that a layer of a column was made for the source data set, either in its present state or
  * in a state before samples were appended. */
 static int check_base(const struct sheaf_dataset *source, const struct column_layer *layer,
                       struct sheaf_error *err)
 {
-    const struct dataset_part *part = NULL;
+    const struct dataset_part *part = column_base_part(source, layer->facts.base);
     uint64_t end;
 
-    for (size_t i = 0; i < source->part_count && part == NULL; i++)
-        if (strcmp(source->parts[i].fingerprint, layer->facts.base) == 0)
-            part = &source->parts[i];
     if (part == NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "belongs to another data set, or to another state "
                        "of this one: the fingerprint of its base is %s, but the data set has %s",

@@ -37,6 +37,9 @@ struct column_set {
  * it. Returns SHEAF_ERR_UNSUPPORTED for a data set that cannot have columns. */
 int column_directory(const struct sheaf_dataset *source, const char *name, size_t layer,
                      char **url, struct sheaf_error *err);
+/* Finds the part of a data set that was the last one when the data set had the fingerprint `base`.
+ * Returns NULL if the data set never had this fingerprint, or if it was edited since then. */
+const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base);
 /* Opens all layers of a column, and checks that they belong to the source data set. Returns
  * SHEAF_ERR_NOT_FOUND if the data set has no column of this name. */
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,

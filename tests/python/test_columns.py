@@ -90,8 +90,66 @@ class Columns(Case):
         sheaf.columns.write(self.set, "one", lambda sample: seen.append(sample["__key__"]))
         self.assertEqual(seen, keys)
         for first in (0, 1, 24, COUNT - 1, COUNT):
-            self.assertEqual([sample["__key__"] for sample in sheaf.columns._samples(self.set, first)],
+            self.assertEqual([sample["__key__"] for sample in sheaf.columns._samples(self.set, first, COUNT)],
                              keys[first:])
+        self.assertEqual([sample["__key__"] for sample in sheaf.columns._samples(self.set, 3, 20)], keys[3:20])
+
+    def test_parts(self):
+        """A function writes the parts of a plan. A part that failed keeps its finished shards."""
+        count, plan = 18000, self.path("x.plan")
+        big = pack(self.path("big"), [("k/%05d" % i, {"txt": b"%d" % i}, 0) for i in range(count)])
+        result = sheaf.columns.plan(big, "twice", plan, version="1")
+        self.assertEqual((result.samples, result.shards), (count, 2))
+        with self.assertRaisesRegex(sheaf.ArgumentError, "without a source of values"):
+            sheaf.columns.add_part(plan, 0, 1)
+
+        def fails(sample):
+            if int(sample["txt"]) == 17000:
+                raise KeyError("x")
+            return double(sample)
+
+        with self.assertRaises(KeyError):
+            sheaf.columns.write_part(plan, fails, 0, 1)
+        self.assertEqual(sheaf.info(plan)["done_shards"], 1)
+        with self.assertRaisesRegex(sheaf.NotFoundError, "column-000001"):
+            sheaf.commit(plan)
+        result = sheaf.columns.write_part(plan, double, 0, 1, jobs=2)
+        self.assertEqual((result.shards, result.shards_kept), (1, 1))
+        self.assertEqual(result.samples, result.with_values + result.missing)
+        self.assertEqual(sheaf.commit(plan).samples, count)
+        (column,) = sheaf.columns.list(big)
+        self.assertEqual((column.samples, column.missing), (count, count // 5))
+        with sheaf.Reader(big, columns=["twice"], missing="skip") as reader:
+            self.assertEqual(len(self.check(reader)), count - count // 5)
+        with self.assertRaises(sheaf.ExistsError):
+            sheaf.columns.plan(big, "twice", plan)
+
+    def test_parts_of_a_list(self):
+        path, plan = self.path("x.jsonl"), self.path("x.plan")
+        with open(path, "w", encoding="ascii") as file:
+            for i in range(COUNT):
+                file.write('{"key": "k/%03d", "num": %d}\n' % (i, 2 * i))
+        sheaf.columns.plan(self.set, "twice", plan, source=path)
+        result = sheaf.columns.add_part(plan, 0, 2)
+        more = sheaf.columns.add_part(plan, 1, 2)
+        self.assertEqual((result.with_values, more.with_values), (COUNT, 0))    # a plan of one shard
+        sheaf.commit(plan)
+        self.assertEqual(len(self.check(sheaf.Reader(self.set, columns=["twice"]))), COUNT)
+
+    def test_by_number_and_key(self):
+        sheaf.columns.write(self.set, "twice", double)
+        data = sheaf.Dataset(self.set)
+        batch = data.get(range(COUNT), columns=["twice"], missing="none")
+        self.assertEqual(len(self.check(batch, range(0, COUNT, 5))), COUNT)
+        batch = data.get(["k/007", "k/003"], columns=["twice"])
+        self.assertEqual([bytes(sample["twice.num"]) for sample in batch], [b"14", b"6"])
+        with self.assertRaisesRegex(sheaf.NotFoundError, "no value in the column twice"):
+            data.get(["k/005"], columns=["twice"])
+        with self.assertRaisesRegex(sheaf.ArgumentError, "expected fail or none"):
+            data.get([0], columns=["twice"], missing="skip")
+        with self.assertRaises(sheaf.NotFoundError):
+            data.get([0], columns=["thrice"])
+        self.assertNotIn("twice.num", data.get([7])[0])
 
     def test_refused_after_an_edit_and_valid_after_an_append(self):
         folder = self.path("grows")

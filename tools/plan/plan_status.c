@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tools/json.h"
 #include "tools/tool.h"
@@ -14,6 +15,7 @@ struct status {
     const struct sheaf_plan *plan;
     struct sheaf_plan_info info;
     bool json;
+    bool has_payload;           /* false for a column, whose values are not known before */
     struct sheaf_error error;
 };
 
@@ -41,6 +43,9 @@ static int print_missing(struct status *s)
         printf(s->json ? "%s\n    " : "%s  ", between);
         if (s->json)
             print_json_string(stdout, path);
+        else if (!s->has_payload)
+            printf("%s  %" PRIu64 " sample%s\n", shown(path), shard.samples,
+                   plural(shard.samples));
         else
             printf("%s  %" PRIu64 " sample%s  %" PRIu64 " payload byte%s\n", shown(path),
                    shard.samples, plural(shard.samples), shard.payload_bytes,
@@ -105,10 +110,12 @@ static int print_text(struct status *s)
     printf("codec         %s\n", sheaf_codec_name(i->codec));
     printf("hash          %s\n", i->hash);
     printf("plan_bytes    %" PRIu64 "\n", i->plan_bytes);
-    printf("files         %" PRIu64 "\n", i->files);
+    if (s->has_payload)
+        printf("files         %" PRIu64 "\n", i->files);
     printf("samples       %" PRIu64 " of %" PRIu64 "\n", i->done_samples, i->samples);
-    printf("payload_bytes %" PRIu64 " of %" PRIu64 "\n", i->done_payload_bytes,
-           i->payload_bytes);
+    if (s->has_payload)
+        printf("payload_bytes %" PRIu64 " of %" PRIu64 "\n", i->done_payload_bytes,
+               i->payload_bytes);
     printf("shards        %" PRIu64 " of %" PRIu64 "\n", i->done_shards, i->shards);
     printf("committed     %s\n", !i->committed ? "no" : i->done_shards == i->shards ? "yes"
            : "yes, but shards are missing or altered since");
@@ -167,6 +174,7 @@ int plan_status_print(const char *url, int json)
         return refuse(&status.error);
     status.plan = plan;
     sheaf_plan_get_info(plan, &status.info, sizeof(status.info));
+    status.has_payload = strcmp(status.info.source, "column") != 0;
     code = json ? print_json(&status) : print_text(&status);
     sheaf_plan_free(plan);
     return code == SHEAF_OK ? STATUS_OK : fail(&status.error);
