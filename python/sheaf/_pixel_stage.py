@@ -13,7 +13,10 @@ import functools
 import time
 from typing import Any, Callable, Deque, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-import numpy
+try:
+    import numpy
+except ImportError:
+    raise ImportError("batches of pixels need NumPy: pip install numpy") from None
 
 from . import _sheaf
 from ._pixels import Pixels

@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 import random
+import subprocess
 import sys
 import unittest
 import warnings
@@ -246,6 +247,18 @@ class LoaderTest(PixelsCase):
         with self.assertRaisesRegex(sheaf.ArgumentError, "sample c./... has no field png, but jpg"):
             pixels = sheaf.Pixels(24, field="png")
             list(sheaf.torch.DataLoader(self.set, 8, pixels=pixels))
+
+
+class WithoutNumPyTest(PixelsCase):
+    def test_only_pixels_need_it(self):
+        program = ("import sys; sys.modules['numpy'] = None\n"
+                   "import sheaf, sheaf.torch\n"
+                   "print(sum(len(batch) for batch in sheaf.torch.DataLoader(sys.argv[1], 8)))\n"
+                   "sheaf.torch.DataLoader(sys.argv[1], 8, pixels=sheaf.Pixels(24))\n")
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", program, self.set], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.stdout, "%d\n" % COUNT, done.stderr)
+        self.assertIn("ImportError: batches of pixels need NumPy: pip install numpy", done.stderr)
 
 
 class VectorsTest(Case):
