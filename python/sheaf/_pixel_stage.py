@@ -41,16 +41,15 @@ class PixelBatch:
     list of arrays [samples, crops, height, width]). `labels` is an array [samples] or [samples, labels], or None if
     there are no labels."""
 
-    def __init__(self, stage: Stage, made: _sheaf.Crops, samples: Batch, arrays: Sequence[Any],
-                 rest: Optional[List[int]]) -> None:
-        self._stage, self._made, self._read = stage, made, samples
+    def __init__(self, stage: Stage, made: _sheaf.Crops, arrays: Sequence[Any], rest: Optional[List[int]]) -> None:
+        self._stage, self._made = stage, made
         self.rest = rest                # numbers of the samples with crops, if some have none
-        if len(arrays) == 1 and not stage.pixels.has_views:
+        if stage.is_plain:
             self.pixels, self.masks = stage.show(arrays[0]), {}
         else:
             self.pixels, self.masks = stage.divided(arrays)
         whole = made.labels()
-        self.labels = stage.show(_labels(samples)) if whole is None else stage.numbers(whole)
+        self.labels = stage.numbers(whole) if whole else stage.other_labels(made.samples)
         if rest is not None and self.labels is not None:
             self.labels = self.labels[rest]
 
@@ -62,6 +61,13 @@ class PixelBatch:
     @functools.cached_property
     def samples(self) -> Any:
         return self._read if self.rest is None else [self._read[i] for i in self.rest]
+
+    @property
+    def _read(self) -> Batch:
+        """The samples, including those without crops."""
+        samples = self._made.samples
+        assert samples is not None
+        return samples
 
     @property
     def given(self) -> int:
@@ -95,24 +101,6 @@ class PixelBatch:
     def _kept(self, values: Any) -> Any:
         """Returns the values of the samples that have crops."""
         return values if self.rest is None else [values[i] for i in self.rest]
-
-
-class Memory:
-    """Memory for batches. The memory of a batch is used again when nothing refers to its arrays any more."""
-
-    def __init__(self, pool: _sheaf.PixelPool, shapes: List[Tuple[int, ...]],
-                 allocate: Callable[[Tuple[int, ...]], Any]) -> None:
-        self.pool, self.shapes, self.allocate = pool, shapes, allocate
-        self.slots: List[_sheaf.PixelSlot] = []
-
-    def take(self) -> _sheaf.PixelSlot:
-        """Returns memory for a full batch."""
-        for slot in self.slots:
-            if slot.is_free():
-                return slot
-        slot = _sheaf.PixelSlot(self.pool, [self.allocate(shape) for shape in self.shapes], self.shapes[0][0])
-        self.slots.append(slot)
-        return slot
 
 
 def plain(shape: Tuple[int, ...]) -> Any:
@@ -161,7 +149,7 @@ class Shares(NamedTuple):
 
 class Stage:
     """Makes PixelBatches from batches of samples. show(array) and numbers(data) return an array, and the int64 numbers
-    in a bytearray, in the form in which the program gets them. show(None) is None."""
+    in a bytearray, in the form in which the program gets them."""
 
     def __init__(self, pixels: Pixels, shares: Shares, policy: Policy,
                  allocate: Callable[[Tuple[int, ...]], Any] = plain,
@@ -170,44 +158,58 @@ class Stage:
         self.pixels, self.policy, self.shares = pixels, policy, shares
         self.show, self.numbers = show, numbers
         self.pool = pixels.open(pixels.thread_count, shares.decoding)
-        shapes = [pixels.shape(view) for view in pixels.views] + \
+        self.allocate, self.slots = allocate, 0         # number of batches for which there is memory
+        self.shapes = [pixels.shape(view) for view in pixels.views] + \
             [pixels.mask_shape(view) for _ in pixels.masks for view in pixels.views]
-        self.memory = Memory(self.pool, [(shares.batch_size, *shape) for shape in shapes], allocate)
+        self.is_plain = len(self.shapes) == 1 and not pixels.has_views
         self.box = (pixels.crops, BOX) if pixels.has_views else (BOX,)
         # the largest number of full batches that are being made
         self.ahead = min(max(UNDER_WAY, shares.ahead // shares.batch_size), BATCHES_MOST)
         self.handing_ns = 0             # time that the program's thread has spent on making batches
 
-    def begin(self, samples: Batch) -> Any:
+    def add_slot(self) -> None:
+        """Makes memory for one more batch. The memory of a batch is used again when nothing refers to its arrays any
+        more."""
+        count = self.shares.batch_size
+        self.pool.add(_sheaf.PixelSlot(self.pool, [self.allocate((count, *shape)) for shape in self.shapes], count))
+        self.slots += 1
+
+    def begin(self, samples: Batch) -> _sheaf.Crops:
         """Begins to make the crops of samples. end() waits for them."""
-        began, slot = time.monotonic_ns(), self.memory.take()
-        made = self.pool.begin(samples, self.pixels.field, slot)
+        began, made = time.monotonic_ns(), self.pool.begin(samples, self.pixels.field)
+        while made is None:
+            self.add_slot()
+            made = self.pool.begin(samples, self.pixels.field)
         self.handing_ns += time.monotonic_ns() - began
-        return made, slot
+        return made
 
-    def read(self, server: _sheaf.Server, number: int, first: int, count: int) -> Any:
-        """Begins to read samples of a pass, and then to make their crops. end() waits for them."""
-        slot = self.memory.take()
-        return self.pool.read(server, number, first, count, self.pixels.field, slot), slot
-
-    def end(self, made: _sheaf.Crops, slot: _sheaf.PixelSlot) -> Optional[PixelBatch]:
+    def end(self, made: _sheaf.Crops) -> Optional[PixelBatch]:
         """Returns a batch when its crops are made, or None if it has no samples."""
         bad = made.wait()
         began = time.monotonic_ns()
-        samples, arrays, rest = made.samples, slot.arrays, None
+        batch = PixelBatch(self, made, made.arrays, None) if bad is None else self.part(made, bad)
+        self.handing_ns += time.monotonic_ns() - began
+        return batch
+
+    def part(self, made: _sheaf.Crops, bad: List[Tuple[int, int, str, str]]) -> Optional[PixelBatch]:
+        """Returns a batch that does not fill its memory, or that has bad images. Returns None if it has no samples.
+        """
+        samples, rest = made.samples, None
         if samples is None:
             return None
-        if len(samples) != self.shares.batch_size:
-            arrays = [array[:len(samples)] for array in arrays]
-        if bad is not None:
+        arrays = [array[:len(samples)] for array in made.arrays]
+        if bad:
             for i, code, name, message in bad:
                 self.policy(samples[i], code, name, message)
             lost = {i for i, *_ in bad}
             rest = [i for i in range(len(samples)) if i not in lost]
             arrays = [array[rest] for array in arrays]
-        batch = PixelBatch(self, made, samples, arrays, rest)
-        self.handing_ns += time.monotonic_ns() - began
-        return batch
+        return PixelBatch(self, made, arrays, rest)
+
+    def other_labels(self, samples: Batch) -> Any:
+        """Returns the labels if not every sample has one that is a whole number."""
+        labels = _labels(samples)
+        return None if labels is None else self.show(labels)
 
     def divided(self, arrays: Sequence[Any]) -> Tuple[Any, Dict[str, Any]]:
         """Returns the pixels and the masks."""
@@ -237,7 +239,7 @@ class Stage:
             failed, begun, given = waiting.popleft()
             if failed is not None:
                 raise failed
-            yield (self.end(*begun), given[1]) if begun is not None else given
+            yield (self.end(begun), given[1]) if begun is not None else given
 
     def _has_room(self, waiting: Deque[Any]) -> bool:
         samples = sum(len(given[0]) for _, begun, given in waiting if begun is not None)

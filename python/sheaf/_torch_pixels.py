@@ -7,8 +7,9 @@ the program's thread reads them instead."""
 from __future__ import annotations
 
 import collections
+import functools
 import time
-from typing import Any, Deque, Iterator, Optional, Tuple
+from typing import Any, Deque, Iterator, Tuple
 
 import torch
 
@@ -29,42 +30,47 @@ class PixelStage(Stage):
         options["memory_bytes"] = shares.reading
         self.dataset = dataset
         super().__init__(pixels, shares, policy, _pinned if pins and torch.cuda.is_available() else plain,
-                         _tensor, _numbers)
+                         torch.from_numpy, _numbers)
 
     def batches(self, loader: Any) -> Iterator[Any]:
-        """Yields the batches of a pass, which begins when the first batch is requested."""
+        """Yields the batches of a pass, which begins when the first batch is requested. Everything that each batch
+        needs is in this function, because the caches of the processor forget much between two batches."""
         own, server, is_stream = loader.sampler.begin(), self.dataset.reader.own_server(), self.dataset.dataset.is_stream
         if server is None:
             yield from self._of_others(loader, own)
             return
         waiting: Deque[Any] = collections.deque()
+        read, field, most, clock = self.pool.read, self.pixels.field, self.shares.batch_size, time.monotonic_ns
         while True:
             while len(waiting) < self.ahead and not own.is_over:
-                run = self._next_run(loader, own)
-                if run is not None:
-                    waiting.append((self.read(server, own.number, *run), run))
+                count = min(most, own.count - own.yielded)
+                if count <= 0 or (count < most and loader.drop_last):
+                    own.is_over = True
+                    break
+                made = read(server, own.number, own.first + own.yielded, count, field)
+                if made is None:
+                    self.add_slot()
+                else:
+                    own.yielded += count
+                    waiting.append(made)
             if not waiting:
                 return
-            (made, slot), (first, count) = waiting.popleft()
-            batch = self.end(made, slot)
-            if batch is None or is_stream:
-                yield self.dataset._nothing(batch is not None, made.real, count, first + count - 1) \
-                    or self._unless_empty(batch)
+            made = waiting.popleft()
+            bad = made.wait()
+            began = clock()
+            if bad is None and not is_stream:
+                batch: Any = PixelBatch(self, made, made.arrays, None)
             else:
-                yield self._unless_empty(batch)
-            del batch, made, slot           # the program may have let the batch go
+                batch = self._unlike_others(made, bad)
+            self.handing_ns += clock() - began
+            yield batch
+            del batch, made                 # the program may have let the batch go
 
-    def _next_run(self, loader: Any, own: Any) -> Optional[Tuple[int, int]]:
-        """Returns the first ordinal and the number of samples of the next batch to read, or None at the end of the
-        pass."""
-        reader, most = self.dataset.reader, self.shares.batch_size
-        count = min(most, own.count - own.yielded)
-        if count <= 0 or (count < most and loader.drop_last):
-            own.is_over = True
-            return None
-        first = own.yielded * reader.local_size + reader.local_rank * most + own.first
-        own.yielded += count
-        return first, count
+    def _unlike_others(self, made: sheaf._sheaf.Crops, bad: Any) -> Any:
+        """Returns a batch of a stream, or one that does not fill its memory, or what stands for it."""
+        batch, (first, count) = self.part(made, bad or []), made.asked
+        nothing = self.dataset._nothing(batch is not None, made.real, count, first + count - 1)
+        return self._unless_empty(batch) if nothing is None and batch is not None else nothing
 
     def _of_others(self, loader: Any, own: Any) -> Iterator[Any]:
         """Yields the batches of a pass whose samples another process may read."""
@@ -72,13 +78,18 @@ class PixelStage(Stage):
             yield self._unless_empty(batch) if isinstance(batch, PixelBatch) else batch
 
     def _read_batches(self, loader: Any, own: Any) -> Iterator[Any]:
-        while not own.is_over:
-            begun, run = time.monotonic_ns(), self._next_run(loader, own)
-            if run is not None:
-                first, count = run
-                batch = self.dataset._run_of([((own.number << BITS) + first, count)], count, first + count - 1)
-                loader._times[3] += time.monotonic_ns() - begun
-                yield batch
+        reader, most = self.dataset.reader, self.shares.batch_size
+        while own.yielded < own.count:
+            count = min(most, own.count - own.yielded)
+            if count < most and loader.drop_last:
+                break
+            first = own.yielded * reader.local_size + reader.local_rank * most + own.first
+            own.yielded += count
+            begun = time.monotonic_ns()
+            batch = self.dataset._run_of([((own.number << BITS) + first, count)], count, first + count - 1)
+            loader._times[3] += time.monotonic_ns() - begun
+            yield batch
+        own.is_over = True
 
     def _unless_empty(self, batch: PixelBatch) -> Any:
         if batch.rest is None or batch.rest:
@@ -87,12 +98,7 @@ class PixelStage(Stage):
         return Nothing.SKIPPED
 
 
-def _tensor(array: Any) -> Any:
-    return None if array is None else torch.from_numpy(array)
-
-
-def _numbers(data: bytearray) -> Any:
-    return torch.frombuffer(data, dtype=torch.int64) if data else torch.empty(0, dtype=torch.int64)
+_numbers = functools.partial(torch.frombuffer, dtype=torch.int64)
 
 
 def _pinned(shape: Tuple[int, ...]) -> Any:

@@ -381,7 +381,8 @@ class _Batches:
             times[2] += begun - self.left_ns
         while batch is Nothing.SKIPPED:
             batch = self._next()
-            batch = self.untold(batch)
+            if isinstance(batch, Told):
+                batch = self.untold(batch)
         self.has_any = True
         if self.loader.fields is not None:
             batch = FieldBatch(batch, self.loader.fields, self.loader.pin_memory)
@@ -390,11 +391,9 @@ class _Batches:
         times[1] += self.left_ns - begun
         return batch
 
-    def untold(self, told: Any) -> Any:
+    def untold(self, told: Told) -> Any:
         """Returns the batch without the information that the worker sent with it. Counts the times, and reports the
         samples that were left out."""
-        if not isinstance(told, Told):
-            return told
         for i, took in enumerate(told.took, 3):
             self.loader._times[i] += took
         if told.problems:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * PixelPool: threads of the library that make the crops of batches.
- * PixelSlot: the program's memory for one batch. It is used again when no array of it is in use.
+ * PixelSlot: memory of the program for one batch. It is used again when nothing else refers to its
+ * arrays.
  * Crops: a batch whose crops are being made.
  *
  *     PixelPool.begin  samples ----------------------+--> sheaf_pixels_begin --> Crops.wait
@@ -22,6 +23,7 @@ struct pool_object {
     PyObject_HEAD
     struct sheaf_pixels_pool *pool;
     struct feeding *feeding;        /* the thread that reads; NULL before it is needed */
+    PyObject *slots;                /* the list of its memory for batches */
     unsigned forks;                 /* fork_count when the pool was made */
     _Atomic uint64_t read_ns;       /* time that the thread has spent on reading */
 };
@@ -43,6 +45,8 @@ struct crops_object {
     PyObject_HEAD
     struct pool_object *pool;
     struct slot_object *slot;       /* NULL once the crops are made */
+    PyObject *arrays;               /* the arrays of the slot */
+    size_t room;                    /* number of samples for which there is room in the slot */
     /* the samples from which the crops are made; NULL if they are not read yet, or if there are
      * none */
     struct batch_object *samples;
@@ -162,6 +166,7 @@ static void pool_dealloc(struct pool_object *self)
         sheaf_pixels_pool_free(self->pool);
         Py_END_ALLOW_THREADS
     }
+    Py_XDECREF(self->slots);
     object_free(self);
     Py_DECREF(type);
 }
@@ -225,17 +230,39 @@ static void slot_dealloc(struct slot_object *self)
 /* Returns whether the arrays of this memory can be used again: no crops are being made in them, and
  * the program has no reference to them. (Each array always has two references, from the tuple and
  * from the buffer.) */
-static PyObject *slot_is_free(struct slot_object *self, PyObject *Py_UNUSED(ignored))
+static bool slot_is_free(const struct slot_object *self)
 {
     for (Py_ssize_t i = 0; i < self->count; i++)
         if (Py_REFCNT(PyTuple_GetItem(self->arrays, i)) != 2)
-            Py_RETURN_FALSE;
-    return PyBool_FromLong(!self->is_used);
+            return false;
+    return !self->is_used;
 }
 
-static PyObject *slot_arrays(struct slot_object *self, void *Py_UNUSED(ignored))
+static PyObject *pool_add(struct pool_object *self, PyObject *args)
 {
-    return Py_NewRef(self->arrays);
+    PyObject *slot;
+
+    if (!PyArg_ParseTuple(args, "O!:add", slot_type, &slot))
+        return NULL;
+    if (self->slots == NULL)
+        self->slots = PyList_New(0);
+    if (self->slots == NULL || PyList_Append(self->slots, slot) != 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* Returns memory with room for this number of samples (a borrowed reference), or NULL. */
+static struct slot_object *free_slot(const struct pool_object *self, size_t samples)
+{
+    const Py_ssize_t count = self->slots == NULL ? 0 : PyList_Size(self->slots);
+
+    for (Py_ssize_t i = 0; i < count; i++) {
+        struct slot_object *slot = (struct slot_object *)PyList_GetItem(self->slots, i);
+
+        if (slot->samples >= samples && slot_is_free(slot))
+            return slot;
+    }
+    return NULL;
 }
 
 /* ---- Crops ----------------------------------------------------------------------------------- */
@@ -261,6 +288,7 @@ static void crops_dealloc(struct crops_object *self)
         Py_END_ALLOW_THREADS
     }
     leave_slot(self);
+    Py_XDECREF(self->arrays);
     free(self->boxes);
     free(self->labels);
     free(self->field);
@@ -295,7 +323,7 @@ static int begin(struct crops_object *self, const struct sheaf_sample *samples, 
 {
     struct sheaf_pixels_pool *pool = self->pool->pool;
 
-    if (count > self->slot->samples) {
+    if (count > self->room) {
         *error = (struct sheaf_error){ .code = SHEAF_ERR_ARGUMENT,
                                        .message = "more samples than there is memory for" };
         return error->code;
@@ -310,23 +338,19 @@ static int begin(struct crops_object *self, const struct sheaf_sample *samples, 
                               &self->batch, error);
 }
 
-/* Returns a new crops_object. Returns NULL with an exception if memory is exhausted, or if other
- * crops are being made in the memory of `slot`. */
+/* Returns a new crops_object. Returns NULL with an exception if memory is exhausted. */
 static struct crops_object *crops_new(struct pool_object *pool, struct slot_object *slot,
                                       const char *field)
 {
-    struct crops_object *crops;
+    struct crops_object *crops = PyObject_New(struct crops_object, crops_type);
 
-    if (slot->is_used) {
-        PyErr_SetString(PyExc_ValueError, "crops are being made in this memory");
-        return NULL;
-    }
-    crops = PyObject_New(struct crops_object, crops_type);
     if (crops == NULL)
         return NULL;
     memset((char *)crops + sizeof(PyObject), 0, sizeof(*crops) - sizeof(PyObject));
     crops->pool = (struct pool_object *)Py_NewRef((PyObject *)pool);
     crops->slot = (struct slot_object *)Py_NewRef((PyObject *)slot);
+    crops->arrays = Py_NewRef(slot->arrays);
+    crops->room = slot->samples;
     slot->is_used = true;
     crops->field = field == NULL ? NULL : strdup(field);
     if (field == NULL || crops->field != NULL)
@@ -344,8 +368,11 @@ static PyObject *pool_begin(struct pool_object *self, PyObject *args)
     struct crops_object *crops;
     struct sheaf_error error;
 
-    if (!PyArg_ParseTuple(args, "O!zO!:begin", batch_type, &samples, &field, slot_type, &slot))
+    if (!PyArg_ParseTuple(args, "O!z:begin", batch_type, &samples, &field))
         return NULL;
+    slot = free_slot(self, ((struct batch_object *)samples)->count);
+    if (slot == NULL)
+        Py_RETURN_NONE;
     crops = crops_new(self, slot, field);
     if (crops == NULL)
         return NULL;
@@ -410,16 +437,18 @@ static PyObject *pool_read(struct pool_object *self, PyObject *args)
     struct crops_object *crops;
     unsigned long long pass, first, count;
 
-    if (!PyArg_ParseTuple(args, "O!KKKzO!:read", server_type, &server, &pass, &first, &count,
-                          &field, slot_type, &slot))
+    if (!PyArg_ParseTuple(args, "O!KKKz:read", server_type, &server, &pass, &first, &count,
+                          &field))
         return NULL;
+    slot = free_slot(self, count);
+    if (slot == NULL)
+        Py_RETURN_NONE;
     if (self->feeding == NULL)
         self->feeding = feeding_start();
     if (self->feeding == NULL)
         return PyErr_SetFromErrno(PyExc_OSError);
-    if (server_is_shared(server) || count > slot->samples || count == 0) {
-        PyErr_SetString(PyExc_ValueError, "expected a server of this process alone, and memory for "
-                        "the samples");
+    if (server_is_shared(server) || count == 0) {
+        PyErr_SetString(PyExc_ValueError, "expected a server of this process alone, and samples");
         return NULL;
     }
     crops = crops_new(self, slot, field);
@@ -488,7 +517,7 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
         Py_END_ALLOW_THREADS
     }
     leave_slot(self);
-    if (bad == 0)
+    if (bad == 0 && self->samples != NULL && self->samples->count == self->room)
         Py_RETURN_NONE;
     list = PyList_New(0);
     for (size_t i = 0; i < self->samples->count && bad != 0 && list != NULL; i++) {
@@ -509,6 +538,17 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
 static PyObject *crops_samples(struct crops_object *self, void *Py_UNUSED(ignored))
 {
     return Py_NewRef(self->samples == NULL ? Py_None : (PyObject *)self->samples);
+}
+
+static PyObject *crops_arrays(struct crops_object *self, void *Py_UNUSED(ignored))
+{
+    return Py_NewRef(self->arrays);
+}
+
+static PyObject *crops_asked(struct crops_object *self, void *Py_UNUSED(ignored))
+{
+    return Py_BuildValue("(KK)", (unsigned long long)self->ask.first,
+                         (unsigned long long)self->ask.count);
 }
 
 static PyObject *crops_real(struct crops_object *self, void *Py_UNUSED(ignored))
@@ -537,27 +577,19 @@ static PyObject *crops_labels(struct crops_object *self, PyObject *Py_UNUSED(ign
 /* ---- Types ----------------------------------------------------------------------------------- */
 
 static PyMethodDef pool_methods[] = {
-    { "begin", (PyCFunction)pool_begin, METH_VARARGS, "begin(batch, field, slot): Crops." },
+    { "add", (PyCFunction)pool_add, METH_VARARGS, "add(slot): memory for one more batch." },
+    { "begin", (PyCFunction)pool_begin, METH_VARARGS,
+      "begin(batch, field): Crops; None: there is no free memory." },
     { "read", (PyCFunction)pool_read, METH_VARARGS,
-      "read(server, pass, first, count, field, slot): Crops of samples that a thread reads." },
+      "read(server, pass, first, count, field): Crops of samples that a thread reads; None: there "
+      "is no free memory." },
     { NULL, NULL, 0, NULL },
-};
-
-static PyMethodDef slot_methods[] = {
-    { "is_free", (PyCFunction)slot_is_free, METH_NOARGS,
-      "Whether nothing uses the memory, so that another batch may have it." },
-    { NULL, NULL, 0, NULL },
-};
-
-static PyGetSetDef slot_getset[] = {
-    { "arrays", (getter)slot_arrays, NULL, "The arrays, a tuple.", NULL },
-    { NULL, NULL, NULL, NULL, NULL },
 };
 
 static PyMethodDef crops_methods[] = {
     { "wait", (PyCFunction)crops_wait, METH_NOARGS,
-      "Waits until they are made: None, or (index, code, its name, message) of each sample without "
-      "them." },
+      "Waits until they are made: None if the memory is full of them, else a list of (index, code, "
+      "its name, message) of each sample without them." },
     { "boxes", (PyCFunction)crops_boxes, METH_NOARGS, "The boxes, five int32 for each crop." },
     { "labels", (PyCFunction)crops_labels, METH_NOARGS,
       "The labels, an int64 for each sample, or None unless each has one that is a whole number." },
@@ -566,6 +598,9 @@ static PyMethodDef crops_methods[] = {
 
 static PyGetSetDef crops_getset[] = {
     { "samples", (getter)crops_samples, NULL, "The samples, after wait; None: there are none.",
+      NULL },
+    { "arrays", (getter)crops_arrays, NULL, "The arrays with the crops.", NULL },
+    { "asked", (getter)crops_asked, NULL, "(first, count) of the samples that were to be read.",
       NULL },
     { "real", (getter)crops_real, NULL, "The number of samples that this rank has, after wait.",
       NULL },
@@ -593,8 +628,6 @@ static PyType_Slot slot_slots[] = {
     { Py_tp_new, PyType_GenericNew },
     { Py_tp_init, slot_init },
     { Py_tp_dealloc, slot_dealloc },
-    { Py_tp_methods, slot_methods },
-    { Py_tp_getset, slot_getset },
     { Py_tp_doc, "PixelSlot(pool, arrays, samples): memory for one batch." },
     { 0, NULL },
 };

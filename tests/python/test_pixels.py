@@ -158,7 +158,7 @@ class LoaderTest(PixelsCase):
                 pass
         del batch
         gc.collect()
-        self.assertLessEqual(len(loader._stage.memory.slots), loader._stage.ahead + 2)
+        self.assertLessEqual(loader._stage.slots, loader._stage.ahead + 2)
 
     def test_passes_that_are_left(self):
         """The samples that were read ahead go to nobody, and the next pass is whole."""
@@ -449,7 +449,7 @@ class MemoryTest(PixelsCase):
         """Blocks that are made are those that the shares have."""
         loader = self.loader(batch_size=1, threads=64, memory_bytes=4 << 20)
         made = []
-        loader._stage.memory.allocate = lambda shape: made.append(math.prod(shape)) or numpy.empty(
+        loader._stage.allocate = lambda shape: made.append(math.prod(shape)) or numpy.empty(
             shape, numpy.uint8)
         for batch in loader:
             pass

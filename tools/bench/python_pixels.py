@@ -120,12 +120,13 @@ def pool_alone(path, layout="nchw", threads=1, clock=time.process_time):
     pool = pixels.open(threads, 1 << 28)
     with reader_of(path) as reader:
         batches = list(reader.batches(BATCH))
-    slots = [sheaf._sheaf.PixelSlot(pool, [numpy.empty((len(batch), *pixels.shape(pixels.views[0])), numpy.uint8)],
-                                    len(batch)) for batch in batches]
+    for _ in batches:
+        pool.add(sheaf._sheaf.PixelSlot(
+            pool, [numpy.empty((BATCH, *pixels.shape(pixels.views[0])), numpy.uint8)], BATCH))
 
     def once():
-        for batch, slot in zip(batches, slots):
-            if pool.begin(batch, None, slot).wait():
+        for batch in batches:
+            if pool.begin(batch, None).wait():
                 raise SystemExit("images are missing")
     return least_of(once, sum(map(len, batches)), clock)
 
