@@ -462,7 +462,7 @@ static int fit_least(struct sheaf_reader *r, struct needs *n)
     uint64_t least = n->tables + n->reserve;
 
     if (least > limit - (r->load.budget.used - r->load.heap->size))
-        shards_drop_index(&r->load.shards);
+        index_files_drop(&r->load.shards.indexes);
     if (least > limit && r->alone_bytes == 0)
         find_alone(r, n);
     least = n->tables + n->reserve;

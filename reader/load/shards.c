@@ -10,129 +10,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/hash_text.h"
 #include "formats/interop_index.h"
 #include "reader/dataset/joined.h"
 #include "store/interrupt.h"
-
-int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
-                       struct sheaf_error *err)
-{
-    int code = store_open(url, object, err);
-
-    if (code != SHEAF_OK || cache == NULL)
-        return code;
-    code = cache_wrap(cache, object, err);
-    if (code != SHEAF_OK) {
-        store_close(*object);
-        *object = NULL;
-    }
-    return code;
-}
-
-/* If a data set has at most this number of parts, all their index files stay open. If it has more,
- * each index file is opened when it is read, because there may be a thousand and the number of open
- * files is limited. */
-#define INDEXES_OPEN 16u
-
-/* Opens an object whose size the manifest states. No request is sent for a remote object; the first
- * read will show whether the size is right. If the cache has the whole object, no server is
- * needed. */
-static int open_known(const struct shards *s, const struct sheaf_dataset *source, const char *url,
-                      const char *proof, uint64_t bytes, struct store_object **object,
-                      struct sheaf_error *err)
-{
-    if (source->is_remote && s->cache == NULL)
-        return store_open_known(url, bytes, 0, object, err);
-    if (source->is_remote && proof[0] != '\0')
-        return cache_open_known(s->cache, url, proof, bytes, object, err);
-    return shards_open_object(s->cache, url, object, err);
-}
-
-int shards_open_listed(const struct shards *s, const struct sheaf_dataset *source, const char *url,
-                       const char *proof, uint64_t bytes, struct store_object **object,
-                       struct sheaf_error *err)
-{
-    const int code = open_known(s, source, url, proof, bytes, object, err);
-
-    if (code != SHEAF_OK || (*object)->bytes == bytes)
-        return code;
-    err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64,
-            url, (*object)->bytes, plural((*object)->bytes), bytes);
-    store_close(*object);
-    *object = NULL;
-    return SHEAF_ERR_CHANGED;
-}
-
-/* Writes a hash of everything that the manifest of a source states about its index. A union has
- * taken over the shards of its sources. */
-static void prove_index(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
-                        char proof[HASH_TEXT_BYTES])
-{
-    const uint32_t first = d->sources == NULL ? 0 : source->first_shard;
-    const uint32_t end = d->sources == NULL ? (uint32_t)d->manifest.shard_count
-                                            : source->end_shard;
-    XXH128_hash_t sum = { 0 };
-
-    for (uint32_t i = first; i < end; i++) {
-        const struct manifest_shard *m = &d->manifest.shards[i];
-
-        hash_add(&sum, m->xxh3, strlen(m->xxh3));
-        hash_add(&sum, m->index_xxh3, strlen(m->index_xxh3));
-        hash_add(&sum, &m->index_bytes, sizeof(m->index_bytes));
-    }
-    hash_text(sum, proof);
-}
-
-/* Reads a small remote index as a whole. Then opening many shards needs no more requests for the
- * index than opening one shard. */
-static int get_index(struct shards *s, struct index_file *index, struct sheaf_error *err)
-{
-    const uint64_t bytes = index->object->bytes;
-
-    if (bytes == 0 || bytes > MIN((uint64_t)index->object->block_bytes, s->budget->limit / 16)
-        || !budget_take(s->budget, bytes))
-        return SHEAF_OK;
-    index->data = malloc(bytes);
-    if (index->data == NULL) {
-        budget_give(s->budget, bytes);
-        return err_memory(err, bytes);
-    }
-    return store_read(index->object, 0, index->data, bytes, err);
-}
-
-static int open_index(const struct shards *s, const struct sheaf_dataset *source,
-                      const struct dataset_part *part, struct store_object **object,
-                      struct sheaf_error *err)
-{
-    char proof[HASH_TEXT_BYTES];
-
-    prove_index(s->dataset, source, proof);
-    return shards_open_listed(s, source, part->index_url, proof, part->index_bytes, object, err);
-}
-
-static int open_indexes(struct shards *s, struct sheaf_error *err)
-{
-    const struct sheaf_dataset *d = s->dataset;
-    const size_t count = dataset_part_total(d);
-    int code = SHEAF_OK;
-
-    s->indexes = calloc(count + 1, sizeof(s->indexes[0]));
-    if (s->indexes == NULL)
-        return err_memory(err, count * sizeof(s->indexes[0]));
-    for (size_t i = 0; i < dataset_source_count(d) && count <= INDEXES_OPEN; i++) {
-        const struct sheaf_dataset *source = dataset_source_at(d, i);
-
-        for (size_t p = 0; p < source->part_count && code == SHEAF_OK; p++) {
-            struct index_file *index = &s->indexes[dataset_first_part(d, source) + p];
-
-            code = open_index(s, source, &source->parts[p], &index->object, err);
-            if (code == SHEAF_OK && index->object->is_remote)
-                code = get_index(s, index, err);
-        }
-    }
-    return code;
-}
 
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err)
@@ -145,7 +25,7 @@ int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct wo
     s->open = calloc(dataset->manifest.shard_count + 1, sizeof(s->open[0]));
     if (s->open == NULL)
         return err_memory(err, dataset->manifest.shard_count * sizeof(s->open[0]));
-    return open_indexes(s, err);
+    return index_files_open(&s->indexes, dataset, budget, cache, err);
 }
 
 static void close_shard(struct shard *shard)
@@ -158,18 +38,6 @@ static void close_shard(struct shard *shard)
     free(shard);
 }
 
-void shards_drop_index(struct shards *s)
-{
-    for (size_t i = 0; s->indexes != NULL && i < dataset_part_total(s->dataset); i++) {
-        struct index_file *index = &s->indexes[i];
-
-        if (index->data != NULL)
-            budget_give(s->budget, index->object->bytes);
-        free(index->data);
-        index->data = NULL;
-    }
-}
-
 void shards_free(struct shards *s)
 {
     if (s->open != NULL)
@@ -179,63 +47,7 @@ void shards_free(struct shards *s)
             close_shard(s->open[i]);
     free(s->open);
     s->open = NULL;
-    shards_drop_index(s);
-    for (size_t i = 0; s->indexes != NULL && i < dataset_part_total(s->dataset); i++)
-        store_close(s->indexes[i].object);
-    free(s->indexes);
-    s->indexes = NULL;
-}
-
-int shards_parse_section(const struct sheaf_dataset *d, uint32_t number, const uint8_t *data,
-                         struct index_section **section, struct sheaf_error *err)
-{
-    const struct manifest_shard *m = &d->manifest.shards[number];
-
-    if (index_parse(data, m->index_bytes, m->samples, section, err) != SHEAF_OK)
-        return err_prefix(err, "%s: the section of %s: ", dataset_part(d, number)->index_url,
-                          m->name);
-    return dataset_check_section(d, number, data, err);
-}
-
-static int parse_section(struct shard *shard, const uint8_t *data, struct sheaf_error *err)
-{
-    const int code = shards_parse_section(shard->owner->dataset, shard->number, data,
-                                          &shard->own_section, err);
-
-    shard->section = shard->own_section;
-    return code;
-}
-
-/* Reads and parses the shard's section of the index. */
-static int load_section(struct shard *shard, struct sheaf_error *err)
-{
-    const struct shards *s = shard->owner;
-    const struct sheaf_dataset *d = s->dataset;
-    const struct manifest_shard *m = &d->manifest.shards[shard->number];
-    const struct sheaf_dataset *source = dataset_source(d, shard->number);
-    const struct dataset_part *part = dataset_part(d, shard->number);
-    const struct index_file *index = &s->indexes[dataset_first_part(d, source) +
-                                                 (size_t)(part - source->parts)];
-    const uint64_t offset = m->index_offset - part->index_offset;
-    struct store_object *object = index->object;
-    uint8_t *data;
-    int code = SHEAF_OK;
-
-    if (index->data != NULL)
-        return parse_section(shard, index->data + offset, err);
-    data = malloc(m->index_bytes + 1);
-    if (data == NULL)
-        return err_memory(err, m->index_bytes);
-    if (object == NULL)
-        code = open_index(s, source, part, &object, err);
-    if (code == SHEAF_OK)
-        code = store_read(object, offset, data, m->index_bytes, err);
-    if (code == SHEAF_OK)
-        code = parse_section(shard, data, err);
-    if (object != index->object)
-        store_close(object);
-    free(data);
-    return code;
+    index_files_close(&s->indexes);
 }
 
 static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *err)
@@ -269,8 +81,8 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
     if (asprintf(&url, "%.*s%s", (int)(strrchr(index_url, '/') + 1 - index_url), index_url,
                  name) < 0)
         return err_memory(err, strlen(index_url));
-    code = shards_open_listed(shard->owner, source, url, m->xxh3, m->names_bytes, &shard->names,
-                              err);
+    code = listed_open(shard->owner->cache, source, url, m->xxh3, m->names_bytes, &shard->names,
+                       err);
     free(url);
     return code;
 }
@@ -289,8 +101,8 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
 
     if (asprintf(&names, "%.*s.lst", (int)stem, url) < 0)
         return err_memory(err, stem);
-    code = shards_open_listed(shard->owner, source, names, m->xxh3, m->names_bytes, &shard->names,
-                              err);
+    code = listed_open(shard->owner->cache, source, names, m->xxh3, m->names_bytes, &shard->names,
+                       err);
     if (code == SHEAF_ERR_NOT_FOUND && source->hosts != 0)
         code = open_names_beside_manifest(shard, names + (strlen(url) - strlen(m->name)), err);
     free(names);
@@ -307,10 +119,10 @@ static int open_parts(struct shard *shard)
     /* If bad records are skipped, even a shard that is too short is opened. Its missing records are
      * then reported one by one. */
     int code = shard->owner->keep_short && d->offline == NULL
-                   ? shards_open_object(shard->owner->cache, d->urls[shard->number],
-                                        &shard->object, err)
-                   : open_known(shard->owner, source, d->urls[shard->number], m->xxh3, m->bytes,
-                                &shard->object, err);
+                   ? listed_open_any(shard->owner->cache, d->urls[shard->number], &shard->object,
+                                     err)
+                   : listed_open_known(shard->owner->cache, source, d->urls[shard->number],
+                                       m->xxh3, m->bytes, &shard->object, err);
 
     if (code == SHEAF_OK && shard->object->bytes < m->bytes && !shard->owner->keep_short)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " "
@@ -320,10 +132,10 @@ static int open_parts(struct shard *shard)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but %" PRIu64 " are "
                        "expected: the shard has changed", d->urls[shard->number],
                        shard->object->bytes, plural(shard->object->bytes), m->bytes);
-    if (code == SHEAF_OK && source->part_count == 0)
-        shard->section = d->sections[shard->number];
-    else if (code == SHEAF_OK)
-        code = load_section(shard, err);
+    if (code == SHEAF_OK && source->part_count != 0)
+        code = index_files_section(&shard->owner->indexes, shard->number, &shard->own_section,
+                                   err);
+    shard->section = source->part_count != 0 ? shard->own_section : d->sections[shard->number];
     if (code == SHEAF_OK)
         code = joined_wrap(&shard->object, shard->section, err);
     if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)

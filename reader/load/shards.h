@@ -12,8 +12,7 @@
 #include "base/budget.h"
 #include "base/workers.h"
 #include "reader/dataset/column_sets.h"
-#include "store/cache.h"
-#include "store/store.h"
+#include "reader/dataset/index_files.h"
 
 struct shard {
     struct job job;
@@ -52,14 +51,6 @@ struct shard_column {
     uint8_t *kept;
 };
 
-/* The index of one part of a source. */
-struct index_file {
-    /* the open index file; NULL if there is no index file, or if it is opened only for each read */
-    struct store_object *object;
-    /* the content of the whole index if it is remote and small; otherwise NULL */
-    uint8_t *data;
-};
-
 struct shards {
     const struct sheaf_dataset *dataset;
     struct workers *workers;
@@ -72,7 +63,7 @@ struct shards {
      * additional read for them */
     bool keep_columns;
     bool keep_short;                    /* read a truncated shard as far as possible */
-    struct index_file *indexes;         /* one for each part of each source */
+    struct index_files indexes;
     struct shard **open;                /* indexed by number; NULL if not open */
     struct shard *newest, *oldest;      /* the idle shards, kept for the next use: */
     size_t idle_count, idle_most;       /* at most this number, */
@@ -84,22 +75,9 @@ struct shards {
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err);
 
-/* Opens an object that a manifest lists, and checks that it has the listed size. `proof` is a hash
- * from the manifest that identifies its content, or "" for foreign shards. No request is sent to a
- * remote server. */
-int shards_open_listed(const struct shards *s, const struct sheaf_dataset *source, const char *url,
-                       const char *proof, uint64_t bytes, struct store_object **object,
-                       struct sheaf_error *err);
-/* Parses the bytes of a shard's index section, and checks them. On failure, *section may be set,
- * and the caller must still free it. */
-int shards_parse_section(const struct sheaf_dataset *dataset, uint32_t number, const uint8_t *data,
-                         struct index_section **section, struct sheaf_error *err);
 /* Takes memory from the budget. If there is too little, closes unused shards, and then takes the
  * memory from the reserve if `may_reserve` is set. Sets *is_reserved to whether it did. */
 bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_reserved);
-/* Opens an object. If there is a cache, the object is read through it. */
-int shards_open_object(struct cache *cache, const char *url, struct store_object **object,
-                       struct sheaf_error *err);
 /* No job may be running. */
 void shards_free(struct shards *s);
 
@@ -117,10 +95,6 @@ int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
 void shards_drop(struct shards *s, struct shard *shard);
 /* Closes all unused shards. Returns false if there are none. */
 bool shards_trim(struct shards *s);
-
-/* Frees the index files that are kept in memory. Later, each section is read by itself. No shard
- * may be open. */
-void shards_drop_index(struct shards *s);
 
 /* ---- Columns (shards_columns.c) -------------------------------------------------------------- */
 

@@ -24,28 +24,6 @@ int shard_column_check(const struct shard_column *c, uint64_t record, const uint
     return code;
 }
 
-/* Reads the section of a layer's shard. */
-static int read_section(const struct shards *s, const struct column_place *place,
-                        struct index_section **section, struct sheaf_error *err)
-{
-    const struct sheaf_dataset *layer = place->layer;
-    const struct manifest_shard *m = &layer->manifest.shards[place->shard];
-    const struct dataset_part *part = &layer->parts[0];
-    struct store_object *object = NULL;
-    uint8_t *data = malloc(m->index_bytes + 1);
-    int code = data == NULL ? err_memory(err, m->index_bytes)
-             : shards_open_listed(s, layer, part->index_url, layer->manifest.fingerprint,
-                                  part->index_bytes, &object, err);
-
-    if (code == SHEAF_OK)
-        code = store_read(object, m->index_offset, data, m->index_bytes, err);
-    store_close(object);
-    if (code == SHEAF_OK)
-        code = shards_parse_section(layer, place->shard, data, section, err);
-    free(data);
-    return code;
-}
-
 /* Keeps the part of the section for `samples` samples. */
 static int keep_part(struct shard_column *c, const struct index_section *section,
                      uint64_t samples, struct sheaf_error *err)
@@ -119,13 +97,14 @@ static int open_column(struct shard *shard, size_t column, struct sheaf_error *e
     m = &place->layer->manifest.shards[place->shard];
     c->url = place->layer->urls[place->shard];
     c->first = place->first;
-    code = read_section(shard->owner, place, &section, err);
+    code = index_files_read(shard->owner->cache, place->layer,
+                            place->layer->manifest.fingerprint, place->shard, &section, err);
     if (code == SHEAF_OK)
         code = keep_part(c, section, samples, err);
     index_section_free(section);
     if (code == SHEAF_OK)
-        code = shards_open_listed(shard->owner, place->layer, c->url, m->xxh3, m->bytes,
-                                  &c->object, err);
+        code = listed_open(shard->owner->cache, place->layer, c->url, m->xxh3, m->bytes,
+                           &c->object, err);
     if (code == SHEAF_OK && shard->keeps_columns)
         code = keep_records(c, samples, columns_kept_most(columns, shard->number, column, samples),
                             err);

@@ -242,8 +242,7 @@ static int open_object(struct stream *s, struct sheaf_error *err)
     if (c->dataset->pipes != NULL)
         return pipe_open(c->dataset->pipes, c->order->epoch, c->pipe_shift, &s->cancelled,
                          &s->object, err);
-    return shards_open_object(c->cache, c->dataset->urls[c->line->shards[s->place]], &s->object,
-                              err);
+    return listed_open_any(c->cache, c->dataset->urls[c->line->shards[s->place]], &s->object, err);
 }
 
 static int open_shard(struct stream *s, struct sheaf_error *err)

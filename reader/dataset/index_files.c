@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opens index files and reads their sections; see index_files.h. */
+#include "reader/dataset/index_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/hash_text.h"
+
+/* If a data set has at most this number of parts, all their index files stay open. If it has more,
+ * each index file is opened when it is read, because there may be a thousand and the number of open
+ * files is limited. */
+#define INDEXES_OPEN 16u
+
+/* The index of one part of a source. */
+struct index_file {
+    /* the index file; NULL if there is none, or if it is opened only when it is read */
+    struct store_object *object;
+    /* the content of the whole index if it is remote and small; otherwise NULL */
+    uint8_t *data;
+};
+
+/* Computes a hash of everything that the manifest of a source states about the source's index, and
+ * writes it to `proof`. A union has taken over the shards of its sources. */
+static void prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
+                  char proof[HASH_TEXT_BYTES])
+{
+    const uint32_t first = d->sources == NULL ? 0 : source->first_shard;
+    const uint32_t end = d->sources == NULL ? (uint32_t)d->manifest.shard_count
+                                            : source->end_shard;
+    XXH128_hash_t sum = { 0 };
+
+    for (uint32_t i = first; i < end; i++) {
+        const struct manifest_shard *m = &d->manifest.shards[i];
+
+        hash_add(&sum, m->xxh3, strlen(m->xxh3));
+        hash_add(&sum, m->index_xxh3, strlen(m->index_xxh3));
+        hash_add(&sum, &m->index_bytes, sizeof(m->index_bytes));
+    }
+    hash_text(sum, proof);
+}
+
+/* Reads a small remote index as a whole. So the first samples of many shards need no more requests
+ * than those of one shard. */
+static int load_whole(struct index_files *f, struct index_file *file, struct sheaf_error *err)
+{
+    const uint64_t bytes = file->object->bytes;
+
+    if (bytes == 0 || bytes > MIN((uint64_t)file->object->block_bytes, f->budget->limit / 16)
+        || !budget_take(f->budget, bytes))
+        return SHEAF_OK;
+    file->data = malloc(bytes);
+    if (file->data == NULL) {
+        budget_give(f->budget, bytes);
+        return err_memory(err, bytes);
+    }
+    return store_read(file->object, 0, file->data, bytes, err);
+}
+
+static int open_part(struct index_files *f, const struct sheaf_dataset *source, size_t part,
+                     struct sheaf_error *err)
+{
+    struct index_file *file = &f->files[dataset_first_part(f->dataset, source) + part];
+    char proof[HASH_TEXT_BYTES];
+    int code;
+
+    prove(f->dataset, source, proof);
+    code = listed_open(f->cache, source, source->parts[part].index_url, proof,
+                       source->parts[part].index_bytes, &file->object, err);
+    return code == SHEAF_OK && file->object->is_remote ? load_whole(f, file, err) : code;
+}
+
+int index_files_open(struct index_files *f, const struct sheaf_dataset *dataset,
+                     struct budget *budget, struct cache *cache, struct sheaf_error *err)
+{
+    const size_t count = dataset_part_total(dataset);
+    int code = SHEAF_OK;
+
+    *f = (struct index_files){ .dataset = dataset, .budget = budget, .cache = cache };
+    f->files = calloc(count + 1, sizeof(f->files[0]));
+    if (f->files == NULL)
+        return err_memory(err, count * sizeof(f->files[0]));
+    for (size_t i = 0; i < dataset_source_count(dataset) && count <= INDEXES_OPEN; i++) {
+        const struct sheaf_dataset *source = dataset_source_at(dataset, i);
+
+        for (size_t p = 0; p < source->part_count && code == SHEAF_OK; p++)
+            code = open_part(f, source, p, err);
+    }
+    return code;
+}
+
+void index_files_drop(struct index_files *f)
+{
+    for (size_t i = 0; f->files != NULL && i < dataset_part_total(f->dataset); i++) {
+        struct index_file *file = &f->files[i];
+
+        if (file->data != NULL)
+            budget_give(f->budget, file->object->bytes);
+        free(file->data);
+        file->data = NULL;
+    }
+}
+
+void index_files_close(struct index_files *f)
+{
+    index_files_drop(f);
+    for (size_t i = 0; f->files != NULL && i < dataset_part_total(f->dataset); i++)
+        store_close(f->files[i].object);
+    free(f->files);
+    f->files = NULL;
+}
+
+/* ---- Sections -------------------------------------------------------------------------------- */
+
+static int parse(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *data,
+                 struct index_section **section, struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &d->manifest.shards[shard];
+
+    if (index_parse(data, m->index_bytes, m->samples, section, err) != SHEAF_OK)
+        return err_prefix(err, "%s: the section of %s: ", dataset_part(d, shard)->index_url,
+                          m->name);
+    return dataset_check_section(d, shard, data, err);
+}
+
+static int read_section(const struct sheaf_dataset *d, uint32_t shard, struct store_object *object,
+                        struct index_section **section, struct sheaf_error *err)
+{
+    const struct manifest_shard *m = &d->manifest.shards[shard];
+    uint8_t *data = malloc(m->index_bytes + 1);
+    int code = data == NULL ? err_memory(err, m->index_bytes)
+             : store_read(object, m->index_offset - dataset_part(d, shard)->index_offset, data,
+                          m->index_bytes, err);
+
+    if (code == SHEAF_OK)
+        code = parse(d, shard, data, section, err);
+    free(data);
+    return code;
+}
+
+/* Opens the index file of a shard of the data set `d`, reads the shard's section, and closes the
+ * file. The file belongs to the source `source`. */
+static int open_and_read(struct cache *cache, const struct sheaf_dataset *d, uint32_t shard,
+                         const struct sheaf_dataset *source, const char *proof,
+                         struct index_section **section, struct sheaf_error *err)
+{
+    const struct dataset_part *part = dataset_part(d, shard);
+    struct store_object *object = NULL;
+    int code = listed_open(cache, source, part->index_url, proof, part->index_bytes, &object, err);
+
+    if (code == SHEAF_OK)
+        code = read_section(d, shard, object, section, err);
+    store_close(object);
+    return code;
+}
+
+int index_files_section(const struct index_files *f, uint32_t shard,
+                        struct index_section **section, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *d = f->dataset, *source = dataset_source(d, shard);
+    const struct dataset_part *part = dataset_part(d, shard);
+    const struct index_file *file = &f->files[dataset_first_part(d, source) +
+                                              (size_t)(part - source->parts)];
+    char proof[HASH_TEXT_BYTES];
+
+    if (file->data != NULL)
+        return parse(d, shard, file->data + (d->manifest.shards[shard].index_offset -
+                                             part->index_offset), section, err);
+    if (file->object != NULL)
+        return read_section(d, shard, file->object, section, err);
+    prove(d, source, proof);
+    return open_and_read(f->cache, d, shard, source, proof, section, err);
+}
+
+int index_files_read(struct cache *cache, const struct sheaf_dataset *source, const char *proof,
+                     uint32_t shard, struct index_section **section, struct sheaf_error *err)
+{
+    return open_and_read(cache, source, shard, source, proof, section, err);
+}

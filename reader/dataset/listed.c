@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opens listed objects; see listed.h. */
+#include "reader/dataset/listed.h"
+
+#include <inttypes.h>
+
+#include "base/error.h"
+
+int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
+                    struct sheaf_error *err)
+{
+    int code = store_open(url, object, err);
+
+    if (code != SHEAF_OK || cache == NULL)
+        return code;
+    code = cache_wrap(cache, object, err);
+    if (code != SHEAF_OK) {
+        store_close(*object);
+        *object = NULL;
+    }
+    return code;
+}
+
+int listed_open_known(struct cache *cache, const struct sheaf_dataset *source, const char *url,
+                      const char *proof, uint64_t bytes, struct store_object **object,
+                      struct sheaf_error *err)
+{
+    if (source->is_remote && cache == NULL)
+        return store_open_known(url, bytes, 0, object, err);
+    if (source->is_remote && proof[0] != '\0')
+        return cache_open_known(cache, url, proof, bytes, object, err);
+    return listed_open_any(cache, url, object, err);
+}
+
+int listed_open(struct cache *cache, const struct sheaf_dataset *source, const char *url,
+                const char *proof, uint64_t bytes, struct store_object **object,
+                struct sheaf_error *err)
+{
+    const int code = listed_open_known(cache, source, url, proof, bytes, object, err);
+
+    if (code != SHEAF_OK || (*object)->bytes == bytes)
+        return code;
+    err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " byte%s, but the manifest says %" PRIu64,
+            url, (*object)->bytes, plural((*object)->bytes), bytes);
+    store_close(*object);
+    *object = NULL;
+    return SHEAF_ERR_CHANGED;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Opens objects that a manifest lists, through the cache if there is one. */
+#ifndef READER_LISTED_H
+#define READER_LISTED_H
+
+#include "reader/dataset/dataset.h"
+#include "store/cache.h"
+
+/* Opens an object of any size. `cache` may be NULL in all these functions. */
+int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
+                    struct sheaf_error *err);
+/* Opens an object of a source. The manifest states its size. `proof` is a hash from the manifest
+ * that identifies the content, or "" for foreign shards. No request is sent for a remote object;
+ * the first read will show whether the size is right. If the cache has the whole object, no server
+ * is needed. */
+int listed_open_known(struct cache *cache, const struct sheaf_dataset *source, const char *url,
+                      const char *proof, uint64_t bytes, struct store_object **object,
+                      struct sheaf_error *err);
+/* Does the same, and returns SHEAF_ERR_CHANGED if the object has another size. */
+int listed_open(struct cache *cache, const struct sheaf_dataset *source, const char *url,
+                const char *proof, uint64_t bytes, struct store_object **object,
+                struct sheaf_error *err);
+
+#endif
