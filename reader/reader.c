@@ -390,9 +390,9 @@ static void get_own_stats(const struct sheaf_reader *r, struct sheaf_reader_stat
     all.epoch = r->load.order.epoch;
     all.read_bytes = r->load.read_bytes;
     all.stall_ns = r->load.stall_ns;
-    all.passed_over = r->dataset->passed_over + r->load.passed_over;
-    all.lost_bytes = r->dataset->lost_bytes + r->load.lost_bytes;
-    all.repeated_keys = r->dataset->repeated_keys + r->load.repeated_keys;
+    all.passed_over = r->dataset->passed_over + r->load.counts.passed_over;
+    all.lost_bytes = r->dataset->lost_bytes + r->load.counts.lost_bytes;
+    all.repeated_keys = r->dataset->repeated_keys + r->load.counts.repeated_keys;
     all.memory_bytes = r->load.budget.used;
     all.memory_peak_bytes = r->load.budget.peak;
     if (r->load.cache != NULL) {

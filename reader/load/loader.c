@@ -318,10 +318,8 @@ static void land(struct loader *l, struct read *r)
     r->code = w->code;
     r->bytes = w->read_bytes;
     l->read_bytes += w->read_bytes;
-    l->passed_over += w->passed_over;
-    l->repeated_keys += w->repeated_keys;
-    l->lost_bytes += w->lost_bytes;
-    if (w->code != SHEAF_OK || r->tail_code != SHEAF_OK) {
+    stream_counts_add(&l->counts, &w->counts, 1);
+    if (w->code != SHEAF_OK || r->tail_code < 0) {
         r->error = malloc(sizeof(*r->error));
         if (r->error != NULL)
             *r->error = w->error;

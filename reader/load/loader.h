@@ -76,11 +76,7 @@ struct loader {
     /* total size of the spare buffers; budget.used + spare_bytes <= budget.limit always holds */
     uint64_t spare_bytes;
     uint64_t read_bytes;
-    /* for streams: number of tar members that belong to no sample */
-    uint64_t passed_over;
-    uint64_t lost_bytes;            /* and of bytes lost after damage */
-    /* for streams: number of samples whose key an earlier sample of the same shard also has */
-    uint64_t repeated_keys;
+    struct stream_counts counts;    /* of all streams */
     uint64_t stall_ns;
     const volatile int *interrupt;  /* waits end when it is not zero */
 };

@@ -111,10 +111,10 @@ static int take_of_stream(struct loader *l, struct queue *q, bool waits, struct 
         r = q->first;
         if (r->taken < r->span)
             break;
-        if (r->is_last) {
+        if (r->tail_code != SHEAF_OK) {
             if (r->error != NULL)
                 *err = *r->error;
-            return r->tail_code == SHEAF_OK ? SHEAF_END : r->tail_code;
+            return r->tail_code;
         }
         remove_read(l, q);
     }
@@ -125,7 +125,7 @@ static int take_of_stream(struct loader *l, struct queue *q, bool waits, struct 
     r->taken++;
     q->taken++;
     q->planned++;
-    if (r->taken == r->span && !r->is_last) {
+    if (r->taken == r->span && r->tail_code == SHEAF_OK) {
         struct sheaf_error later;
 
         remove_read(l, q);

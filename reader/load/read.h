@@ -109,6 +109,22 @@ struct fetch {
     struct work *work;
 };
 
+/* Facts about streams that are counted while they are read. */
+struct stream_counts {
+    uint64_t passed_over;       /* number of tar members that belong to no sample */
+    uint64_t lost_bytes;        /* number of bytes lost after damage, up to the ends of shards */
+    uint64_t repeated_keys;     /* number of samples whose key already occurred in their shard */
+};
+
+/* Adds `sign` times the counts. */
+static inline void stream_counts_add(struct stream_counts *to, const struct stream_counts *counts,
+                                     int sign)
+{
+    to->passed_over += (uint64_t)sign * counts->passed_over;
+    to->lost_bytes += (uint64_t)sign * counts->lost_bytes;
+    to->repeated_keys += (uint64_t)sign * counts->repeated_keys;
+}
+
 /* The buffers that a read needs until it has finished. They are kept for later reads, so that not
  * every read has to touch new pages of memory. */
 struct work {
@@ -131,12 +147,7 @@ struct work {
     int code;
     struct sheaf_error error;
     uint64_t read_bytes;
-    /* for a stream: number of tar members that belong to no sample */
-    uint64_t passed_over;
-    /* number of bytes that are lost after damage, up to the ends of shards */
-    uint64_t lost_bytes;
-    /* for a stream: number of samples whose key an earlier sample of the same shard also has */
-    uint64_t repeated_keys;
+    struct stream_counts counts;
 };
 
 struct read {
@@ -170,8 +181,8 @@ struct read {
     uint64_t bytes;             /* number of bytes that were read */
     size_t bad_count;           /* the value for its items */
     struct stream *stream;      /* the stream that fills it; else NULL */
-    bool is_last;               /* of a stream: the stream ends after it, with */
-    int tail_code;              /* this code: SHEAF_OK at the end, or an error */
+    /* for a stream: SHEAF_END or an error if the stream ends after this read; otherwise SHEAF_OK */
+    int tail_code;
 };
 
 static inline void item_free_error(struct item *item)

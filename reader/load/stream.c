@@ -38,13 +38,8 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    /* number of tar members in earlier shards that belong to no sample, and that no read has
-     * reported yet */
-    uint64_t passed_over;
-    /* number of lost bytes in earlier shards that no read has reported yet */
-    uint64_t lost_bytes;
-    /* number of repeated keys in earlier shards that no read has reported yet */
-    uint64_t repeated_keys;
+    /* counts of the shards that were closed, and counts that reads have reported */
+    struct stream_counts closed, reported;
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
     uint64_t offset;                /* number of stored bytes read from the object */
@@ -84,14 +79,23 @@ uint64_t stream_memory(const struct stream *s)
     return (STREAM_READS + 1) * (s->largest + STREAM_READ_BYTES) + s->ahead_bytes;
 }
 
+/* Returns the counts of all shards so far. */
+static struct stream_counts counts_of(const struct stream *s)
+{
+    const struct framing *w = &s->frames.framing;
+    struct stream_counts counts = s->closed;
+
+    if (s->frames_are_open)
+        stream_counts_add(&counts, &(struct stream_counts){ framing_passed_over(w), w->lost_bytes,
+                                                            w->scan.keys.repeated }, 1);
+    return counts;
+}
+
 static void close_shard(struct stream *s)
 {
-    if (s->frames_are_open) {
-        s->passed_over += framing_passed_over(&s->frames.framing);
-        s->lost_bytes += s->frames.framing.lost_bytes;
-        s->repeated_keys += s->frames.framing.scan.keys.repeated;
+    s->closed = counts_of(s);
+    if (s->frames_are_open)
         frames_close(&s->frames);
-    }
     s->frames_are_open = false;
     store_close(s->object);
     s->object = NULL;
@@ -408,28 +412,6 @@ static void place_items(struct read *r, const struct buf *data)
     }
 }
 
-/* Returns the number of skipped tar members that no read has reported yet. */
-static uint64_t passed_over_now(struct stream *s)
-{
-    const uint64_t all = s->passed_over +
-                         (s->frames_are_open ? framing_passed_over(&s->frames.framing) : 0);
-
-    /* `passed_over` may wrap below 0 here. It becomes correct when the shard is closed, because the
-     * number of skipped members of the whole shard is added then. */
-    s->passed_over -= all;
-    return all;
-}
-
-/* Returns the number of repeated keys that no read has reported yet. */
-static uint64_t repeated_keys_now(struct stream *s)
-{
-    const uint64_t all = s->repeated_keys +
-                         (s->frames_are_open ? s->frames.framing.scan.keys.repeated : 0);
-
-    s->repeated_keys -= all;    /* as for members */
-    return all;
-}
-
 static void fill(struct job *job)
 {
     struct work *w = (struct work *)(void *)job;
@@ -451,16 +433,12 @@ static void fill(struct job *job)
     r->table = (struct item *)(void *)items->data;
     r->span = items->size / sizeof(struct item);
     w->read_bytes = items->size + data->size;
-    w->passed_over = passed_over_now(s);
-    w->repeated_keys = repeated_keys_now(s);
-    w->lost_bytes = s->lost_bytes;
-    s->lost_bytes = 0;
+    w->counts = counts_of(s);
+    stream_counts_add(&w->counts, &s->reported, -1);
+    stream_counts_add(&s->reported, &w->counts, 1);
     place_items(r, data);
-    r->is_last = code != SHEAF_OK;
-    if (code != SHEAF_OK && code != SHEAF_END) {
-        s->failed = true;
-        r->tail_code = code;
-    }
+    r->tail_code = code;
+    s->failed |= code < 0;
     w->code = SHEAF_OK;
     interrupt_watch(before);
 }
