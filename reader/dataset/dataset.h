@@ -93,7 +93,6 @@ struct sheaf_dataset {
     _Atomic(struct dataset_cache *) columns;        /* that random access has opened; or NULL */
     struct dataset_view *view;          /* if it is a view (view/view.h); else NULL */
     void (*free_view)(struct dataset_view *view);
-    uint64_t epoch_samples;             /* of a view */
     /* For a data set whose shards a platform has divided among hosts (see modes/host_shards.h): the
      * number of this host and the number of hosts. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */

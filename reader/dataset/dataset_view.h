@@ -6,6 +6,7 @@
 #define READER_DATASET_VIEW_H
 
 #include "formats/view.h"
+#include "reader/dataset/dataset.h"
 #include "reader/order/mix.h"
 
 struct dataset_view {
@@ -18,5 +19,16 @@ struct dataset_view {
     /* for each stage: fingerprint of the view from its beginning up to and including the stage */
     char (*fingerprints)[33];
 };
+
+/* Returns the number of samples in an epoch. */
+uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
+/* Returns the number of different samples that an epoch can draw: those that a view has chosen, or
+ * all samples of a data set that is not a view. */
+uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
+/* Returns the number in the data set of one of these samples. `rank` counts them from 0, in
+ * ascending order within each source. Sets *run to how many consecutive samples, from the returned
+ * one on, can be drawn; it is at least 1, and may be less than the true value. */
+uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
+                               uint64_t *run);
 
 #endif

@@ -24,30 +24,14 @@ struct class_drawing {
     uint64_t *numbers;
 };
 
-/* ---- The samples that there are -------------------------------------------------------------- */
+/* ---- By class -------------------------------------------------------------------------------- */
 
-static uint64_t count_chosen(const struct sheaf_dataset *d)
-{
-    uint64_t count = 0;
-
-    for (size_t s = 0; d->view != NULL && s < d->source_count; s++)
-        count += d->view->chosen[s].chosen.count;
-    return d->view != NULL ? count : dataset_samples(d);
-}
-
-/* Returns the number that a sample has in the data set. `rank` is the sample's number among the
- * samples that the view has chosen, counted from 0. */
+/* Returns the number in the data set of one of the samples that can be drawn. */
 static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
 {
     uint64_t run;
-    size_t s = 0;
 
-    if (d->view == NULL)
-        return rank;
-    while (rank >= d->view->chosen[s].chosen.count)
-        rank -= d->view->chosen[s++].chosen.count;
-    return d->view->chosen[s].first_number +
-           selection_number(&d->view->chosen[s].chosen, rank, &run);
+    return dataset_chosen_number(d, rank, &run);
 }
 
 /* Divides the range from 0 to `count` into `parts` equal parts. Returns the number in the middle of
@@ -56,8 +40,6 @@ static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
 {
     return (uint64_t)(((unsigned __int128)count * (2 * index + 1)) / (2 * parts));
 }
-
-/* ---- By class -------------------------------------------------------------------------------- */
 
 static void count_labels(struct class_drawing *g, uint64_t count)
 {
@@ -120,7 +102,7 @@ static void draw(struct class_drawing *g, uint64_t count)
 static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *numbers,
                          size_t *drawn, struct sheaf_error *err)
 {
-    const uint64_t all = dataset_samples(d), chosen = count_chosen(d);
+    const uint64_t all = dataset_samples(d), chosen = dataset_chosen_count(d);
     uint32_t *labels = calloc(all + 1, sizeof(labels[0]));
     struct class_drawing g = { .dataset = d, .labels = labels, .numbers = numbers };
     int code = labels == NULL ? err_memory(err, all * sizeof(labels[0]))
@@ -157,7 +139,7 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
 int sheaf_dataset_draw(const struct sheaf_dataset *d, size_t count, uint64_t *numbers,
                        size_t *drawn, struct sheaf_error *err)
 {
-    const uint64_t chosen = count_chosen(d);
+    const uint64_t chosen = dataset_chosen_count(d);
     int code = SHEAF_END;
 
     *drawn = 0;

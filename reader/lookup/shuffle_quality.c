@@ -327,7 +327,7 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
     if (code == SHEAF_OK && (d->is_stream || dataset_samples(d) == 0))
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream, whose samples are unknown "
                        "before it is read", d->url);
-    all->samples = d->view != NULL ? d->epoch_samples : dataset_samples(d);
+    all->samples = dataset_epoch_samples(d);
     if (code == SHEAF_OK)
         code = replay_begin(&replay, err);
     if (code == SHEAF_OK)

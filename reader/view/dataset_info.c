@@ -58,11 +58,17 @@ void dataset_forget_counts(struct sheaf_dataset *d)
 
 /* ---- Images ---------------------------------------------------------------------------------- */
 
+/* Returns the number of sources whose counts are added up: those of a union that is not a view. */
+static size_t summed(const struct sheaf_dataset *d)
+{
+    return d->sources != NULL && d->view == NULL ? d->source_count : 0;
+}
+
 struct manifest_images dataset_images(const struct sheaf_dataset *d)
 {
     struct manifest_images all = d->images;
 
-    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++)
+    for (size_t i = 0; i < summed(d); i++)
         all = manifest_images_sum(all, d->sources[i]->images);
     return all;
 }
@@ -71,7 +77,7 @@ static uint64_t skipped_of(const struct sheaf_dataset *d)
 {
     uint64_t all = d->skipped;
 
-    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++)
+    for (size_t i = 0; i < summed(d); i++)
         all += d->sources[i]->skipped;
     return all;
 }
@@ -80,7 +86,7 @@ static uint64_t left_out_of(const struct sheaf_dataset *d)
 {
     uint64_t all = d->left_out_values;
 
-    for (size_t i = 0; d->sources != NULL && d->view == NULL && i < d->source_count; i++)
+    for (size_t i = 0; i < summed(d); i++)
         all += d->sources[i]->left_out_values;
     return all;
 }
@@ -119,7 +125,7 @@ void sheaf_dataset_get_info(const struct sheaf_dataset *d, struct sheaf_dataset_
         .manifest_json = d->manifest_json,
         .source_count = d->sources == NULL ? 1 : d->source_count,
         .is_view = d->view != NULL,
-        .epoch_samples = d->view != NULL ? d->epoch_samples : dataset_samples(d),
+        .epoch_samples = dataset_epoch_samples(d),
         .host = d->host,
         .hosts = d->hosts,
         .all_shards = d->hosts != 0 ? d->all_shards : d->manifest.shard_count,
@@ -230,20 +236,17 @@ static void count_label(const struct sheaf_dataset *d, uint32_t label, uint64_t 
         samples[label - base]++;
 }
 
-/* Counts the samples of each label, among all samples or among the chosen samples of a view. */
+/* Counts the samples of each label among the samples that an epoch can draw. */
 static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, uint64_t *samples)
 {
-    for (uint64_t i = 0; d->view == NULL && i < dataset_samples(d); i++)
-        count_label(d, labels[i], samples);
-    for (size_t s = 0; d->view != NULL && s < d->source_count; s++) {
-        const struct order_chosen *c = &d->view->chosen[s];
+    const uint64_t count = dataset_chosen_count(d);
+    uint64_t run;
 
-        for (uint64_t i = 0; i < c->chosen.count; i++) {
-            uint64_t run;
+    for (uint64_t rank = 0; rank < count; rank += run) {
+        const uint64_t number = dataset_chosen_number(d, rank, &run);
 
-            count_label(d, labels[c->first_number + selection_number(&c->chosen, i, &run)],
-                        samples);
-        }
+        for (uint64_t i = 0; i < run; i++)
+            count_label(d, labels[number + i], samples);
     }
 }
 

@@ -340,7 +340,6 @@ static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
            sizeof(d->manifest.fingerprint));
     d->view = v;
     d->free_view = dataset_view_free;
-    d->epoch_samples = v->mix.samples;
 }
 
 static int open_document(struct dataset_view *v, const char *url,
