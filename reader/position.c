@@ -99,8 +99,7 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
-    return d->view == NULL ? d->manifest.fingerprint
-                           : d->view->fingerprints[dataset_view_stage(d->view, order, rounds)];
+    return dataset_stage_fingerprint(d, dataset_stage(d, order, rounds));
 }
 
 int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
@@ -375,11 +374,9 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
  * without this stage. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
-    if (d->view == NULL)
-        return strcmp(p->fingerprint, d->manifest.fingerprint) == 0;
-    for (size_t i = dataset_view_stage(d->view, &p->order, p->rounds + (p->extra != 0));
-         i <= dataset_view_stage(d->view, &p->order, p->rounds + 1); i++)
-        if (strcmp(p->fingerprint, d->view->fingerprints[i]) == 0)
+    for (size_t i = dataset_stage(d, &p->order, p->rounds + (p->extra != 0));
+         i <= dataset_stage(d, &p->order, p->rounds + 1); i++)
+        if (strcmp(p->fingerprint, dataset_stage_fingerprint(d, i)) == 0)
             return true;
     return false;
 }

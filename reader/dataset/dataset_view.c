@@ -1,8 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples that an epoch can draw. Those of a view are chosen; those of another data set are all
- * its samples. */
+ * Facts about an epoch that differ between a view and another data set: its stages, and the samples
+ * that it can draw. */
 #include "reader/dataset/dataset_view.h"
+
+size_t dataset_stage(const struct sheaf_dataset *d, const struct order *order, uint64_t rounds)
+{
+    const struct mix *mix = d->view == NULL ? NULL : &d->view->mix;
+    uint64_t steps;
+    size_t stage = 0;
+
+    if (mix == NULL)
+        return 0;
+    steps = order->epoch * mix_rounds(mix, order) + rounds;
+    while (stage + 1 < mix->stage_count && mix_stage_begin(mix, order, stage + 1) < steps)
+        stage++;
+    return stage;
+}
+
+const char *dataset_stage_fingerprint(const struct sheaf_dataset *d, size_t stage)
+{
+    return d->view == NULL ? d->manifest.fingerprint : d->view->fingerprints[stage];
+}
 
 uint64_t dataset_epoch_samples(const struct sheaf_dataset *d)
 {

@@ -20,6 +20,15 @@ struct dataset_view {
     char (*fingerprints)[33];
 };
 
+/* Returns the stage of the last step in an epoch's first `rounds` rounds. Stages are numbered from
+ * 0. Returns 0 if there are no steps, or if the data set is not a view. Earlier epochs are taken
+ * into account. Later stages have not affected the order yet. */
+size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
+                     uint64_t rounds);
+/* Returns the fingerprint of a view from its beginning up to and including the stage, or the
+ * fingerprint of a data set that is not a view. */
+const char *dataset_stage_fingerprint(const struct sheaf_dataset *dataset, size_t stage);
+
 /* Returns the number of samples in an epoch. */
 uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
 /* Returns the number of different samples that an epoch can draw: those that a view has chosen, or

@@ -274,7 +274,6 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
     shard->memory_bytes = memory;
-    shard->keeps_columns = s->keep_columns;
     s->open[number] = shard;
     workers_submit(s->workers, &shard->job);
     *result = shard;

@@ -34,7 +34,6 @@ struct shard {
     /* one element for each column of the reader; NULL if it has no columns */
     struct shard_column *columns;
     size_t column_count;
-    bool keeps_columns;                 /* small columns are kept in memory (shards_use) */
 };
 
 /* The records of a column for the samples of an open shard of the base data set. */

@@ -105,7 +105,7 @@ static int open_column(struct shard *shard, size_t column, struct sheaf_error *e
     if (code == SHEAF_OK)
         code = listed_open(shard->owner->cache, place->layer, c->url, m->xxh3, m->bytes,
                            &c->object, err);
-    if (code == SHEAF_OK && shard->keeps_columns)
+    if (code == SHEAF_OK && shard->owner->keep_columns)
         code = keep_records(c, samples, columns_kept_most(columns, shard->number, column, samples),
                             err);
     return code;

@@ -292,16 +292,6 @@ static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sour
     return code;
 }
 
-size_t dataset_view_stage(const struct dataset_view *v, const struct order *order, uint64_t rounds)
-{
-    const uint64_t steps = order->epoch * mix_rounds(&v->mix, order) + rounds;
-    size_t stage = 0;
-
-    while (stage + 1 < v->mix.stage_count && mix_stage_begin(&v->mix, order, stage + 1) < steps)
-        stage++;
-    return stage;
-}
-
 /* ---- Opening -------------------------------------------------------------------------------- */
 
 /* Returns the source's share of an epoch. */

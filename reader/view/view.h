@@ -15,10 +15,4 @@ int dataset_open_document(const char *text, size_t size, const char *url,
                           struct sheaf_dataset **dataset, struct sheaf_error *err);
 void dataset_view_free(struct dataset_view *view);      /* NULL is allowed */
 
-/* Counts the steps of an epoch's first `rounds` rounds, and returns the stage (from 0) to which the
- * last of these steps belongs. Stages count the steps of earlier epochs as well. Returns 0 if there
- * are no steps. Later stages have not affected the order yet. */
-size_t dataset_view_stage(const struct dataset_view *view, const struct order *order,
-                          uint64_t rounds);
-
 #endif
