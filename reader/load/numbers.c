@@ -52,9 +52,7 @@ struct shard_part {
 
 struct record_group {
     struct shard_part *part;
-    size_t first, end;          /* entries, */
-    size_t records;             /* number of different records */
-    uint64_t first_record, last_record;
+    size_t first, end;          /* its entries */
     uint64_t memory_bytes;
     struct read *read;          /* NULL if the group was finished */
 };
@@ -71,6 +69,7 @@ struct call {
     size_t count;
     struct shard_part *parts;
     size_t part_count, opened;
+    struct run *runs;           /* of the group that is planned */
     struct record_group groups[READS_MOST]; /* a ring, whose oldest entry is at `oldest` */
     size_t oldest, group_count;
 };
@@ -118,7 +117,8 @@ static int make_parts(struct call *c, struct sheaf_error *err)
     const struct sheaf_dataset *d = c->dataset;
 
     c->parts = calloc(c->count, sizeof(c->parts[0]));
-    if (c->parts == NULL)
+    c->runs = calloc(MIN(c->count, GROUP_RECORDS), sizeof(c->runs[0]));
+    if (c->parts == NULL || c->runs == NULL)
         return err_memory(err, c->count * sizeof(c->parts[0]));
     for (size_t i = 0; i < c->count;) {
         struct shard_part *part = &c->parts[c->part_count++];
@@ -222,75 +222,44 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
 
 /* ---- Groups --------------------------------------------------------------------------------- */
 
-/* Returns whether the record `next` is close enough to be read together with the group. */
-static bool joins(const struct record_group *g, const struct shard *shard, uint64_t next)
+/* Returns whether the record `next` is close enough to be read together with a group, which has the
+ * records from `first` to `last`. */
+static bool joins(struct shard *shard, uint64_t first, uint64_t last, uint64_t next)
 {
     const struct index_section *s = shard->section;
+    const struct run both = { .shard = shard, .first = first, .count = (size_t)(next - first) + 1 };
 
-    if (g->records >= GROUP_RECORDS)
-        return false;
-    if (s->blocks != NULL) {
-        const struct run both = { .shard = (struct shard *)(uintptr_t)shard,
-                                  .first = g->first_record,
-                                  .count = (size_t)(next - g->first_record) + 1 };
-
+    if (s->blocks != NULL)
         return extent_is_in_block(&both);
-    }
-    return stretch_joins(s, g->last_record, next, stretch_gap_of(shard))
-           && s->offsets[next] + index_frame_bytes(s, next) - s->offsets[g->first_record]
-              <= GROUP_BYTES;
+    return stretch_joins(s, last, next, stretch_gap_of(shard))
+           && s->offsets[next] + index_frame_bytes(s, next) - s->offsets[first] <= GROUP_BYTES;
 }
 
-/* Returns a group of records to read together. It begins with entry `first` of the sorted list of
- * requested numbers. If `joined` is set, the group includes further requested records that are
- * close by. */
-static struct record_group group_of(const struct call *c, struct shard_part *part, size_t first,
-                                    bool joined)
-{
-    const uint64_t record = record_of(c, part, first);
-    struct record_group g = { .part = part, .first = first, .end = first + 1, .records = 1,
-                       .first_record = record, .last_record = record };
-
-    for (; g.end < part->end; g.end++) {
-        const uint64_t next = record_of(c, part, g.end);
-
-        if (next == g.last_record)
-            continue;
-        if (!joined || !joins(&g, part->shard, next))
-            break;
-        g.last_record = next;
-        g.records++;
-    }
-    return g;
-}
-
-/* Makes the plan for reading a group of records, with one run (range of records) for each. A local
- * codec block is read and decompressed only as far as needed. A remote block is read with one
- * request. */
-static int plan_of(const struct call *c, const struct record_group *g, struct read_plan *plan,
-                   struct sheaf_error *err)
+/* Plans the read of the group that begins with entry g->first. If `joined` is set, the group
+ * includes further records that are close by. Each record is a run. A local codec block is read and
+ * decompressed only as far as needed. A remote block is read with one request. */
+static struct read_plan plan_group(const struct call *c, struct record_group *g, bool joined)
 {
     struct shard *shard = g->part->shard;
-    struct run *runs = calloc(g->records, sizeof(runs[0]));
-    const struct run whole = { .shard = shard, .first = g->first_record,
-                               .count = (size_t)(g->last_record - g->first_record) + 1 };
-    size_t n = 0;
+    struct run *runs = c->runs, whole;
+    struct read_plan plan = { .runs = runs, .run_count = 1, .apart = true };
 
-    if (runs == NULL)
-        return err_memory(err, g->records * sizeof(runs[0]));
-    for (size_t i = g->first; i < g->end; i++) {
-        const uint64_t record = record_of(c, g->part, i);
+    runs[0] = (struct run){ .shard = shard, .first = record_of(c, g->part, g->first), .count = 1 };
+    for (g->end = g->first + 1; g->end < g->part->end; g->end++) {
+        const uint64_t last = runs[plan.run_count - 1].first;
+        const uint64_t next = record_of(c, g->part, g->end);
 
-        if (n == 0 || runs[n - 1].first != record) {
-            runs[n] = (struct run){ .shard = shard, .first = record, .count = 1,
-                                    .joins = n != 0 };
-            n++;
-        }
+        if (next == last)
+            continue;           /* requested twice */
+        if (!joined || plan.run_count == GROUP_RECORDS || !joins(shard, runs[0].first, last, next))
+            break;
+        runs[plan.run_count++] = (struct run){ .shard = shard, .first = next, .count = 1,
+                                               .joins = true };
     }
-    *plan = (struct read_plan){ .runs = runs, .run_count = n, .apart = true };
+    (void)run_row(runs, plan.run_count, &whole);
     if (extent_is_in_block(&whole))
-        plan->how = shard->object->is_remote ? READ_PARTS : READ_STEPS;
-    return SHEAF_OK;
+        plan.how = shard->object->is_remote ? READ_PARTS : READ_STEPS;
+    return plan;
 }
 
 /* Assigns memory to each requested record of the group. The memory begins at *slot, in the block
@@ -420,23 +389,19 @@ static int make_room(struct call *c, struct record_group *g, const struct read_p
     return code;
 }
 
-/* Reads the group of records that begins with the entry g->first. Returns SHEAF_END if memory has
- * no room for this group, even if nothing else is being read. */
-static int read_group(struct call *c, struct record_group *g, uint8_t **slot,
+/* Reads the group that begins with the entry g->first. Returns SHEAF_END if memory has no room for
+ * this group even alone. */
+static int read_group(struct call *c, struct record_group *g, bool joined, uint8_t **slot,
                       struct sheaf_error *err)
 {
-    struct read_plan plan;
-    int code = plan_of(c, g, &plan, err);
+    const struct read_plan plan = plan_group(c, g, joined);
+    int code = make_room(c, g, &plan, err);
 
     if (code != SHEAF_OK)
         return code;
-    code = make_room(c, g, &plan, err);
-    if (code == SHEAF_OK) {
-        code = begin_group(c, g, &plan, slot, err);
-        if (code != SHEAF_OK)
-            budget_give(&c->budget, g->memory_bytes);
-    }
-    free((void *)(uintptr_t)plan.runs);
+    code = begin_group(c, g, &plan, slot, err);
+    if (code != SHEAF_OK)
+        budget_give(&c->budget, g->memory_bytes);
     return code;
 }
 
@@ -446,13 +411,11 @@ static int read_part(struct call *c, struct shard_part *part, struct sheaf_error
     uint8_t *slot = part->block;
 
     for (size_t i = part->first; code == SHEAF_OK && i < part->end;) {
-        struct record_group g = group_of(c, part, i, true);
+        struct record_group g = { .part = part, .first = i };
 
-        code = read_group(c, &g, &slot, err);
-        if (code == SHEAF_END) {        /* try a smaller group */
-            g = group_of(c, part, i, false);
-            code = read_group(c, &g, &slot, err);
-        }
+        code = read_group(c, &g, true, &slot, err);
+        if (code == SHEAF_END)          /* try a smaller group */
+            code = read_group(c, &g, false, &slot, err);
         if (code == SHEAF_END)
             return no_room(c, part, g.memory_bytes, err);
         if (code != SHEAF_OK)
@@ -593,6 +556,7 @@ int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, s
         code = make_samples(&c, k, err);
     free(c.entries);
     free(c.parts);
+    free(c.runs);
     if (code != SHEAF_OK) {
         release(&k->base);
         return code;
