@@ -12,9 +12,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/flag.h"
-#include "formats/detect.h"
-#include "formats/key_table.h"
 #include "reader/dataset/frames.h"
+#include "reader/dataset/pipe_head.h"
 #include "store/interrupt.h"
 #include "store/read_ahead.h"
 
@@ -43,8 +42,7 @@ struct stream {
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
     uint64_t offset;                /* number of stored bytes read from the object */
-    struct buf peeked;              /* the first bytes of a pipe */
-    size_t peeked_used;
+    struct pipe_head head;          /* of a pipe */
 };
 
 int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
@@ -62,7 +60,6 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
     s->stride = context->order->lanes;
     s->format = dataset->format;
     s->largest = (size_t)(memory_limit / 8);
-    s->peeked.limit = DETECT_MOST;
     s->ahead_bytes = dataset->is_remote ? ahead_memory(memory_limit, AHEAD_PIECES) : 0;
     code = workers_open(&s->workers, 1, err);
     if (code != SHEAF_OK)
@@ -116,7 +113,7 @@ void stream_close(struct stream *s)
     stream_cancel(s);
     workers_close(s->workers);
     close_shard(s);
-    buf_free(&s->peeked);
+    pipe_head_free(&s->head);
     free(s);
 }
 
@@ -130,25 +127,18 @@ const struct format_ops *stream_format(const struct stream *s)
     return s->format;
 }
 
-/* Reads bytes of the shard: first the bytes that were read to detect the container, then the rest
- * of the object. */
+/* Reads the next bytes of the shard. */
 static int read_bytes(void *context, void *data, size_t size, size_t *got,
                       struct sheaf_error *err)
 {
     struct stream *s = context;
     int code = SHEAF_OK;
 
-    if (s->peeked_used < s->peeked.size) {
-        *got = MIN(size, s->peeked.size - s->peeked_used);
-        memcpy(data, s->peeked.data + s->peeked_used, *got);
-        s->peeked_used += *got;
-    } else if (s->object->is_stream) {
-        code = store_read_next(s->object, data, size, got, err);
-    } else {
-        *got = (size_t)MIN((uint64_t)size, s->object->bytes - s->offset);
-        if (*got != 0)
-            code = store_read(s->object, s->offset, data, *got, err);
-    }
+    if (s->object->is_stream)
+        return pipe_head_read(&s->head, s->object, data, size, got, err);
+    *got = (size_t)MIN((uint64_t)size, s->object->bytes - s->offset);
+    if (*got != 0)
+        code = store_read(s->object, s->offset, data, *got, err);
     if (code == SHEAF_OK)
         s->offset += *got;
     return code;
@@ -164,70 +154,6 @@ static bool again(void *context)
     store_distrust(s->object, 0, s->object->bytes);
     s->offset = 0;
     return true;
-}
-
-/* Reads the first bytes of a pipe until `peeked` has `size` bytes, or until the pipe ends. */
-static int peek(struct stream *s, size_t size, bool *at_end, struct sheaf_error *err)
-{
-    size_t got = 1;
-    int code = buf_reserve(&s->peeked, size - s->peeked.size, err);
-
-    while (code == SHEAF_OK && got != 0 && s->peeked.size < size) {
-        code = store_read_next(s->object, s->peeked.data + s->peeked.size,
-                               size - s->peeked.size, &got, err);
-        s->peeked.size += code == SHEAF_OK ? got : 0;
-    }
-    *at_end = got == 0;
-    return code;
-}
-
-/* Handles a pipe that ended without any bytes. */
-static int no_bytes(const struct stream *s, struct sheaf_error *err)
-{
-    if (s->context.dataset->pipes->may_be_empty)
-        return SHEAF_END;
-    return err_set(err, SHEAF_ERR_TRUNCATED, "%s: the pipe ended without a byte: its feeder "
-                   "failed, or the channel has no objects", s->object->url);
-}
-
-/* Returns whether the pipe begins with a file of a data set that is not a shard: an index, a table
- * of keys, or a manifest. */
-static bool is_no_shard(const struct stream *s)
-{
-    const uint8_t *data = s->peeked.data;
-    const size_t size = s->peeked.size;
-
-    return index_begins(data, size) || key_table_begins(data, size) ||
-           (size != 0 && data[0] == '{');
-}
-
-/* Detects the container and codec of a pipe. Returns SHEAF_END if the pipe is empty and is allowed
- * to be empty. */
-static int find_format(struct stream *s, enum sheaf_codec *codec, struct sheaf_error *err)
-{
-    struct detected found = { .format = NULL };
-    size_t need = DETECT_BYTES;
-
-    while (need != 0) {
-        bool at_end;
-        int code = peek(s, need, &at_end, err);
-
-        if (code != SHEAF_OK)
-            return code;
-        if (s->peeked.size == 0 && s->context.dataset->pipes != NULL)
-            return no_bytes(s, err);
-        code = detect(s->peeked.data, s->peeked.size, at_end, s->object->url, &found, &need, err);
-        if (code == SHEAF_ERR_UNSUPPORTED && is_no_shard(s))
-            return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index, "
-                           "dataset.keys or JSON, not with a shard: give the feeder the shards "
-                           "alone, by a prefix like .../shard- or by a manifest file",
-                           s->object->url);
-        if (code != SHEAF_OK)
-            return err_prefix(err, "%s: ", s->object->url);
-    }
-    *codec = found.codec;
-    s->format = found.format;
-    return SHEAF_OK;
 }
 
 /* Returns the number of records that form a sample. */
@@ -251,7 +177,8 @@ static int open_object(struct stream *s, struct sheaf_error *err)
 
 static int open_shard(struct stream *s, struct sheaf_error *err)
 {
-    enum sheaf_codec codec = s->context.dataset->manifest.codec;
+    const struct sheaf_dataset *d = s->context.dataset;
+    struct detected found = { .format = s->format, .codec = d->manifest.codec };
     int code = open_object(s, err);
 
     if (code == SHEAF_OK && s->object->is_remote && s->ahead_bytes != 0)
@@ -259,12 +186,14 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
     if (code == SHEAF_OK)
         s->object->interrupt = &s->cancelled;
     if (code == SHEAF_OK && s->object->is_stream)
-        code = find_format(s, &codec, err);
+        code = pipe_head_detect(&s->head, s->object, d->pipes, &found, err);
+    if (code == SHEAF_OK)
+        s->format = found.format;
     if (code == SHEAF_OK && records_of_sample(s) > 1 && s->format->id != ATTRIBUTES_CONTAINER)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the attributes of a sample come as records "
                        "of RecordIO, but this is %s", s->object->url, s->format->name);
     if (code == SHEAF_OK)
-        code = frames_open(&s->frames, s->format, codec, read_bytes, s, s->largest, err);
+        code = frames_open(&s->frames, s->format, found.codec, read_bytes, s, s->largest, err);
     s->frames.again = again;
     s->frames_are_open = code == SHEAF_OK;
     if (code == SHEAF_OK && !s->object->is_stream)
