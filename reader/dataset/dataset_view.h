@@ -20,9 +20,9 @@ struct dataset_view {
     char (*fingerprints)[33];
 };
 
-/* Returns the stage of the last step in an epoch's first `rounds` rounds. Stages are numbered from
- * 0. Returns 0 if there are no steps, or if the data set is not a view. Earlier epochs are taken
- * into account. Later stages have not affected the order yet. */
+/* Counts the steps of an epoch's first `rounds` rounds, and returns the stage (from 0) to which the
+ * last of these steps belongs. Stages count the steps of earlier epochs as well. Returns 0 if there
+ * are no steps, or if the data set is not a view. Later stages have not affected the order yet. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
                      uint64_t rounds);
 /* Returns the fingerprint of a view from its beginning up to and including the stage, or the

@@ -17,7 +17,7 @@
 
 /* The index of one part of a source. */
 struct index_file {
-    /* the index file; NULL if there is none, or if it is opened only when it is read */
+    /* the open index file; NULL if there is no index file, or if it is opened only for each read */
     struct store_object *object;
     /* the content of the whole index if it is remote and small; otherwise NULL */
     uint8_t *data;
@@ -43,8 +43,8 @@ static void prove(const struct sheaf_dataset *d, const struct sheaf_dataset *sou
     hash_text(sum, proof);
 }
 
-/* Reads a small remote index as a whole. So the first samples of many shards need no more requests
- * than those of one shard. */
+/* Reads a small remote index as a whole. Then opening many shards needs no more requests for the
+ * index than opening one shard. */
 static int load_whole(struct index_files *f, struct index_file *file, struct sheaf_error *err)
 {
     const uint64_t bytes = file->object->bytes;

@@ -235,9 +235,10 @@ static bool joins(struct shard *shard, uint64_t first, uint64_t last, uint64_t n
            && s->offsets[next] + index_frame_bytes(s, next) - s->offsets[first] <= GROUP_BYTES;
 }
 
-/* Plans the read of the group that begins with entry g->first. If `joined` is set, the group
- * includes further records that are close by. Each record is a run. A local codec block is read and
- * decompressed only as far as needed. A remote block is read with one request. */
+/* Plans the read of a group of records. It begins with entry g->first of the sorted list of
+ * requested numbers. If `joined` is set, the group includes further requested records that are
+ * close by. Each record is a run (range of records). A local codec block is read and decompressed
+ * only as far as needed. A remote block is read with one request. */
 static struct read_plan plan_group(const struct call *c, struct record_group *g, bool joined)
 {
     struct shard *shard = g->part->shard;
@@ -389,8 +390,8 @@ static int make_room(struct call *c, struct record_group *g, const struct read_p
     return code;
 }
 
-/* Reads the group that begins with the entry g->first. Returns SHEAF_END if memory has no room for
- * this group even alone. */
+/* Reads the group of records that begins with the entry g->first. Returns SHEAF_END if memory has
+ * no room for this group, even if nothing else is being read. */
 static int read_group(struct call *c, struct record_group *g, bool joined, uint8_t **slot,
                       struct sheaf_error *err)
 {

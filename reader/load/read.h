@@ -113,7 +113,8 @@ struct fetch {
 struct stream_counts {
     uint64_t passed_over;       /* number of tar members that belong to no sample */
     uint64_t lost_bytes;        /* number of bytes lost after damage, up to the ends of shards */
-    uint64_t repeated_keys;     /* number of samples whose key already occurred in their shard */
+    /* number of samples whose key an earlier sample of the same shard also has */
+    uint64_t repeated_keys;
 };
 
 /* Adds `sign` times the counts. */
