@@ -23,6 +23,8 @@
 #define MIB ((uint64_t)1 << 20)
 #define GIB ((uint64_t)1 << 30)
 #define STALL_MS 30000
+#define SOON_MS 300
+#define SMALL_SHARDS 20
 #define SIZE (18 * MIB + 4321)      /* three parts */
 
 static struct fake_s3 s3;
@@ -185,6 +187,55 @@ static void test_memory_is_bounded(void **state)
     pack_within(SHEAF_RECORDIO, 96 * MIB);
 }
 
+/* Packs shards that are sent in one request each. */
+static int pack_small_shards(const char *dest, struct sheaf_pack_result *result)
+{
+    struct sheaf_pack_options options;
+
+    sheaf_pack_options_init(&options, sizeof(options));
+    options.shard_count = SMALL_SHARDS;
+    return sheaf_pack(tree_path(&tree, "src"), dest, &options, result, &error);
+}
+
+/* Tests that several shards are committed at once after the first one. This test runs before all
+ * other tests, because their requests would count for the peak of the server. */
+static void test_shards_are_committed_at_once(void **state)
+{
+    const struct fake_fault silent = { FAKE_SILENCE, "PUT", "small/shard-", .skip = 1, .times = 8 };
+    struct sheaf_pack_result result;
+
+    (void)state;
+    fake_s3_use(&s3, SOON_MS);
+    fake_server_add_fault(s3.server, &silent);
+    must(pack_small_shards("s3://bucket/small", &result));
+    fake_s3_use(&s3, STALL_MS);
+    fake_server_clear_faults(s3.server);
+    assert_int_equal(result.shards, SMALL_SHARDS);
+    assert_true(fake_server_peak(s3.server) >= 8);
+}
+
+/* Tests that no other shard is tried if the first one is refused. */
+static void test_first_shard_is_committed_alone(void **state)
+{
+    const struct fake_fault refused = { FAKE_STATUS, "PUT", ".tar", .status = 403,
+                                        .code = "AccessDenied" };
+    struct sheaf_pack_result result;
+
+    (void)state;
+    fake_server_add_fault(s3.server, &refused);
+    assert_int_equal(pack_small_shards("s3://bucket/refused", &result), SHEAF_ERR_ACCESS);
+    fake_server_clear_faults(s3.server);
+    assert_int_equal(result.shards, 0);
+    assert_int_not_equal(fake_server_count(s3.server, "PUT", "refused/.sheaf-partial/shard-000000"),
+                         0);
+    for (unsigned i = 1; i < SMALL_SHARDS; i++) {
+        char name[64];
+
+        snprintf(name, sizeof(name), "refused/.sheaf-partial/shard-%06u", i);
+        assert_int_equal(fake_server_count(s3.server, "PUT", name), 0);
+    }
+}
+
 /* Tests that the plan is refused if a part of the largest shard does not fit into the memory. */
 static void test_shard_too_large_for_the_memory(void **state)
 {
@@ -210,6 +261,8 @@ static void test_shard_too_large_for_the_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shards_are_committed_at_once),
+        cmocka_unit_test(test_first_shard_is_committed_alone),
         cmocka_unit_test(test_memory_is_shared),
         cmocka_unit_test(test_memory_of_an_aborted_object),
         cmocka_unit_test(test_window_of_parts),
