@@ -52,13 +52,7 @@ static bool is_without_files(const struct commit_run *c)
 
 static void commit_count(struct commit_run *c, const struct shard_facts *facts)
 {
-    c->result.samples += facts->samples;
-    c->result.files_packed += facts->files;
-    c->result.payload_bytes += facts->payload_bytes;
-    c->result.stored_bytes += facts->bytes;
-    c->result.multipart_records += facts->multipart;
-    c->result.resized += facts->resized;
-    c->result.shards++;
+    pack_output_count(&c->result, facts);
     c->progress.done_bytes += facts->bytes;
     c->progress.done_count += facts->samples;
     watch_show(&c->watch, &c->progress);

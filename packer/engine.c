@@ -154,17 +154,6 @@ void engine_close(struct engine *e)
     e->slot_count = 0;
 }
 
-void engine_count(struct engine *e, const struct shard_facts *facts)
-{
-    e->result.shards++;
-    e->result.samples += facts->samples;
-    e->result.files_packed += facts->files;
-    e->result.payload_bytes += facts->payload_bytes;
-    e->result.stored_bytes += facts->bytes;
-    e->result.multipart_records += facts->multipart;
-    e->result.resized += facts->resized;
-}
-
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
 /* Commits a finished shard. If another process has finished the same shard in the meantime, this
@@ -226,7 +215,7 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
     if (code != SHEAF_OK)
         *err = c->error;
     else {
-        engine_count(e, &c->entry.facts);
+        pack_output_count(&e->result, &c->entry.facts);
         e->commits_now = e->commits_most;
     }
     for (int i = 0; i < ENGINE_LISTS && code == SHEAF_OK && c->is_others; i++)

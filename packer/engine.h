@@ -107,7 +107,4 @@ void engine_stop(struct engine *engine);
 /* Writes all blocks that are in flight, and waits until every shard is committed. */
 int engine_drain(struct engine *engine, struct sheaf_error *err);
 
-/* Adds a finished shard to the result. */
-void engine_count(struct engine *engine, const struct shard_facts *facts);
-
 #endif

@@ -45,6 +45,17 @@ int pack_output_open_shard(const struct output *o, const struct block_setup *set
     return code;
 }
 
+void pack_output_count(struct sheaf_pack_result *r, const struct shard_facts *facts)
+{
+    r->shards++;
+    r->samples += facts->samples;
+    r->files_packed += facts->files;
+    r->payload_bytes += facts->payload_bytes;
+    r->stored_bytes += facts->bytes;
+    r->multipart_records += facts->multipart;
+    r->resized += facts->resized;
+}
+
 static int write_report(struct problems *problems, struct buf *lines, struct sheaf_error *err)
 {
     lines->limit = SIZE_MAX / 4;

@@ -20,6 +20,9 @@ int pack_output_open_shard(const struct output *output, const struct block_setup
                            const struct plan_shard *shard, struct part_memory *memory,
                            struct shard_writer **writer, struct sheaf_error *err);
 
+/* Adds a finished shard to the result of a run. */
+void pack_output_count(struct sheaf_pack_result *result, const struct shard_facts *facts);
+
 /* Publishes a data set together with its sorted lists of skipped and converted files. */
 int pack_output_publish(struct output *output, struct problems *problems,
                         struct publish_facts *facts, struct sheaf_error *err);

@@ -56,7 +56,7 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
         if (found)
             code = keep(r, &entry, err);
         if (found && code == SHEAF_OK)
-            engine_count(e, &entry.facts);
+            pack_output_count(&e->result, &entry.facts);
     }
     e->result.shards_kept = r->count;
     journal_entry_free(&entry);

@@ -157,7 +157,7 @@ static void count_kept(struct running *r, const struct plan_shard *shard,
 {
     struct engine *e = &r->engine;
 
-    engine_count(e, &entry->facts);
+    pack_output_count(&e->result, &entry->facts);
     e->result.shards_kept++;
     e->progress.done_bytes += shard->payload_bytes;
     e->progress.done_count += shard->sample_count;
