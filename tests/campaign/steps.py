@@ -111,6 +111,7 @@ STEPS = (
     Step(1, steps_change.joined, tree),
     Step(4, steps_append.append, data_set),
     Step(3, steps_columns.column, data_set),
+    Step(2, steps_columns.scored, data_set),
     Step(2, steps_repair.repair, data_set),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
