@@ -327,27 +327,19 @@ class Append(Case):
 
     def test_all_splits_killed(self):
         """After a kill at any moment, --resume completes all splits, and no sample is in two of them."""
-        spec, more = "train=0.8,val=0.2", None
+        spec = "train=0.8,val=0.2"
         self.splits(spec)
-        saved = self.path("saved")
-        os.rename(self.dest, saved)
-        more = self.more("b", count=60)
-        shutil.copytree(saved, self.dest)
-        sheaf("append", more, self.dest, "--shard-count", "2")
-        whole = {name: data for name, data in tree_of(self.dest).items()}
-        partial = 0
-        for call in range(1, 400, 3):
-            shutil.rmtree(self.dest)
-            shutil.copytree(saved, self.dest)
-            done = self.run_killed(call, "append", more, self.dest, "--shard-count", "2")
-            grown = ["grown" in manifest_of(os.path.join(self.dest, name)) for name in ("train", "val")]
-            partial += grown == [True, False]
-            if done.returncode == 0:
-                break
-            sheaf("append", more, self.dest, "--shard-count", "2", "--resume")
-            self.assertEqual(tree_of(self.dest), whole, "killed at call %d" % call)
+        before, more = tree_of(self.dest), self.more("b", count=60)
+        words = ("append", more, self.dest, "--shard-count", "2", "--jobs", "1")
+        sheaf(*words)
+        whole, partial = tree_of(self.dest), 0
+        for at in kills(self, 3, lambda: restore(self.dest, before), *words):
+            partial += ["grown" in manifest_of(os.path.join(self.dest, name))
+                        for name in ("train", "val")] == [True, False]
+            sheaf(*words, "--resume")
+            self.assertEqual(tree_of(self.dest), whole, "killed at call %d" % at)
         self.assertGreater(partial, 0)
-        sheaf("append", more, self.dest, "--shard-count", "2", "--resume")
+        sheaf(*words, "--resume")
         self.assertEqual(tree_of(self.dest), whole)
 
     def test_a_bad_file_changes_no_split(self):
