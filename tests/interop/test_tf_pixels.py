@@ -7,8 +7,7 @@ import sys
 import unittest
 
 import sheaf
-from case import Case
-from support import pack
+from support import Case, pack
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
                                 "system"))
