@@ -93,8 +93,9 @@ struct publish_to {
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
-/* Replaces the manifest whose state is *seen. `note` is the text that the store keeps with the new
- * manifest, or "". The caller must have checked the claim. */
+/* Writes a manifest, if the existing manifest is still the one that the caller saw (*seen). `note`
+ * is the text that the store keeps with the new manifest, or "". The caller must have checked that
+ * the run still has the claim. */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
 /* Adds the classes that the manifest does not have yet. The manifest's array of classes must have

@@ -25,8 +25,8 @@ struct ahead {
     struct store_object *inner;
     size_t piece_bytes;
     struct ahead_piece pieces[AHEAD_PIECES_MOST];
-    struct inflight window;         /* the pieces after `here`, without a gap */
-    struct ahead_piece *here;             /* the piece read last; or NULL */
+    struct inflight window;         /* the pieces after `here`, without gaps */
+    struct ahead_piece *here;             /* the current piece, or NULL */
     uint64_t next;                  /* the offset at which the next piece begins */
 };
 
@@ -60,13 +60,13 @@ static void turn(struct ahead *a)
     a->here = (struct ahead_piece *)inflight_next(&a->window);
 }
 
-/* The object is read in pieces. Goes to the piece that contains the byte at `offset`, which becomes
- * the current piece. */
+/* Makes the piece that contains the byte at `offset` the current one, and waits for it. If this
+ * piece was not requested, cancels all pieces and begins again at `offset`. */
 static const struct store_read *go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {
         inflight_cancel(&a->window);
-        a->next = a->inner->bytes;      /* start no more pieces */
+        a->next = a->inner->bytes;      /* begins no further piece */
         do
             turn(a);
         while (a->here != NULL);
@@ -113,7 +113,7 @@ static void ahead_distrust(struct store_object *object, uint64_t offset, uint64_
 
     if (a->here != NULL)
         inflight_add(&a->window, &a->here->base.item);
-    a->here = NULL;             /* so the next read drops the other pieces, too */
+    a->here = NULL;             /* so that the next read also drops the other pieces */
     store_distrust(a->inner, offset, size);
 }
 

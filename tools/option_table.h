@@ -18,7 +18,7 @@ enum option_kind {
      * texts */
     OPTION_TEXTS,
     OPTION_NUMBER,      /* decimal, from least to most */
-    OPTION_COUNT,       /* the same in an unsigned int */
+    OPTION_COUNT,       /* like OPTION_NUMBER, stored in an unsigned int */
     /* a number of bytes, optionally followed by kB MB GB TB (1000) or KiB MiB GiB TiB (1024) */
     OPTION_SIZE,
     OPTION_CHOICE,      /* one of a few words */

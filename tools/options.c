@@ -191,8 +191,8 @@ static int store_choice(const struct option *option, const char *text)
     return misuse("--%s: \"%s\" is not %s", option->name, text, list);
 }
 
-/* Options of the command that the user gave, each of them once. Options of every command are not
- * among them. */
+/* The names of the options that the user gave, each name once. Options that every command has, such
+ * as --help, are not included. */
 static const char *given_names[GIVEN_MOST];
 static size_t given_count;
 

@@ -83,9 +83,10 @@ const char *s3_meaning(void);
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);
 
-/* Called if the option `name` is given, which replaces arguments. Refuses `count` arguments and
- * options that are not in the text `allowed`. Returns -1 if there are none; otherwise returns the
- * exit status. `replaced` names the arguments. */
+/* Called if the user gave the option `name`, with which the command takes no arguments. `replaced`
+ * names the arguments that the option replaces, and `count` is the number of arguments that the
+ * user gave. Refuses any arguments, and options that are not in the text `allowed`. Returns -1 if
+ * there are none; otherwise returns the exit status. */
 int options_only(const char *name, const char *replaced, size_t count, const char *allowed);
 
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number

@@ -19,7 +19,7 @@
 #define CROP_CHOICE_TEXT "SIZE[,NAME=VALUE]..."
 struct crop_choice {
     struct sheaf_pixels_options options;
-    /* the views of the options; if these have none, one view of the chosen size */
+    /* the views in `options`; if `options` has none, one view of the chosen size */
     struct sheaf_pixels_view views[CROP_VIEWS_MOST];
     size_t view_count;
     const char *field;                  /* NULL: the first image */
