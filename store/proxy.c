@@ -19,7 +19,8 @@ static const char *either(const char *lower, const char *upper)
     return value != NULL ? value : "";
 }
 
-/* Returns whether `name` is the name of the host, or the end of it after a dot. */
+/* Returns whether `name` is the name of the host, or is the end of the host's name directly after
+ * a dot. */
 static bool is_suffix(const char *host, size_t host_size, const char *name, size_t size)
 {
     const char *end = host + host_size - size;

@@ -17,12 +17,11 @@ struct pack_lists {
 extern const struct choice label_base_choices[], key_end_choices[], check_images_choices[],
                            resize_mode_choices[];
 
-/* Sets both to the defaults. `check` is the default of --check-images. */
+/* Sets *lists and *options to their defaults. `check` is the default of --check-images. */
 void pack_rows_init(struct pack_lists *lists, struct sheaf_pack_options *options,
                     enum sheaf_check_images check);
-/* Stores the lists that the user gave in `options`. Refuses options about skipping if the user did
- * not give --on-error skip. Returns -1 if the options are valid; otherwise returns the exit
- * status. */
+/* Copies the user's lists to `options`. Refuses options about skipping if the user did not give
+ * --on-error skip. Returns -1 if the options are valid; otherwise returns the exit status. */
 int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options);
 /* Like pack_rows_take, but also refuses the options if the user gave no container. */
 int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *options);

@@ -163,8 +163,9 @@ int crop_files_open(const char *directory, const struct crop_choice *choice, uns
     return open_list(f);
 }
 
-/* Writes crop number `crop` of sample i as a PNG. `number` selects a view of the image or of a mask:
- * view v of the image has the number v, and view v of mask m has (m + 1) * view_count + v. */
+/* Writes crop number `crop` of sample i as a PNG. `number` selects a view of the image or of a
+ * mask: view v of the image has the number v, and view v of mask m has
+ * (m + 1) * view_count + v. */
 static int put_png(struct crop_files *f, size_t number, size_t i, size_t crop, const char *name)
 {
     const struct sheaf_pixels_view *view = &f->choice->views[number % f->choice->view_count];
