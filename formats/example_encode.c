@@ -310,7 +310,7 @@ static bool names_itself(const struct example_source *s)
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
     const char *usual = format_of_image(image);
-    /* any other text would become a field */
+    /* the decoder makes a field of image/format if its text is not the usual one */
     struct text text = { usual, usual == NULL ? 0 : strlen(usual) };
     const bool is_taken = taken_out(s, "image/format") != NULL;
     const bool is_text = is_taken || (format != NULL && format->is_value);

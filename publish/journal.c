@@ -5,9 +5,10 @@
  *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
  *     keys | fields | converted | XXH3-64 of everything before
  *
- * Only entries of known releases are read. Entries of release 0.2 do not have the number of resized
- * images, nor the number of samples with a word in their field `cls`. Entries of release 0.1 have
- * no words, and nothing after `sides`, the list of the files beside the shard. */
+ * The words are 64-bit numbers. Only entries of known releases are read. Entries of release 0.2
+ * lack two of the numbers: that of resized images, and that of samples whose field `cls` does not
+ * consist of numbers. Entries of release 0.1 also lack everything that belongs to the parts after
+ * `sides`, the list of the files beside the shard. */
 #include "publish/journal.h"
 
 #include <stdio.h>

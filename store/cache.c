@@ -31,7 +31,7 @@ enum block_state { BLOCK_UNKNOWN, BLOCK_BUSY, BLOCK_GOOD };
 struct cache {
     struct cache_files files;
     struct workers *workers;
-    bool is_offline;            /* whether no object may be asked */
+    bool is_offline;            /* whether requests are forbidden */
     atomic_uint_fast64_t hit_bytes, fetched_bytes, uncached;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of kept texts: DIR/<hash of the name>.kept has the text and a hash of text and name. */
+ * The files of kept texts: DIR/<hash of the name>.kept consists of the text and
+ * of a hash of the text and its name. */
 #include "store/cache_kept.h"
 
 #include <errno.h>

@@ -328,8 +328,9 @@ static void writes_what_a_field_has_become(void **state)
     assert_true(IS_WRITTEN(f, "image/channels\x12\x05\x1a\x03\x0a\x01\x03"));
 }
 
-/* A PNG is the image of a sample that has no JPEG. It is read back as the field that it was, and a
- * feature of an older release, which has the name of the field, gives the same sample. */
+/* If a sample has no JPEG, its field "png", "webp", "gif" or "bmp" is written as image/encoded.
+ * Other image fields, such as "seg.png" and "tiff", are written under their own names. All of them
+ * are read back as the same fields. */
 static void writes_other_images(void **state)
 {
     static const struct { const char *suffix, *format; bool is_image; } kinds[] = {

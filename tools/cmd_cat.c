@@ -42,7 +42,7 @@ struct ends {
 struct cat {
     int list, null;                 /* neither: a stream of `container` */
     int json;                       /* the list is of JSON */
-    int offline;                    /* no server is asked; the cache has everything */
+    int offline;                    /* reads only from the cache, sends no request */
     const char *pixels, *directory; /* crops as files instead of a stream; NULL: no */
     struct crop_choice crop;
     struct crop_files *crop_files;
