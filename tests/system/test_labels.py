@@ -206,7 +206,7 @@ class Cls(Labels):
         self.assertEqual(listing(self.path("tar"), "--no-shuffle"), listing(dest, "--no-shuffle"))
 
     def words_of(self, dest):
-        """Returns the number of .cls files that `info` reports as not numeric. Checks that `verify` reports the same."""
+        """Returns the number of .cls files that `info` counts as words. Checks that `verify` reports the same number."""
         count = json.loads(sheaf("info", dest, "--json").stdout)["cls_words"]
         line = b"%d sample%s with a file .cls that is not numbers" % (count, b"s" * (count != 1))
         self.assertEqual(line in sheaf("info", dest).stdout, count != 0)
@@ -215,7 +215,7 @@ class Cls(Labels):
         return count
 
     def test_words_are_counted_in_every_way(self):
-        """A data set states how many .cls files have a word, also if packed with splits or in parts, resumed or appended."""
+        """A data set states how many .cls files have a word, also after splits, parts, a resumed run or an append."""
         self.tree(**{"c/%02d.%s" % (i, suffix): b"cat" if suffix == "cls" and i % 3 else b"0"
                      for i in range(12) for suffix in ("cls", "txt")})
         source, words = self.path("tree"), ("--format", "tfrecord", "--shard-count", "3")
