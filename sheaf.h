@@ -99,7 +99,7 @@ enum sheaf_reason {
     /* code CHANGED: the data set at the destination does not match its manifest */
     SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* code ARGUMENT: the plan is of the wrong kind: of a conversion or of files */
+    /* code ARGUMENT: the plan is of a conversion, or of files, and the call needs another kind */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
@@ -126,8 +126,10 @@ enum sheaf_reason {
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
     /* code NOT_FOUND: the base data set does not have the key of a value */
     SHEAF_REASON_NOT_IN_BASE,
-    SHEAF_REASON_UNKNOWN_KEYS,      /* NOT_FOUND: keys or files of no sample: on_unknown */
-    SHEAF_REASON_COLUMN_PLAN        /* ARGUMENT: a plan of a column instead of another kind */
+    /* code NOT_FOUND: keys or files belong to no sample; the option on_unknown can skip them */
+    SHEAF_REASON_UNKNOWN_KEYS,
+    /* code ARGUMENT: the plan is of a column, and the call needs another kind */
+    SHEAF_REASON_COLUMN_PLAN
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
@@ -428,8 +430,8 @@ struct sheaf_read_options {
     /* default NULL; called, without any counts, while sheaf_dataset_read waits for data */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
-    /* default NULL, 0; columns that are read with the samples, as by a reader. The records of a
-     * column are read after the samples. */
+    /* default NULL, 0; columns whose fields are added to the samples, as in a reader. The records
+     * of a column are read after the samples. */
     const char *const *columns; size_t column_count;
     enum sheaf_missing missing;     /* default FAIL; or NONE, as in a reader. SKIP is refused. */
 };
@@ -1435,9 +1437,10 @@ SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
     struct sheaf_error *error);
 /* Returns the number of the sample whose fields must be appended next. */
 SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
-/* Returns the number after the last sample that can be appended without a gap. When the last sample
- * of a part is appended, it equals sheaf_column_next. Before that, a part may skip samples of a
- * finished shard: _next is then the first sample of the next range, and _end is the end of it. */
+/* The samples to append are one or several ranges of numbers, because the samples of shards that an
+ * earlier run has finished are skipped. Returns the end of the current range: the number after its
+ * last sample. After this sample, the next range is the current one. After the last range,
+ * sheaf_column_next returns the same number as sheaf_column_end. */
 SHEAF_API uint64_t sheaf_column_end(const struct sheaf_column_writer *writer);
 SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
     const struct sheaf_field *fields, size_t count, struct sheaf_error *error);
@@ -1445,19 +1448,19 @@ SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
     struct sheaf_column_result *result, struct sheaf_error *error);
 SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
 
-/* Stores a plan for writing a column in parts, on any number of machines: sheaf_column_plan once,
- * sheaf_column_add_part or _open_part for each part, sheaf_commit at the end. Until then, nothing
- * is visible. `source` is as for sheaf_column_add; it is NULL if programs make the values and write
- * them by sheaf_column_open_part. The options only_missing, resume, version and s3 are used. Of
- * *result, `samples` and `shards` are set; both are 0, and no plan is stored, if no sample lacks a
- * record. */
+/* Stores a plan for writing a column in parts, on any number of machines:
+ *   1) sheaf_column_plan  2) sheaf_column_add_part or _open_part for each part  3) sheaf_commit
+ * The column is not visible before sheaf_commit. `source` is as for sheaf_column_add; it is NULL if
+ * programs make the values and write them by sheaf_column_open_part. The options only_missing,
+ * resume, version and s3 are used. In *result, `samples` and `shards` are set. If every sample has a
+ * record already, both are 0, and no plan is stored. */
 SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);
-/* Writes part `part` (counted from 0) of `parts`. Keeps the shards that are finished, whatever run
- * has finished them. Returns SHEAF_ERR_CHANGED if the source has other values than when the plan
- * was made. The counts in *result are those of the part, but `unknown` counts values of the whole
- * source. */
+/* Writes part `part` (counted from 0) of `parts`. Keeps the shards that this or another run has
+ * finished already. Returns SHEAF_ERR_CHANGED if the source has other values than when the plan
+ * was made. The counts in *result are those of the part, except that `unknown` counts the values in
+ * the whole source. */
 SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parser of flat objects; see json_flat.h. It accepts only texts that jansson accepts, and then
- * gives the same strings. */
+ * A parser of flat JSON objects (see json_flat.h). It accepts only texts that the library jansson
+ * accepts, and finds the same strings in them as jansson. */
 #include "base/json_flat.h"
 
 #include <stdint.h>
@@ -10,14 +10,15 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-/* Longer numbers are left to jansson, which checks whether they overflow. */
+/* The most digits of a number before and after its decimal point. A text with a longer number is
+ * not accepted: the caller then parses it with jansson, which checks whether numbers overflow. */
 #define DIGITS_MOST   18
 #define DECIMALS_MOST 40
 
 #define EACH_BYTE(value) (UINT64_MAX / 255 * (uint64_t)(value))
 
-/* Returns a word that is not zero if any of eight bytes ends a string, begins an escape, is a
- * control character, or is not ASCII. */
+/* Checks eight bytes at once. Returns a number other than zero if one of them is a quotation mark, a
+ * backslash, a control character or not ASCII. */
 static uint64_t special_bytes(uint64_t bytes)
 {
     const uint64_t quotes = bytes ^ EACH_BYTE('"'), slashes = bytes ^ EACH_BYTE('\\');
@@ -26,7 +27,7 @@ static uint64_t special_bytes(uint64_t bytes)
             ((bytes - EACH_BYTE(0x20)) & ~bytes) | bytes) & EACH_BYTE(0x80);
 }
 
-/* Reads four hexadecimal digits. Returns UINT32_MAX if there are fewer. */
+/* Reads four hexadecimal digits from `at`. Returns UINT32_MAX if there are fewer than four. */
 static uint32_t take_hex(const char *at, const char *end)
 {
     uint32_t value = 0;
@@ -67,8 +68,9 @@ static char *put_code_point(char *to, uint32_t c)
     return to;
 }
 
-/* Reads the escape \uXXXX, of which `at` is the first digit, or two escapes that are a surrogate
- * pair. Returns the end of the escape, or NULL if it is not valid or stands for a NUL. */
+/* Reads the escape sequence \uXXXX, or two of them that make a surrogate pair. `at` points to the
+ * first digit. Returns the end of the sequence. Returns NULL if it is not valid or stands for a
+ * NUL. */
 static const char *take_unicode(const char *at, const char *end, char **to)
 {
     uint32_t c = take_hex(at, end), low;
@@ -89,7 +91,7 @@ static const char *take_unicode(const char *at, const char *end, char **to)
     return at;
 }
 
-/* Reads an escape, of which `at` is the character after the backslash. */
+/* Reads an escape sequence. `at` points to the character after the backslash. */
 static const char *take_escape(const char *at, const char *end, char **to)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -102,8 +104,8 @@ static const char *take_escape(const char *at, const char *end, char **to)
     return at == end || *at != 'u' ? NULL : take_unicode(at + 1, end, to);
 }
 
-/* Copies a string, of which `at` is the first character, with a NUL after it. Returns the end of
- * the string's text, or NULL if the string is not valid. */
+/* Copies a string and a NUL to *to. `at` points to the first character of the string. Returns the
+ * position after its closing quotation mark, or NULL if the string is not valid. */
 static const char *take_string(const char *at, const char *end, char **to)
 {
     while (at != NULL && at < end) {
@@ -180,7 +182,7 @@ static const char *take_other(const char *at, const char *end, struct json_flat_
     return at;
 }
 
-/* Reads a member, of which `at` is the first character, with the blanks after it. */
+/* Reads a member of the object, and the blanks after it. `at` points to the member. */
 static const char *take_member(const char *at, const char *end, char **to,
                                struct json_flat_member *m)
 {

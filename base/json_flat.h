@@ -23,13 +23,13 @@ struct json_flat_member {
 
 struct json_flat {
     struct json_flat_member members[JSON_FLAT_MOST];
-    size_t count;               /* at least 1 */
+    size_t count;               /* of members; at least 1 */
 };
 
-/* Parses an object. `room` must have space for `size` + JSON_FLAT_MORE bytes, to which names and
- * strings are copied; other values point into the text. Returns false if the object has an array,
- * an object, an exponent, a long number, a NUL, a name twice, no member or too many members, or if
- * the text is not valid JSON. */
+/* Parses an object. Names and strings are copied to `room`, which must have space for `size` +
+ * JSON_FLAT_MORE bytes. Other values point into the text. Returns false if the text is not valid
+ * JSON, or if the object has an array, an object, an exponent, a long number, a NUL, a repeated
+ * name, no member or too many members. */
 bool json_flat_parse(const char *text, size_t size, char *room, struct json_flat *object);
 
 #endif

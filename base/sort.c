@@ -182,7 +182,7 @@ static int note_run(struct sort *s, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-#define FEW_REFS 24u            /* are sorted by insertion */
+#define FEW_REFS 24u            /* so many or fewer are sorted by insertion */
 
 static void sort_few(const struct sort *s, struct sort_ref *refs, size_t count)
 {
@@ -196,8 +196,8 @@ static void sort_few(const struct sort *s, struct sort_ref *refs, size_t count)
     }
 }
 
-/* Moves each ref to the bucket for one byte of its order. The bucket of byte b begins at starts[b]
- * and ends at starts[b + 1]. */
+/* Sorts refs by one byte of their `order`, which begins at bit `shift`. The refs whose byte is b are
+ * then at the indexes from starts[b] to starts[b + 1] - 1. */
 static void fill_buckets(struct sort_ref *refs, size_t count, unsigned shift, size_t starts[257])
 {
     size_t at[256];
@@ -226,8 +226,8 @@ static void fill_buckets(struct sort_ref *refs, size_t count, unsigned shift, si
     }
 }
 
-/* Sorts refs whose orders differ only in the lowest `bits` bits. Comparing all refs with one
- * another would take several times as long. */
+/* Sorts refs whose `order` differs only in the lowest `bits` bits. Sorts byte by byte, because
+ * sorting by comparisons would take several times as long. */
 static void sort_bits(const struct sort *s, struct sort_ref *refs, size_t count, unsigned bits)
 {
     size_t starts[257];

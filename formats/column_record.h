@@ -58,23 +58,23 @@ int column_facts_read(const struct manifest *manifest, struct column_facts *fact
  * exhausted. */
 char *column_facts_add(const char *options_json, const struct column_facts *facts);
 
-/* A plan of a column has these facts in the options for the manifest. It may also name the source
- * of the values, and a hash of all values that the source had when the plan was made. */
-#define COLUMN_PLAN_SOURCE "column"     /* the kind of source of such a plan */
+/* What the plan of a column (see sheaf_column_plan) stores in addition to struct column_facts: the
+ * source of the values, and a hash of all values that the source had when the plan was made. */
+#define COLUMN_PLAN_SOURCE "column"     /* the kind of source in the plan of a column */
 #define COLUMN_HASH_BYTES  33
 struct column_values {
-    char *source;               /* NULL: a program makes the values; column_values_free frees it */
+    char *source;               /* NULL if a program makes the values; freed by column_values_free */
     char hash[COLUMN_HASH_BYTES];
 };
-/* As column_facts_add. Also adds the source of the values. */
+/* Like column_facts_add, but also adds the source and the hash of the values. */
 char *column_plan_options(const char *options_json, const struct column_facts *facts,
                           const struct column_values *values);
 int column_plan_read(const char *options_json, struct column_facts *facts,
                      struct column_values *values, struct sheaf_error *err);
 void column_values_free(struct column_values *values);
-/* Returns the options for the manifest of a finished layer, without the source of the values.
- * `missing` is the number of records without a value. The caller frees the text. Returns NULL if
- * memory is exhausted. */
+/* Makes the options for the manifest of finished shards of a column from the options in its plan.
+ * Leaves out the source of the values. `missing` is the number of records without a value. The
+ * caller frees the text. Returns NULL if memory is exhausted. */
 char *column_layer_options(const char *plan_options_json, uint64_t missing);
 
 #endif

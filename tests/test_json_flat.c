@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Flat JSON objects: whatever the parser accepts, jansson accepts too, with the same members. It
- * accepts the usual lines, so that the tree of values is not needed for them. */
+ * Tests the parser of flat JSON objects (base/json_flat.h). If it accepts a text, the library
+ * jansson must accept it too and find the same members. The parser must accept the usual lines. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static const char *const usual[] = {
     "{\"n\": 0, \"m\": -12.5, \"o\": 123456789012345678}",
 };
 
-/* Lines that are left to jansson, whether it accepts them or not. */
+/* Lines that the parser must refuse. They are parsed by jansson, which accepts some of them. */
 static const char *const others[] = {
     "", "{}", "[]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":1}}",
     "{\"a\":1} x", "{\"a\":01}", "{\"a\":1.}", "{\"a\":.5}", "{\"a\":-}", "{\"a\":1e5}",
@@ -36,7 +36,7 @@ static const char *const others[] = {
     "{\"a\":1 \"b\":2}", "{a:1}", "{\"a\":\"x", "{\"a\":\"x\\", "{\"a\":\"x\\u\"}",
 };
 
-/* Compares a member with the value that jansson has found. */
+/* Checks that a member has the value that jansson has found. */
 static void check_member(const struct json_flat_member *m, const json_t *value)
 {
     if (m->kind == JSON_FLAT_STRING) {
@@ -55,7 +55,7 @@ static void check_member(const struct json_flat_member *m, const json_t *value)
     }
 }
 
-/* Returns whether the parser has accepted the text. */
+/* Returns whether the parser accepts the text. Checks that jansson then finds the same members. */
 static bool check_text(const char *text, size_t size)
 {
     char *copy = malloc(size + 1), *room = malloc(size + JSON_FLAT_MORE);
@@ -65,7 +65,7 @@ static bool check_text(const char *text, size_t size)
     size_t i = 0;
     const char *name;
 
-    memcpy(copy, text, size);   /* of exactly this size, for the sanitizers */
+    memcpy(copy, text, size);   /* a copy of exact size: sanitizers find a read past it */
     accepted = json_flat_parse(copy, size, room, &object);
     if (accepted) {
         assert_int_equal(json_load_line(text, size, JSON_REJECT_DUPLICATES, &tree, NULL), SHEAF_OK);
@@ -109,7 +109,7 @@ static void test_many_members(void **state)
     }
 }
 
-/* Cuts, joins and changes bytes of the lines. */
+/* Removes and changes a few bytes of the lines. */
 static void test_changed_lines(void **state)
 {
     static const char bytes[] = "{}[]\",:\\u0019aefd-.+ \t\n\x01\x7f\x80\xbf\xc3\xed\xf0";

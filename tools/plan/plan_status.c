@@ -15,7 +15,7 @@ struct status {
     const struct sheaf_plan *plan;
     struct sheaf_plan_info info;
     bool json;
-    bool has_payload;           /* false for a column, whose values are not known before */
+    bool has_payload;           /* false for a column, whose plan does not know its values */
     struct sheaf_error error;
 };
 
