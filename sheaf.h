@@ -1452,8 +1452,8 @@ SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* N
  *   1) sheaf_column_plan  2) sheaf_column_add_part or _open_part for each part  3) sheaf_commit
  * The column is not visible before sheaf_commit. `source` is as for sheaf_column_add; it is NULL if
  * programs make the values and write them by sheaf_column_open_part. The options only_missing,
- * resume, version and s3 are used. In *result, `samples` and `shards` are set. If every sample has a
- * record already, both are 0, and no plan is stored. */
+ * resume, version and s3 are used. In *result, `samples` and `shards` are set. If every sample has
+ * a record already, both are 0, and no plan is stored. */
 SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);

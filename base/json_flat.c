@@ -17,8 +17,8 @@
 
 #define EACH_BYTE(value) (UINT64_MAX / 255 * (uint64_t)(value))
 
-/* Checks eight bytes at once. Returns a number other than zero if one of them is a quotation mark, a
- * backslash, a control character or not ASCII. */
+/* Checks eight bytes at once. Returns a number other than zero if one of them is a quotation mark,
+ * a backslash, a control character or not ASCII. */
 static uint64_t special_bytes(uint64_t bytes)
 {
     const uint64_t quotes = bytes ^ EACH_BYTE('"'), slashes = bytes ^ EACH_BYTE('\\');

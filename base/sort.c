@@ -196,8 +196,8 @@ static void sort_few(const struct sort *s, struct sort_ref *refs, size_t count)
     }
 }
 
-/* Sorts refs by one byte of their `order`, which begins at bit `shift`. The refs whose byte is b are
- * then at the indexes from starts[b] to starts[b + 1] - 1. */
+/* Sorts refs by one byte of their `order`, which begins at bit `shift`. The refs whose byte is b
+ * are then at the indexes from starts[b] to starts[b + 1] - 1. */
 static void fill_buckets(struct sort_ref *refs, size_t count, unsigned shift, size_t starts[257])
 {
     size_t at[256];

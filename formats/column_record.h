@@ -62,8 +62,8 @@ char *column_facts_add(const char *options_json, const struct column_facts *fact
  * source of the values, and a hash of all values that the source had when the plan was made. */
 #define COLUMN_PLAN_SOURCE "column"     /* the kind of source in the plan of a column */
 #define COLUMN_HASH_BYTES  33
-struct column_values {
-    char *source;               /* NULL if a program makes the values; freed by column_values_free */
+struct column_values {          /* column_values_free frees the content */
+    char *source;               /* NULL if a program makes the values */
     char hash[COLUMN_HASH_BYTES];
 };
 /* Like column_facts_add, but also adds the source and the hash of the values. */
