@@ -182,7 +182,7 @@ static int note_run(struct sort *s, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-#define FEW_REFS 24u            /* so many or fewer are sorted by insertion */
+#define FEW_REFS 24u            /* up to this number are sorted by insertion */
 
 static void sort_few(const struct sort *s, struct sort_ref *refs, size_t count)
 {

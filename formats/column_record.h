@@ -58,7 +58,7 @@ int column_facts_read(const struct manifest *manifest, struct column_facts *fact
  * exhausted. */
 char *column_facts_add(const char *options_json, const struct column_facts *facts);
 
-/* What the plan of a column (see sheaf_column_plan) stores in addition to struct column_facts: the
+/* The plan of a column (see sheaf_column_plan) stores struct column_facts and this struct: the
  * source of the values, and a hash of all values that the source had when the plan was made. */
 #define COLUMN_PLAN_SOURCE "column"     /* the kind of source in the plan of a column */
 #define COLUMN_HASH_BYTES  33
