@@ -64,9 +64,14 @@ rclone() {
 replace golang.org/x/exp/shiny => ../shiny' . "$here/rclone_s3.go"
 }
 
+# Needs Node.js and npm, which Debian has as the packages nodejs and npm.
+s3rver() {
+    npm install --silent --no-audit --no-fund --prefix "$into/s3rver" s3rver@3.7.1
+}
+
 s5cmd() { go_program s5cmd github.com/peak/s5cmd/v2 v2.3.0 github.com/peak/s5cmd/v2; }
 
-[ $# -gt 0 ] || set -- moto s3proxy versitygw s3s_fs minio rclone
+[ $# -gt 0 ] || set -- moto s3proxy versitygw s3s_fs minio rclone s3rver
 for name; do
     stamp=$into/installed-$name
     [ -e "$stamp" ] && continue

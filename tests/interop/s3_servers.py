@@ -25,11 +25,13 @@ READY_SECONDS = 120         # of a Java program on a busy machine
 class Server:
     """One process with its state in a directory of its own."""
 
+    access, secret = ACCESS, SECRET
     checks_signatures = True
     lists_uploads = True
     lists_uploads_below = True      # not only those of an exact key
     encodes_keys = True             # in listings, where it says so
     lists_etags = True
+    lists_pages = True
     keeps_slashes = True            # "a//b" is not "a/b", which is listed in its place
     needs_buckets = True            # a PUT does not make them
     lists_directories = False       # an upload makes one, which is listed as "set/sub/"
@@ -47,7 +49,7 @@ class Server:
         except BaseException:
             self.stop()
             raise
-        self.client = servers.Client(self.url, ACCESS, SECRET)
+        self.client = servers.Client(self.url, self.access, self.secret)
 
     @staticmethod
     def installed(*parts):
@@ -99,9 +101,9 @@ class Server:
             self.said.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def environment(self, secret=SECRET):
-        return {**servers.clean_environment(), "AWS_ACCESS_KEY_ID": ACCESS,
-                "AWS_SECRET_ACCESS_KEY": secret, "AWS_ENDPOINT_URL": self.url,
+    def environment(self, secret=None):
+        return {**servers.clean_environment(), "AWS_ACCESS_KEY_ID": self.access,
+                "AWS_SECRET_ACCESS_KEY": secret or self.secret, "AWS_ENDPOINT_URL": self.url,
                 "AWS_REGION": "us-east-1"}
 
 
@@ -184,4 +186,21 @@ class Rclone(Server):
                 os.path.join(self.folder, "data")], {}
 
 
-ALL = (Moto, S3Proxy, VersityGateway, S3sFs, MinIO, Rclone)
+class S3rver(Server):
+    """Knows one pair of keys only, ignores conditions on writes, and has no listing of uploads. It cannot list a
+    thousand objects."""
+
+    program = "s3rver/node_modules/s3rver/bin/s3rver.js"
+    access = secret = "S3RVER"
+    checks_signatures = False
+    lists_uploads = False
+    lists_pages = False
+    refuses = ("storage-class=EXPRESS_ONEZONE",)
+
+    def command(self, port):
+        return ["node", self.installed(self.program), "--silent", "--no-vhost-buckets",
+                "--address", "127.0.0.1", "--port", str(port),
+                "--directory", os.path.join(self.folder, "data")], {}
+
+
+ALL = (Moto, S3Proxy, VersityGateway, S3sFs, MinIO, Rclone, S3rver)

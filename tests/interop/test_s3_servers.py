@@ -367,6 +367,8 @@ class Matrix:
             self.assertEqual(self.client.list(self.bucket, "x/"), {})
 
     def test_pages_of_keys(self):
+        if not self.server.lists_pages:
+            self.skipTest("it cannot list so many objects")
         files = {"%04d.txt" % i: b"text %d" % i for i in range(1100)}
         support.pack(support.make_tree(self.path("tree"), files), self.path("local"))
         self.client.put_tree(self.bucket, "in/", files)

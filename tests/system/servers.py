@@ -122,10 +122,10 @@ class Client:
             if token:
                 query.append(("continuation-token", token))
             tree = ElementTree.fromstring(self.request("GET", "/" + bucket, query)[0])
-            for entry in tree.iter(AMAZON + "Contents"):
-                key = urllib.parse.unquote_plus(entry.find(AMAZON + "Key").text)
-                found[key] = int(entry.find(AMAZON + "Size").text)
-            token = tree.findtext(AMAZON + "NextContinuationToken")
+            for entry in tree.iterfind(".//{*}Contents"):
+                key = urllib.parse.unquote_plus(entry.findtext("{*}Key"))
+                found[key] = int(entry.findtext("{*}Size"))
+            token = tree.findtext("{*}NextContinuationToken")
             if not token:
                 return found
 
