@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * A memory budget: a hard ceiling on the bytes that one reader or packer holds, with 0 <= used <=
- * peak <= limit. A budget is not thread-safe. Only the thread that plans the work uses it: this
- * thread takes bytes before it starts a job, and gives the bytes back after it has consumed the
- * job's result.
+ * A memory budget: a hard ceiling on the bytes that one reader or packer holds. A budget is not
+ * thread-safe. Only the thread that plans the work uses it: this thread takes bytes before it
+ * starts a job, and gives the bytes back after it has consumed the job's result.
  *
- * Reading ahead must not take the memory that the next step needs. So a part of the budget can be
- * reserved. Only budget_take_reserved takes from the reserved part:
- *
- *     0         used - reserve_used        limit - reserve               limit
- *     | taken by others .......... | free for others | reserved: ......... | */
+ * Reading ahead must not take the memory that the next step needs. So `reserve` bytes of the limit
+ * can be reserved. budget_take_reserved may take any free byte of the limit. budget_take may take
+ * only the free bytes that the reserved part does not need. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 
@@ -19,9 +16,9 @@
 struct budget {
     uint64_t limit;
     uint64_t used;
-    uint64_t peak;
+    uint64_t peak;              /* the largest value of `used` so far */
     uint64_t reserve;           /* bytes of the limit that are reserved */
-    uint64_t reserve_used;      /* bytes of `used` that were taken as reserved */
+    uint64_t reserve_used;      /* bytes of `used` that budget_take_reserved took */
 };
 
 /* Returns the number of bytes that budget_take can take now. */
@@ -71,9 +68,8 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Counts `bytes` that budget_take_reserved took from the reserved part as taken by budget_take
- * instead. Does so only if the part that is not reserved has room for them. Returns whether it had
- * room. */
+/* Moves `bytes`, which budget_take_reserved has taken, from the reserved part of the budget to the
+ * other part. Returns false and moves nothing if the other part has no room for them. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unaligned loads and stores of little-endian numbers, on machines of any byte order; and the few
- * attributes and limits that every part of the library shares. */
+ * Unaligned loads and stores of little-endian numbers, on machines of any byte order; and the
+ * macros MIN, MAX and COUNT_OF. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 

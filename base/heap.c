@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap of pieces; see heap.h.
+ * The heap of pieces (allocations); see heap.h.
  *
- *     base                                                          base + size
- *     | head | piece ... | head | free ............ | head | piece | end |  (reserved) ...
+ * The memory is a sequence of blocks without gaps. A block is a head and the bytes after it, which
+ * are one piece if the block is in use. An end mark (a head without bytes) follows the last block.
  *
- * A block is a head and the bytes after it. Free blocks are in lists by size. The lists form a
- * table: row r has HEAP_SLOTS lists for the sizes from 2^r to 2^(r + 1). Two neighbouring blocks
- * are never both free. Small pieces that were freed do not count as free here until join_small()
- * frees their blocks.
+ * Free blocks are in lists by size. The lists form a table: row r has HEAP_SLOTS lists for the
+ * sizes from 2^r to 2^(r + 1). Two neighbouring blocks are never both free. When a small piece is
+ * freed, it first goes to a separate list, and its block stays marked as used. join_small() turns
+ * such pieces into free blocks later.
  *
  * Address space costs nothing unless it is limited (ulimit -v), so the heap reserves addresses in
  * ranges. When the newest range is full, the heap reserves another range, as large as all earlier
@@ -136,8 +136,8 @@ static struct heap_block *find_block(struct heap *h, size_t size)
     return h->free[__builtin_ctzll(rows)][__builtin_ctz(slots)];
 }
 
-/* Searches one list for a free block of at least `size` bytes. In this list, some blocks are large
- * enough and some are not. Returns NULL if none is. */
+/* Searches the list of free blocks whose range of sizes contains `size` for a block of at least
+ * `size` bytes. Returns NULL if all blocks of this list are smaller. */
 static struct heap_block *search(struct heap *h, size_t size)
 {
     const struct heap_place p = place_of(size);
@@ -384,8 +384,8 @@ static void release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* A small piece that was freed. Its memory holds an array of pointers to other freed pieces of the
- * same size. So those pieces can be reused without reading their memory. */
+/* A freed small piece that serves as a stack of pointers to other freed pieces of the same size. So
+ * the other pieces can be reused without touching their memory. */
 struct heap_small {
     struct heap_small *next;
     size_t count;
@@ -424,8 +424,8 @@ static void *pop_small(struct heap *h, size_t size)
     return top->pieces[--top->count];
 }
 
-/* Frees the blocks of all small pieces that are in the lists of freed pieces, and merges them with
- * free neighbours. Returns false if these lists were empty. */
+/* Turns all freed small pieces into free blocks, and merges these blocks with free neighbours.
+ * Returns false if there were no freed small pieces. */
 static bool join_small(struct heap *h)
 {
     bool found = false;

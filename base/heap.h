@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A heap within a memory budget. An allocation from the heap is called a piece, and may have any
- * size. Pieces, such as the samples of a shuffle buffer, may be freed in any order.
+ * size. Pieces, such as the samples of a shuffle buffer, may be freed in any order. The heap's
+ * owner can lend a piece to other threads. Its memory then stays valid until they have returned it,
+ * even after the owner has freed the piece or closed the heap.
  *
  * Why not malloc? If one thread allocates memory and another thread frees it, malloc keeps the
- * memory in the first thread's arena. No budget counts this memory. Also, each new sample would be
- * written to fresh pages. Here the budget counts all memory of the heap, including the holes
+ * memory in the first thread's arena, where no budget counts it. New samples would then take fresh
+ * pages instead of this memory. Here the budget counts all memory of the heap, including the holes
  * between pieces, and the heap reuses its memory. (The heap does not ask for huge pages. Virtual
  * machines that return free huge pages to their host take longer to get a huge page back than to
  * fault in small pages.)
@@ -15,8 +17,8 @@
  * size, and the piece freed last is reused first. This avoids reading the heads of the neighbouring
  * blocks, which are rarely in the CPU's cache. The small pieces are merged with their neighbours
  * only if no other free block is large enough. The heap is not thread-safe: it belongs to the
- * thread that plans the work. Any thread may write to a piece, and any thread may return a lent
- * piece, even after the heap's owner has closed the heap. */
+ * thread that plans the work. But any thread may write to a piece, and any thread may return a lent
+ * piece. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 

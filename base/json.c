@@ -12,10 +12,10 @@
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-/* When memory is exhausted, jansson reports a syntax error or drops characters of a string.
- * malloc's errno tells such a failure from a text that is not JSON. But jansson resets errno when
- * it parses a number. So a failed allocation stays unseen if jansson then parses a number and no
- * further allocation fails. */
+/* Parses a JSON text. Returns SHEAF_ERR_MEMORY if malloc has set errno to ENOMEM meanwhile, because
+ * when memory is exhausted, jansson reports a syntax error or drops characters of a string. One gap
+ * remains: jansson resets errno when it parses a number, so a failed allocation before the last
+ * number is not noticed. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err)
 {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The external sort: the buffer, the sorted runs in the file, and their merge. The file is
- * made when the buffer is full for the first time. Fewer entries are sorted in the buffer alone.
+ * The external sort: the buffer, the sorted runs in the file, and their merge. The file is made
+ * when the buffer is full for the first time. If the buffer never fills, no file is made.
  *
- *     buffer    | entry | entry | ... -->          <-- ... | ref | ref |
- *     file      | run                | run              | ...
- *     run       order, varint key size, varint value size, key, value;  ...
- *
- * A run is a sorted sequence of entries. A ref points to an entry in the buffer. */
+ * Entries fill the buffer from its start, and refs, which point to the entries, fill it from its
+ * end. A run in the file is a sorted sequence of entries. Each entry of a run consists of its order
+ * (u64, the first part of what entries are sorted by), the size of its key and the size of its
+ * value (varints), its key and its value. */
 #include "base/sort.h"
 
 #include <fcntl.h>
@@ -27,8 +26,8 @@
 #define HEAD_MOST    (sizeof(uint64_t) + 2 * VARINT_MOST)
 
 struct sort_ref {
-    uint64_t order;
-    /* position and size of the entry in the buffer; the size does not include the order number */
+    uint64_t order;             /* the entry's order, which only the ref stores */
+    /* position and size of the rest of the entry in the buffer: the two sizes, key and value */
     uint32_t at, size;
 };
 
@@ -59,7 +58,8 @@ struct sort {
     struct sort_run **heap;
     size_t heap_size;
     size_t window;
-    /* whether the next entry of the heap's first run was returned already */
+    /* whether the caller has got the current entry of the heap's first run, so that this run must
+     * advance before the next entry is returned */
     bool begun;
 };
 
@@ -322,9 +322,9 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
-/* Reads a range of the file that is needed only once, and releases the range's disk space, so that
- * the disk need not hold everything twice. If the file system cannot release space, the file keeps
- * its size. */
+/* Reads a range of the file, and releases the range's disk space, because each range is read only
+ * once. So the disk need not hold all entries both in this file and in the caller's output. If the
+ * file system cannot release space, the file keeps its size. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {

@@ -4,7 +4,9 @@
  * collects entries in a buffer. When the buffer is full, its entries are sorted and written to the
  * file as a run. At the end the runs are merged.
  *
- *     order | key | value         sorted by order, then by key in byte order, then by arrival
+ * An entry has a number called its order, a key and a value, all given by the caller. Entries are
+ * sorted by this number. Entries with equal numbers are sorted by key in byte order, and entries
+ * with equal numbers and keys stay in the sequence in which they were added.
  *
  * The buffer is small compared with the data, so the time per entry hardly depends on the number of
  * entries: merging ten times as much data takes about three more comparisons per entry. */

@@ -5,21 +5,24 @@
 
 #include "base/bytes.h"
 
-/* the consumer counts as waiting in a round only if it waited for at least 1/32 of the round */
+/* the consumer counts as waiting in a round of measurement only if it waited for at least 1/32 of
+ * the round */
 #define HARDLY_WAITED 32u
 /* when the number of reads is doubled, the rate must rise by this factor; a smaller gain may be
  * chance */
 #define WORTH_IT 1.3
 #define REST_ROUNDS 16u
-/* number of rounds of measurement before the first trial with more reads, unless the link is
- * slow */
+/* number of rounds of measurement before the first trial with more reads; a slow link gets more
+ * reads without waiting for these rounds */
 #define FIRST_REST 8u
-/* bytes per nanosecond; at the start, a link counts as fast if it has at least this rate */
+/* bytes per nanosecond; before the first round of measurement, a link with a lower rate gets more
+ * simultaneous reads */
 #define QUICK 0.75
-/* bytes per nanosecond; a link with a lower rate counts as slow, and gets more reads at once */
+/* bytes per nanosecond; after the first round, a link with a lower rate gets more simultaneous
+ * reads without a trial */
 #define SLOW 0.2
-/* If N reads run at once, a rate is measured over MEASURED_WINDOWS x N reads. N reads are not
- * enough, because reads that run together also finish together. */
+/* If N reads run at once, a rate is measured over MEASURED_WINDOWS x N reads. Simultaneous reads
+ * tend to finish in bursts, so N reads could measure the rate of a single burst. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
@@ -78,12 +81,11 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* Raises the number of reads at once before the first round ends, if the link is slow. A link
- * counts as slow if the consumer has waited for the first reads longer than a fast link needs for
- * `now` reads of usual size. The number rises by the factor by which the link is slower than a fast
- * link. The first reads are small, so that the first sample arrives soon. Their time is mostly
- * latency, and says little about the link unless the wait is that long. Returns whether the number
- * was raised. */
+/* Raises the number of reads at once (`now`) before the first round ends, if the link is slow.
+ * Returns whether the number was raised. A link counts as slow if the consumer has already waited
+ * longer than `now` reads of usual size would take at the rate QUICK. `now` is then multiplied by
+ * QUICK / (bytes received / time waited). A shorter wait is no evidence: the first reads are
+ * smaller than usual, and most of their time is latency. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

@@ -9,12 +9,11 @@
  * own, which is then never in a CPU cache. A distant server is faster with more requests. So at
  * first only a few requests are started. If the consumer still waits for data after a while, twice
  * the number is tried. If the throughput is then hardly higher, the number is set back, and the
- * next trial comes much later. A slow link soon gets the full number without a trial, because the
- * memory costs little compared with the waiting. If even the first reads are slow, the link gets
- * the full number at once.
- *
- *     4 reads  --consumer waits-->  8 on trial  --faster-->       16 on trial ...
- *                                               --hardly so-->    4, at rest
+ * next trial comes much later. For example, 4 reads are followed by a trial with 8 reads if the
+ * consumer waits. If 8 reads are faster, the next trial has 16 reads, otherwise the number is 4
+ * again. For a slow link, the number is doubled without trials until it reaches its limit (`most`),
+ * because the memory costs little compared with the waiting. If even the first reads are slow, the
+ * number rises in one step, by the factor by which the link is too slow.
  *
  * The functions use no clock and no threads. */
 #ifndef BASE_TRANSFER_WINDOW_H
@@ -33,12 +32,12 @@ struct window {
     unsigned before;
     double before_rate;         /* bytes per nanosecond before the trial */
     unsigned rest;              /* number of rounds until the next trial may begin */
-    /* whether the reads that finish now were requested with the present value of `now` */
+    /* whether the reads that are now finishing were started after the last change of `now` */
     bool is_settled;
-    /* number of reads in the current round of measurement; the next three fields are the bytes of
-     * these reads, the start of the round, and the consumer's total waiting time until then */
-    unsigned reads;
-    uint64_t bytes, began_ns, stall_ns;
+    unsigned reads;             /* number of reads in the current round of measurement */
+    uint64_t bytes;             /* of these reads */
+    uint64_t began_ns;          /* time at which the round began */
+    uint64_t stall_ns;          /* the consumer's total waiting time when the round began */
 };
 
 /* Sets or changes the limits for the number of reads at once. The present number, which earlier

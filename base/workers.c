@@ -133,9 +133,9 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* A job's struct may be used again, but `awaited` keeps its value. Another thread may already
-     * wait for this job: it may begin to wait before the job is submitted, while the job's data is
-     * still being fetched. */
+    /* Does not reset job->awaited, because another thread may already wait for this job. A thread
+     * may begin to wait before the job is submitted, while the job's data is still being fetched.
+     * */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;
@@ -187,8 +187,8 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     return done;
 }
 
-/* Runs queued jobs on the calling thread until the given job is done or the queue is empty. If the
- * given job is still queued, it is run first. */
+/* Runs queued jobs on the calling thread until `job` is done, the queue is empty or the flag
+ * *interrupt is raised. Runs `job` first if it is still queued. Returns whether `job` is done. */
 static bool help(struct workers *w, struct job *job, const volatile int *interrupt)
 {
     bool done;

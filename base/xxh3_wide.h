@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * XXH3 of whole shards, with the widest vector instructions of the CPU. On x86-64, Debian's
- * libxxhash uses SSE2 unless the program selects another kernel at run time. The hashes are the
- * same, at twice the speed. (Hashes of a few bytes gain nothing. Files that compute such short
- * hashes include xxhash.h.) */
+ * libxxhash uses SSE2 unless the program selects other instructions at run time, as this file does.
+ * The hashes are then the same, but computed at twice the speed. (Hashes of a few bytes gain
+ * nothing. Files that compute such short hashes include xxhash.h.) */
 #ifndef BASE_XXH3_WIDE_H
 #define BASE_XXH3_WIDE_H
 

@@ -2,12 +2,12 @@
  *
  * sheaf_column_add: brings the values of a source into the order of the base data set's samples.
  *
- *     source --> sorted by hash of key --> with the table of keys: number --> sorted by number
- *            --> writer
- *
- * Both sorts use temporary files, so the memory does not grow with the source. The table of keys
- * stores only parts of hashes. So if two samples may have the same key, or two keys may belong to
- * the same sample, these samples are read to find out. */
+ * The base data set has a file dataset.keys, the table of keys, which finds the numbers of samples
+ * by the hashes of their keys. The source's values are sorted by the hash of their keys, looked up
+ * in this table, sorted again by sample number, and written. Both sorts use temporary files, so the
+ * memory does not grow with the source. The table of keys stores only parts of hashes. So if two
+ * samples may have the same key, or two keys may belong to the same sample, these samples are read
+ * to find out. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,10 +48,10 @@ struct add {
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
-/* A value of the source, and its line number there, as column_row_put has stored them. */
+/* A value of the source. column_row_put stores it in this form as the payload of a sort entry. */
 struct value {
-    uint64_t line;
-    bool is_file;
+    uint64_t line;              /* line of the source that states the value */
+    bool is_file;               /* whether the source is a directory; `data` is then a file's path */
     const char *key, *extension;
     const uint8_t *data;
     size_t size;
@@ -530,8 +530,8 @@ static int check_values(const struct add *a, const char *expected, struct sheaf_
                    "expected the hash %s, found %s", a->source, expected, hash);
 }
 
-/* Reads the values, brings them into the order of the samples, and writes them. `dataset` is the URL
- * of the base, and `expected` is NULL; or, for a part of a plan, `expected` is the hash of the
+/* Reads the values, brings them into the order of the samples, and writes them. `dataset` is the
+ * URL of the base, and `expected` is NULL; or, for a part of a plan, `expected` is the hash of the
  * values. */
 static int add_values(struct add *a, const char *dataset, const char *expected,
                       struct sheaf_column_result *result, struct sheaf_error *err)

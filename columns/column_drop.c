@@ -101,9 +101,9 @@ static int take_entry(void *context, const char *name, struct sheaf_error *err)
     return buf_append(&d->files, name, strlen(name) + 1, err);
 }
 
-/* Removes everything that is needed to resume an interrupted run: its staged files, its claim, its
- * journal and its incomplete uploads. After this, the interrupted run can no longer publish the
- * column. */
+/* Removes everything that is needed to resume an interrupted run: its staged files, its claim (the
+ * file that says which run writes here), its journal and its incomplete uploads. After this, the
+ * interrupted run can no longer publish the column. */
 static int remove_run(struct drop *d)
 {
     char *partial = store_join(d->directory, STORE_PARTIAL);

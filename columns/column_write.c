@@ -21,9 +21,9 @@
  * few objects, and the index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
-/* The journal stores a position with each finished shard. The position combines two numbers: the
- * number of finished shards of the base data set, and the number of values that were missing so
- * far. */
+/* The journal stores a position with each finished shard. Its lower PLACE_BITS bits are the number
+ * of samples so far that have no value. Its upper bits are the number of finished shards of the
+ * base data set. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */

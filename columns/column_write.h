@@ -39,7 +39,8 @@ int column_options_take(const struct sheaf_column_options *given,
 int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err);
 /* Checks whether a column can be written, without changing anything. Finds the layer to write (a
  * data set with records of the column), and the number of the first sample in the layer. Sets
- * *layer to the number of the layer, or to 0 if no values are missing. */
+ * *layer to the number of the layer, counted from 1. If values should be added to a column that
+ * already covers all samples, sets *layer to 0. */
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);

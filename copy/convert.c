@@ -2,11 +2,11 @@
  *
  * Conversion: writes the same samples to another container.
  *
- * Each new shard has the samples of one old shard, so the result equals packing the files into the
- * new container. There are exceptions: the shards of one foreign file or of standard input are
- * unknown, and a view mixes the shards of its sources. In these cases new shards are cut by size,
- * as in packing. If the caller wants a new order, the samples have the order of an epoch with one
- * lane, and a new shard begins where its share of the samples or bytes begins. */
+ * Each new shard has the samples of one old shard, so the result equals packing the original files
+ * into the new container. There are three exceptions. If the source is standard input or a single
+ * file without a manifest, or a view, which mixes the shards of its sources, new shards are cut by
+ * size, as in packing. If the caller wants a new order, the samples have the order of a shuffled
+ * epoch, and each new shard gets an equal share of the samples or bytes. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -339,8 +339,8 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Opens the map of field names. If the data set's fields were counted, a name that no sample has is
- * found before anything is written. */
+/* Opens the caller's map of old field names to new ones. If the data set's manifest lists its
+ * fields, reports a name in the map that no sample has before anything is written. */
 static int open_map(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -494,8 +494,8 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Checks that the number of samples written equals the number read. The reader has reported the
- * samples that it skipped, and checks its own numbers. */
+/* Checks that the number of samples packed and skipped equals the number that the reader returned.
+ * The reader itself checks that it returned or reported every sample of the data set. */
 static int check_sum(const struct convert *c, const struct sheaf_pack_result *result,
                      struct sheaf_error *err)
 {

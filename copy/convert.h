@@ -19,19 +19,23 @@ struct convert {
      * an equal number of samples */
     uint64_t payload_bytes;
     uint64_t copied_bytes;
-    bool keeps;                 /* whether features are kept from TFRecord to TFRecord */
+    /* whether the features (name-value pairs) of TFRecord records are copied to the new TFRecord
+     * records */
+    bool keeps;
     sheaf_report_fn *note;      /* the caller's; NULL: none */
-    /* whether records without features are counted in `opaque`; the features of records are then
-     * kept for this purpose */
+    /* whether to count in `opaque` the records that are not tf.train.Examples; the reader then
+     * keeps the features of each record, which shows such records by their lack of features */
     bool looks;
-    uint64_t opaque;            /* number of records without features, which become one field */
-    char first_opaque[200];     /* key of the first, possibly truncated */
+    /* number of records that are not tf.train.Examples, each of which becomes one field */
+    uint64_t opaque;
+    char first_opaque[200];     /* key of the first of these records, possibly truncated */
     /* number of samples left out because the container cannot store them or they fail a check */
     uint64_t left_out;
 };
 
-/* Initialises a conversion. Half of the memory is for reading. The packer reports the progress of
- * this conversion. */
+/* Initialises a conversion. The reader gets half of options->memory_bytes, and the packer the other
+ * half. The packer's progress callback will report the progress of the conversion instead of its
+ * own. */
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);

@@ -3,8 +3,9 @@
  * Reads the samples of a data set for copying, in their order, with reports of progress and a flag
  * that ends the copy.
  *
- * A reader may wait long for its next samples. Therefore a thread wakes it about ten times a
- * second, so that the call can report its progress and check the flag. */
+ * A reader may wait long for its next samples. Therefore a thread interrupts this wait about ten
+ * times a second. copying_next then reports the progress, checks the caller's interrupt flag, and
+ * waits again. */
 #ifndef COPY_COPYING_H
 #define COPY_COPYING_H
 

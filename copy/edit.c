@@ -81,8 +81,8 @@ static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error 
 
 /* ---- The output ------------------------------------------------------------------------------ */
 
-/* Opens the output (the access to the data set's directory) for the changed shards, which get new
- * names. `hash` identifies this run. */
+/* Opens the data set's directory for writing the changed shards, which get new names. `hash`
+ * identifies this run. */
 static int open_output(struct edit *e, struct in_place *place, const char *hash,
                        struct sheaf_error *err)
 {

@@ -3,11 +3,10 @@
  * An edit of a data set: the changes that the caller requests, the samples that change, and the
  * shards that contain these samples.
  *
- *     lists --edit_wanted.c--> keys --edit_change.c--> numbers, shards --edit_write.c--> new shards
- *
- * The caller's lists name samples by their keys. The numbers of the samples are found by the table
- * of keys, and by reading these samples. edit.c calls the steps one after another, and publishes
- * the result. */
+ * edit_wanted.c reads the caller's lists, which name samples by their keys. edit_change.c finds the
+ * samples and their shards. The file dataset.keys gives candidates for each key, and the candidates
+ * are read to see which of them have the key. edit_write.c writes the new shards. edit.c calls
+ * these steps one after another, and publishes the result. */
 #ifndef COPY_EDIT_H
 #define COPY_EDIT_H
 
@@ -25,15 +24,14 @@
 /* A key in one of the caller's lists, and the change that the caller requests for the samples with
  * this key. */
 struct edit_wanted {
-    char *key;
-    /* `key` may be a key, or a path that contains a key: the key that it contains if it is a path;
-     * otherwise NULL */
+    char *key;                  /* text from the list: a sample's key, or the path of a file */
+    /* sample key within the path, if `key` is a path; otherwise NULL */
     char *other;
     bool is_deleted, has_label;
-    /* if has_label is set: index of the new label in edit.labels; after edit_number_labels(), in
-     * edit.plan.labels */
+    /* if has_label is set: index of the new label, at first in the catalog edit.labels;
+     * edit_number_labels() changes it to the index in the array edit.plan.labels */
     uint32_t label;
-    size_t file, file_count;    /* of edit.files: what replaces fields */
+    size_t file, file_count;    /* range of edit.files: the files that replace fields */
     const char *where;          /* the list, for messages */
 };
 
@@ -107,8 +105,8 @@ const struct plan_label *edit_label_of(const struct edit *edit, const struct edi
 const struct catalog_file *edit_file_of(const struct edit *edit, const struct edit_change *change,
                                         const char *field);
 
-/* Writes new shards in place of those that contain changed samples. The old shards stay beside
- * them. (edit_write.c) */
+/* Writes new shards, which the new manifest will name instead of the shards that contain changed
+ * samples. The replaced shards stay in the directory until they are purged. (edit_write.c) */
 int edit_write(struct edit *edit, struct sheaf_error *err);
 
 #endif

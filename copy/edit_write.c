@@ -34,7 +34,8 @@ struct rewriting {
     struct walk walk;
     atomic_uint_fast64_t read_bytes;
     struct index_section *section;
-    /* label + 1 of each sample, from the index; NULL if the index has no labels */
+    /* for each sample, its label + 1, or 0 if the sample has no label; NULL if the index has no
+     * labels */
     uint32_t *labels;
     struct store_object *names; /* the .lst; NULL: none */
     struct buf lines;           /* a part of the .lst, */

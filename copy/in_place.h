@@ -10,9 +10,10 @@
 #include "sheaf.h"
 
 struct in_place {               /* zero-initialised */
-    /* `prefix` is the beginning of the shards' names. `index` lists the programs for which the data
-     * set has index files. Each may be NULL. */
-    char *prefix, *index;
+    char *prefix;               /* beginning of the names of the data set's shards; may be NULL */
+    /* names of the foreign programs (such as "dali") for which the data set has index files,
+     * separated by commas; may be NULL */
+    char *index;
     const char **shards;        /* names of the shards that are written; borrowed */
     size_t shard_count;
 };
@@ -30,9 +31,9 @@ int in_place_check(const struct sheaf_dataset *dataset, const char *directory, c
 int in_place_check_packed(const struct sheaf_dataset *dataset, const char *directory,
                           struct sheaf_error *err);
 
-/* Opens the output (the access to the data set's directory) for `count` shards of the data set with
- * the manifest `m`. The caller then sets place->shards and calls in_place_begin. All arguments are
- * borrowed. */
+/* Opens the data set's directory for writing `count` of its shards again. `m` is the data set's
+ * manifest. The caller then sets place->shards[0] to [count - 1] to the names of these shards, and
+ * calls in_place_begin. All arguments are borrowed. */
 int in_place_open(struct in_place *place, struct output *output, const char *directory,
                   const struct manifest *m, size_t count, const volatile int *interrupt,
                   struct sheaf_error *err);

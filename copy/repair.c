@@ -92,8 +92,9 @@ static int open_dataset(struct repair *r, const char *dataset, struct sheaf_erro
     return code;
 }
 
-/* Opens the output (the access to the data set's directory) of the repair. All repairs of a data
- * set have the same hash, so that a repair can take over from an earlier one that was killed. */
+/* Opens the data set's directory for writing the repaired shards. The hash identifies this run in
+ * the directory. It is the same for all repairs of a data set, so that a repair is accepted as the
+ * continuation of a repair that was killed. */
 static int open_output(struct repair *r, struct sheaf_error *err)
 {
     XXH128_hash_t sum = XXH3_128bits("repair", 6);

@@ -159,8 +159,8 @@ static int expected_size(const struct repair *r, const struct repair_file *f, ui
     return code == SHEAF_OK && *bytes == UINT64_MAX && !f->may_lack ? SHEAF_END : code;
 }
 
-/* Compares the bytes of a shard with the hash in the manifest. The size of the shard must be
- * right. */
+/* Compares the bytes of a shard with the hash in the manifest. The caller must have checked the
+ * size of the shard. */
 static int check_bytes(const struct repair *r, struct repair_file *f, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &r->manifest->shards[f->shard];

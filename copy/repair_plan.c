@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes shards again from the files that were packed. A plan is made again from the options in the
- * manifest and from these files. The engine then packs only the damaged shards, and reads only
- * their files. Before a shard replaces anything, it is compared with the manifest
- * (publish/output_shard.c). */
+ * Makes shards again from the files that were packed. First, the packer's plan (which file goes to
+ * which shard) is computed again from the options in the manifest and from these files. The
+ * packer's engine then packs only the damaged shards, and reads only their files. Before a new
+ * shard replaces a file, the shard is compared with the manifest (publish/output_shard.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

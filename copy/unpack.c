@@ -111,8 +111,8 @@ static int unpack_all(struct unpacking *u, struct sheaf_error *err)
     return code == SHEAF_END ? extract_sync(u->extract, err) : code;
 }
 
-/* Checks that the number of samples written and left out equals the number read. The reader checks
- * its own numbers. */
+/* Checks that the number of samples written and left out equals the number that the reader
+ * returned. The reader itself checks that it returned or reported every sample of the data set. */
 static int check_sum(const struct unpacking *u, struct sheaf_error *err)
 {
     const struct sheaf_unpack_result *r = u->result;
