@@ -11,9 +11,9 @@
  * the number is tried. If the throughput is then hardly higher, the number is set back, and the
  * next trial comes much later. For example, 4 reads are followed by a trial with 8 reads if the
  * consumer waits. If 8 reads are faster, the next trial has 16 reads, otherwise the number is 4
- * again. For a slow link, the number is doubled without trials until it reaches its limit (`most`),
- * because the memory costs little compared with the waiting. If even the first reads are slow, the
- * number rises in one step, by the factor by which the link is too slow.
+ * again. For a slow link, the number is doubled after each round without a trial, up to its limit
+ * (`most`), because the memory costs little compared with the waiting. If even the first reads are
+ * slow, the number rises in one step, by the factor by which the link is too slow.
  *
  * The functions use no clock and no threads. */
 #ifndef BASE_TRANSFER_WINDOW_H
@@ -35,9 +35,9 @@ struct window {
     /* whether the reads that are now finishing were started after the last change of `now` */
     bool is_settled;
     unsigned reads;             /* number of reads in the current round of measurement */
-    uint64_t bytes;             /* of these reads */
-    uint64_t began_ns;          /* time at which the round began */
-    uint64_t stall_ns;          /* the consumer's total waiting time when the round began */
+    uint64_t bytes,             /* of these reads */
+        began_ns,               /* time at which the round began */
+        stall_ns;               /* the consumer's total waiting time when the round began */
 };
 
 /* Sets or changes the limits for the number of reads at once. The present number, which earlier

@@ -10,10 +10,10 @@
 #include "sheaf.h"
 
 struct in_place {               /* zero-initialised */
-    char *prefix;               /* beginning of the names of the data set's shards; may be NULL */
-    /* names of the foreign programs (such as "dali") for which the data set has index files,
-     * separated by commas; may be NULL */
-    char *index;
+    char *prefix,               /* beginning of the names of the data set's shards */
+        /* names of the foreign programs (such as "dali") for which the data set has index files,
+         * separated by commas; NULL if it has none */
+        *index;
     const char **shards;        /* names of the shards that are written; borrowed */
     size_t shard_count;
 };
