@@ -51,7 +51,7 @@ struct add {
 /* A value of the source. column_row_put stores it in this form as the payload of a sort entry. */
 struct value {
     uint64_t line;              /* line of the source that states the value */
-    bool is_file;               /* whether the value is the content of a file; `data` is the file's URL */
+    bool is_file;               /* whether the value is a file's content; `data` is the file's URL */
     const char *key, *extension;
     const uint8_t *data;
     size_t size;

@@ -238,8 +238,9 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     int code;
 
     sample_begin(scratch);
-    /* Reserves the room for joined records and names at once. The buffer must not move later,
-     * because the sample will point into it. */
+    /* Reserves room for everything that may be appended: records that are joined from several
+     * parts, and field names. The buffer must not move later, because the sample will point into
+     * it. */
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {

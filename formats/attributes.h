@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * A line of an augmented manifest as Pipe mode delivers it: one RecordIO record per attribute, in
- * the order of the attribute names, which the caller must know. An attribute becomes part of the
- * sample according to its name:
+ * the order of the attribute names, which the caller must know. The name of an attribute decides
+ * which part of the sample it becomes.
  *
- *     NAME-ref        The record holds an object's bytes, which become a field. The field's suffix
- *                     follows from the content. It is NAME if the content is of an unknown kind,
- *                     and NAME.SUFFIX if another field of the sample has that suffix already.
- *     label, labels,  If the value is a number or an array of numbers, it is the label. Otherwise
- *     class,          it is the name of a class, which also becomes a field. If the label is a
- *     class_name      number, a class beside it is the name of that label. column_names.h lists
- *                     these names, which may be in upper or lower case.
- *     anything else   A field NAME with the value unchanged. */
+ * An attribute "NAME-ref" holds an object's bytes, which become a field. The field's suffix follows
+ * from the content. It is NAME if the content is of an unknown kind, and NAME.SUFFIX if another
+ * field of the sample has that suffix already.
+ *
+ * The attributes label, labels, class and class_name, in upper or lower case, state the label
+ * (column_names.h). If the value is a number or an array of numbers, it is the label. If the value
+ * is a text, it is the name of a class and also becomes a field. If one attribute is a number and
+ * another one a text, the text is the class name of this label.
+ *
+ * Any other attribute NAME becomes a field NAME with the value unchanged. */
 #ifndef FORMATS_ATTRIBUTES_H
 #define FORMATS_ATTRIBUTES_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A line of SageMaker's augmented manifest as text: a JSON object whose members are the attributes
- * of a sample. The packer turns the attributes into the files of a sample. The input modes turn
- * them into objects or records. */
+ * of a sample. The packer turns the attributes into the files of a sample. The directory modes/,
+ * which imitates SageMaker's input modes, turns them into objects (File mode) or records (Pipe
+ * mode). */
 #ifndef FORMATS_AUGMENTED_LINE_H
 #define FORMATS_AUGMENTED_LINE_H
 

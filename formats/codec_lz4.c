@@ -2,18 +2,14 @@
  *
  * LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
  *
- * A frame is assembled from pieces, each of which consists of some LZ4 blocks. The content checksum
- * of a frame cannot be computed from the checksums of its pieces, so the LZ4 blocks have checksums
- * instead:
+ * A shard is one LZ4 frame. begin() writes the frame's header and end() its end mark. Between them
+ * are the blocks of the shard, each of which is compressed separately into several LZ4 blocks. The
+ * checksum of the whole frame's content cannot be computed from checksums of its parts, so each LZ4
+ * block has a checksum instead.
  *
- *     begin()   frame header: independent blocks, block checksums, no content size
- *     block     LZ4 blocks
- *     ...
- *     end()     end mark
- *
- * LZ4 blocks have at most 256 KiB. Larger blocks would hardly compress better, and every decoder
- * would need larger buffers. In shards written by older releases, there is a whole LZ4 frame for
- * each of the pieces. */
+ * LZ4 blocks have at most 256 KiB. Larger LZ4 blocks would hardly compress better, and every
+ * decoder would need larger buffers. In shards written by older releases, each block of the shard
+ * is a whole LZ4 frame. */
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
@@ -190,8 +186,8 @@ struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
     uint8_t head[5];
-    /* number of bytes of the next frame's head that were gathered so far; less than 5 between
-     * frames */
+    /* number of bytes in `head`, the first bytes of a frame: 5 while a frame is being decompressed,
+     * less while the first bytes of the next frame are being gathered */
     size_t head_size;
 };
 

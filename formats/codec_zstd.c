@@ -73,9 +73,10 @@ static int zstd_begin(struct buf *out, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Compresses data into one or more frames. `room` must depend on the size only, so that the
- * compressed bytes do not depend on the size of the caller's buffer. Empty data becomes one
- * frame. */
+/* Compresses data into one or more frames. Empty data becomes one frame. `room` is the size of
+ * `out`. libzstd may write other bytes if it has less room. So `room` must follow from `size`
+ * alone, and not from the size of a larger buffer, so that equal data always becomes equal bytes.
+ * */
 static size_t compress_frames(const uint8_t *data, size_t size, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -216,8 +217,8 @@ struct zstd_stream {
     ZSTD_inBuffer in;
     ZSTD_outBuffer out;
     uint8_t head[4];
-    /* number of bytes of the next frame's magic number that were gathered so far; less than 4
-     * between frames */
+    /* number of bytes in `head`, the magic number of a frame: 4 while a frame is being
+     * decompressed, less while the magic number of the next frame is being gathered */
     size_t head_size;
 };
 

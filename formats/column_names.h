@@ -9,8 +9,8 @@
 enum column_role {
     COLUMN_PATH,                /* path, file, file_name, filename, image */
     COLUMN_LABEL,               /* label, labels */
-    /* The column has the keys of samples, in a file that lists keys. The column is called key or
-     * __key__, or has one of the names of COLUMN_PATH. */
+    /* The column has the keys of samples. Only files that list keys have this column. Its names are
+     * key, __key__, path, file, file_name, filename and image. */
     COLUMN_KEY,
     /* The column has the label, or the name of the label's class. The column is called class or
      * class_name. */

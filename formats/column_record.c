@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes and parses the records of a column (a field that is added to an existing data set and
- * stored in shards of its own). Also makes and parses the facts that each group of the column's
- * shards states; see column_record.h. */
+ * stored in shards of its own). A column consists of layers, which are data sets. The manifest of
+ * each layer states facts about the base data set to which the column belongs. This file also makes
+ * and parses these facts; see column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /* Recognises the kind of a file by its first bytes. Returns static text that fits after "it is ",
- * or NULL if the kind is unknown. Does not recognise shards, archives and compressed files.
- * Recognises images only if `size` is less than the size of the whole file. */
+ * or NULL if the kind is unknown. Does not recognise shards, tar archives and compressed files. The
+ * only images that it recognises are JPEG, PNG and GIF. */
 const char *content_name(const uint8_t *data, size_t size);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects containers and codecs; see detect.h. If the bytes match no container, the magic number
- * may still be that of a compression that Sheaf cannot read. The file name is considered last. If
- * it were considered earlier, a file with such a compression would be reported as a damaged
- * shard. */
+ * Detects containers and codecs; see detect.h. If the bytes match no container, they may still
+ * begin with the magic number of a compression that Sheaf cannot read. The file name is considered
+ * last, because otherwise a file named "x.tar" with such a compression would be reported as a
+ * damaged tar. */
 #include "formats/detect.h"
 
 #include <stdio.h>
@@ -73,8 +73,8 @@ int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
 
     *need = 0;
     *found = (struct detected){ .codec = codec_detect(data, size) };
-    /* An empty stream is a valid TFRecord file, but not a valid compressed one. An empty zstd shard
-     * consists of one skippable frame, which LZ4 uses as well. For such a stream the file name
+    /* If the whole stream is empty or consists of skippable frames, as an empty zstd shard does,
+     * its bytes do not show the codec, because LZ4 has the same skippable frames. So the file name
      * decides. */
     if (at_end && name != NULL && codec_skippable_bytes(data, size) == size)
         found->codec = codec_of_name(name);

@@ -6,8 +6,9 @@
  * step makes fields of the other features; lists become text.
  *
  * The features image/format, image/height and image/width are also taken out if they only repeat
- * facts that the image itself shows. So an Example of our packer has the same fields with and
- * without its manifest. */
+ * facts that the image itself shows. With a manifest, our packer is known to have written the
+ * Example, so height and width are taken out without a comparison with the image. Without a
+ * manifest, they are compared. So the Examples of our packer have the same fields either way. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>

@@ -28,8 +28,8 @@
 #define LABEL_LIMIT  65536      /* labels of a sample */
 
 enum part_kind {
-    /* the kind of the part is not known yet; the next call must show at least `need` bytes from
-     * `data` on */
+    /* the kind of the part is not known yet, because more bytes are needed; the next call must
+     * begin at the same position and pass at least `need` bytes */
     PART_MORE,
     /* a new frame (stored record) begins here; `size` is the size of the frame's first part */
     PART_START,
@@ -52,8 +52,8 @@ struct format_scan {
     bool frame_open;
     /* tar: number of zero blocks since the last member; two of them end an archive */
     unsigned zero_blocks;
-    /* tar: set after damage if no later member can be assigned to a sample, even if the member is
-     * intact */
+    /* tar: set if a global pax header is damaged; such a header may change the names of all later
+     * members, so it is not known to which samples they belong */
     bool no_more;
     struct buf key;             /* tar */
     /* tar: number of members that belong to no sample (links, devices, directories, names
@@ -63,9 +63,10 @@ struct format_scan {
      * empty if there was none */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* tar: whether the key of the next frame is not compared with earlier keys. This is set after
-     * damage: the frame may be the rest of a damaged sample, and it is examined twice, so its key
-     * would seem to be repeated. */
+    /* tar: whether the key of the next frame is not checked for being a repeated key. This is set
+     * after damage, when the stream is read once more from a frame that may be the rest of a
+     * damaged sample. The key of this frame may be recorded already, so it would seem to be
+     * repeated. */
     bool skips_key;
 };
 
@@ -93,8 +94,8 @@ struct decode_context {
     const char *const *classes;     /* names of the labels from label_base on, or NULL */
     size_t class_count;
     int label_base;
-    /* whether our packer wrote the data set (it has a manifest). Its records are as `encode`
-     * makes them, and a `cls` member that was made of the labels is not a field. */
+    /* whether our packer wrote the data set, so that its records are as encode() makes them. In a
+     * tar, a member KEY.cls that encode() made of the labels then does not become a field. */
     bool ours;
     /* whether a `cls` member is the label although our packer did not write the data set */
     bool cls_is_label;
@@ -108,11 +109,11 @@ struct kept_feature {
     const uint8_t *data;        /* the message Feature, `size` bytes */
     size_t size;
     bool is_value;              /* whether it is a single value of bytes */
-    /* suffix of the field that was made of the feature (the same pointer), or NULL if no field
-     * was made of it */
+    /* suffix of the field that was decoded from the feature, or NULL if there is no such field;
+     * this pointer is equal to the field's own pointer to its suffix */
     const char *suffix;
-    /* the data of the field when it was decoded; if the field now has a different pointer, its
-     * data was changed */
+    /* data pointer of the field as decoded; a field that has another data pointer when its sample
+     * is encoded has got new data, and the feature is not written */
     const void *content;
     size_t content_size;
     /* whether the field was renamed; the feature is then written with the new name */
@@ -173,7 +174,8 @@ struct format_ops {
     bool keeps_class;
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */
-    /* the total bytes of a sample's fields must be less than this number; 0 means no limit */
+    /* the content of a sample's fields must have fewer bytes in total than this number; 0 means no
+     * limit */
     uint64_t content_most;
     /* bit mask of INTEROP_ values: the foreign programs for which a shard's index files can be
      * written */
@@ -185,7 +187,7 @@ struct format_ops {
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
     /* Sets *number to the sample number that our packer stored in a frame (stored record). It is
-     * the sample's number in the packing plan, so numbers are missing if samples were skipped.
+     * the sample's number in the packing plan, so the numbers have gaps where samples were skipped.
      * `joined` is scratch memory. This function pointer is NULL for a container whose frames hold
      * no numbers. */
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
@@ -198,24 +200,24 @@ struct format_ops {
                   struct buf *out, struct buf *names, struct encoded *encoded,
                   struct sheaf_error *err);
 
-    /* Returns the position of a field's content in its frame (stored record). A caller can read the
-     * content directly to that position in the buffer, and encode() then does not copy it. The
-     * result is exact if every field has its data. If a field's data is missing (NULL), the
-     * function guesses the parts of the frame that depend on it. Returns SIZE_MAX if encode() would
-     * refuse the sample. */
+    /* Returns the position at which encode() will put the content of `field` in the sample's frame
+     * (stored record). If the caller reads the content to this position in the buffer to which
+     * encode() appends, encode() need not copy the content. The position is exact if all fields
+     * have their data, and an estimate if the data of some field is NULL. Returns SIZE_MAX if
+     * encode() would refuse the sample. */
     size_t (*content_at)(const struct sheaf_sample *sample, const struct encode_context *context,
                          const struct sheaf_field *field);
 
     /* Appends what ends a shard. */
     int (*finish)(struct buf *out, struct sheaf_error *err);
 
-    /* Finds the next part of the stream at `data`, of which the caller shows `size` bytes, at least
-     * one. `at_end` tells that the stream has no more bytes. Returns SHEAF_OK and sets *part; or
+    /* Finds the part of a stream that begins at `data`. `size`, at least 1, is the number of bytes
+     * there. `at_end` tells that the stream has no more bytes. On success sets *part. Its kind is
+     * PART_MORE if more bytes are needed; the next call must then begin at the same position.
+     * Otherwise the next call must begin after the part. PART_MORE does not occur if `at_end` is
+     * set. The caller must check that a part does not extend past the end of the stream. On failure
      * returns SHEAF_ERR_CORRUPT, _TRUNCATED, _UNSUPPORTED or _LIMIT with a message that states what
-     * was found and expected (the caller adds shard and offset). The next call must begin after the
-     * part, or at the same position after PART_MORE. If `at_end` is set, the function does not
-     * return PART_MORE. The caller must check that a part does not extend past the end of the
-     * stream. */
+     * was found and expected (the caller adds shard and offset). */
     int (*part)(struct format_scan *scan, const uint8_t *data, size_t size, bool at_end,
                 struct part *part, struct sheaf_error *err);
 

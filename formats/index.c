@@ -2,12 +2,12 @@
  *
  * Sections of the index: collecting, writing, parsing. FORMATS.md has the byte table.
  *
- *     header | frame sizes | CRCs | name line sizes | gaps | blocks | labels | pieces
- *            | XXH3-64 of all before
- *
- * The hash finds accidental damage. Every count and sum is checked as well, because a section may
- * be crafted to do harm. The parser reads each part of the section once, into a single allocation.
- * The size of the allocation follows from counts that were checked against the section's size. */
+ * A section consists of a header, frame sizes, CRCs, the sizes of lines in the .lst file, gaps,
+ * codec blocks, labels and pieces (see struct index_writer). Last comes the XXH3-64 hash of all
+ * these bytes. The hash finds accidental damage. Every count and sum is checked as well, because a
+ * section may be crafted to do harm. The parser reads each part of the section once, into a single
+ * allocation. The size of the allocation follows from counts that were checked against the
+ * section's size. */
 #include "formats/index.h"
 
 #include <stdio.h>
@@ -49,7 +49,7 @@ static int put_varint(struct buf *b, uint64_t value, struct sheaf_error *err)
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    /* the writer collects its own data, which needs no limit */
+    /* limits of buffers guard against hostile input, but this data is the writer's own */
     b->limit = SIZE_MAX;
     return buf_append(b, bytes, size, err);
 }
@@ -541,8 +541,9 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the pieces (ranges of a tar whose samples were joined). Whether a piece lies inside the
- * shard is checked later, when the piece is read. */
+/* Parses the pieces: ranges of a tar in which the members of a sample are not adjacent, in the
+ * order in which reading the pieces makes them adjacent. Whether a piece lies inside the shard is
+ * checked later, when the piece is read. */
 static int parse_pieces(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;

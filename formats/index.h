@@ -26,8 +26,9 @@ struct index_writer {
     struct buf gaps;
     /* pairs of varints: stored bytes and raw bytes of each block of the codec */
     struct buf blocks;
-    /* pairs of varints: distance from the end of the last piece (a range of a tar whose samples
-     * were joined) in zigzag form, size of the piece in bytes */
+    /* Pieces: ranges of a tar in which the members of a sample are not adjacent, in the order in
+     * which they must be read. Each is a pair of varints: the start of the piece minus the end of
+     * the previous piece (signed, in zigzag form), and the size of the piece in bytes. */
     struct buf pieces;
     uint64_t samples, raw_bytes, largest, names_bytes;
     uint64_t gap_count, gap_sample, gap_bytes;
@@ -42,15 +43,15 @@ int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *er
 /* Adds a sample. name_line_size is 0 if the container has no .lst file. */
 int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
                      size_t name_line_size, struct sheaf_error *err);
-/* Records the label of the sample added last, as the label + 1, or 0 if the sample has no label.
- * The caller must do this for all samples of a shard or for none. The labels in the index serve to
- * judge how well an epoch is shuffled. They are left out if labels are vectors or not small
- * integers. */
+/* Records the label of the sample added last. `label` is the sample's label + 1, or 0 if the sample
+ * has no label. The caller must do this for all samples of a shard or for none. The labels in the
+ * index serve to judge how well an epoch is shuffled. They are left out if labels are vectors or
+ * not small integers. */
 int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *err);
 /* Adds a codec block, which holds the samples added since the last block. The stored bytes of the
- * first block include the `lead` bytes that the codec's begin() wrote. The bytes that end() wrote
- * belong to no block. The raw bytes of the last block include the end of the shard (a tar's zero
- * blocks). */
+ * first block include the bytes that the codec writes at the start of a shard (`lead` of
+ * index_finish). The bytes that the codec writes at the end of a shard belong to no block. The raw
+ * bytes of the last block include the end of the shard (a tar's zero blocks). */
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
                     struct sheaf_error *err);
 /* Records that the next `bytes` raw bytes lie at `stored_offset` of the shard. This is used for a
@@ -74,12 +75,9 @@ struct index_gap {
 };
 
 /* The section of one shard in memory. It takes 12 bytes per sample, or 16 if there is a .lst file.
- * Sample i begins at raw offset offsets[i]. If there are no gaps, as in all shards of our packer,
- * it ends at offsets[i + 1]:
- *
- *     0    gap?   sample 0   sample 1   gap?   sample 2    end of the shard
- *                 |          |                 |           |
- *          offsets[0]    [1]               [2]         [3] */
+ * Sample i begins at raw offset offsets[i]. It ends at offsets[i + 1], or earlier if there is a gap
+ * before the next sample. Our packer's shards have no gaps. The last offset is the end of the last
+ * sample. */
 struct index_section {
     uint64_t samples;
     uint64_t *offsets;          /* samples + 1 */
@@ -113,14 +111,15 @@ int index_parse(const uint8_t *data, size_t size, uint64_t samples,
                 struct index_section **section, struct sheaf_error *err);
 void index_section_free(struct index_section *section);
 
-/* Writes the checksum at the end of a shard's section as 16 hexadecimal digits. The manifest stores
- * the same text, so that a section of another data set is noticed. The sum of a section of less
- * than 8 bytes is "". */
+/* Sets `sum` to the checksum with which a shard's section ends, as 16 hexadecimal digits. The
+ * manifest stores the same text, so that a section of another data set is noticed. For a section of
+ * less than 8 bytes, `sum` becomes "". */
 #define INDEX_SUM_BYTES 17      /* with its NUL */
 void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
 
-/* Reads the labels (each as label + 1) in a shard's section, which index_parse must accept. Returns
- * SHEAF_END if the section has no labels. */
+/* Reads the labels in a shard's section. Each number is a sample's label + 1, or 0 if the sample
+ * has no label. Checks only the section's header, checksum and labels; index_parse checks
+ * everything. Returns SHEAF_END if the section has no labels. */
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);
 

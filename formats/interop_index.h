@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index files with which other programs (here called readers) read our shards:
+ * Index files with which foreign programs read our shards. For MXNet ("mxnet") and DALI ("dali"),
+ * each shard has a file SHARD.idx, where SHARD is the shard's name without the suffixes of
+ * container and codec. MXNet reads RecordIO; DALI reads RecordIO with the same file, TFRecord and
+ * WebDataset. (The tfrecord package's .tfindex has the same content as DALI's file for TFRecord.)
+ * The other two programs read WebDataset. For wids ("wids") there is one file shardindex.json for
+ * all shards. For Megatron Energon ("energon") each shard has a file SHARD.tar.idx, and the
+ * directory .nv-meta has the files .info.json, split.yaml and dataset.yaml.
  *
- *     mxnet     RecordIO     SHARD.idx     DALI reads RecordIO with the same file
- *     dali      TFRecord     SHARD.idx     the tfrecord package's .tfindex has the same content
- *               WebDataset   SHARD.idx
- *     wids      WebDataset   shardindex.json
- *     energon   WebDataset   SHARD.tar.idx, .nv-meta/{.info.json,split.yaml,dataset.yaml}
- *
- * SHARD is a shard's name without the suffixes of the container and codec. A writer takes the
- * frames of one shard after another, in order, and produces whole files. FORMATS.md describes the
- * content of these files. */
+ * struct interop_writer makes these files. Its caller adds the frames (stored records) of one shard
+ * after another, in order. FORMATS.md describes the content of these files. */
 #ifndef FORMATS_INTEROP_INDEX_H
 #define FORMATS_INTEROP_INDEX_H
 
@@ -20,7 +19,7 @@
 
 /* Zero-initialised. */
 struct interop_writer {
-    unsigned interop;           /* bit mask of the requested readers */
+    unsigned interop;           /* INTEROP_ bits of the requested programs */
     enum sheaf_container container;
     enum sheaf_codec codec;
     struct buf index;           /* of SHARD.idx so far */
@@ -35,9 +34,9 @@ struct interop_writer {
 typedef int interop_put_fn(void *context, const char *name, const void *data, size_t size,
                            struct sheaf_error *err);
 
-/* Opens a writer for a comma-separated list of readers. NULL and "" mean no reader, but RecordIO
- * shards always get their .idx file. Returns SHEAF_ERR_ARGUMENT if a reader is unknown or cannot
- * read this container or codec. */
+/* Opens a writer for a comma-separated list of foreign programs. NULL and "" are the empty list.
+ * RecordIO shards get their .idx file even if the list is empty. Returns SHEAF_ERR_ARGUMENT if a
+ * program is unknown or cannot read this container or codec. */
 int interop_open(struct interop_writer *w, const char *list, enum sheaf_container container,
                  enum sheaf_codec codec, struct sheaf_error *err);
 

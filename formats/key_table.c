@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 #define BUCKET_SAMPLES 64u      /* on average: half a KiB */
-/* A record of the table: u64 end of the bucket | u32 checksum of the bucket's entries | u32
- * checksum of the record. */
+/* dataset.keys has one record for each bucket of entries: u64 number of entries up to the end of
+ * the bucket, u32 checksum of the bucket's entries, u32 checksum of the record. */
 #define RECORD_BYTES   16u
 #define VERSION        1u
 #define PUT_BYTES      ((size_t)1 << 20)
@@ -94,8 +94,9 @@ struct key_range key_table_records(const struct key_table *t, uint64_t bucket)
            : (struct key_range){ record_offset(t, bucket - 1), (size_t)2 * RECORD_BYTES };
 }
 
-/* Returns the checksum of a record: half of a hash over the fingerprint, the bucket's number and
- * the record. Because of the fingerprint, a record of another data set's table does not match. */
+/* Returns the checksum of a bucket's record: the lower 32 bits of a hash over the data set's
+ * fingerprint, the bucket's number and the rest of the record. Because of the fingerprint, a record
+ * of another data set's table does not match. */
 static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uint8_t *record)
 {
     uint8_t text[32 + 8 + 12];
@@ -199,8 +200,8 @@ uint64_t key_table_part_at(const struct key_table *t, uint64_t bucket, const uin
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* State while the table is being written. The records are kept in memory and take a quarter of a
- * byte per sample. */
+/* State while the file dataset.keys is being written. The records, one of 16 bytes for each bucket
+ * of about 64 samples, are kept in memory until all entries are written. */
 struct table_writing {
     const struct key_table *table;
     key_table_put_fn *put;
@@ -255,8 +256,8 @@ static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
     uint8_t entry[12];
 
     store32(entry, tag);
-    /* In a table for few samples, entry_bytes is smaller, and so only the lower half of the number
-     * is stored. */
+    /* In a table for at most 2^32 samples, entry_bytes is 8, and only the lower half of the
+     * sample's number is appended to the bucket below. */
     store64(entry + 4, number);
     w->added++;
     return buf_append(&w->entries, entry, w->table->entry_bytes, err);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * dataset.keys: a hash table that finds the numbers of samples by their keys.
+ * dataset.keys: a hash table that finds the numbers of samples by their keys. formats/FORMATS.md
+ * has the bytes.
  *
- *     header | entry | entry | ...            | record | record | ...
- *              bucket 0 | bucket 1 | ...        end of bucket 0, of bucket 1, ...
+ * After a header the file has one entry for each sample, and the entries form buckets by the hash
+ * of the key. After the entries the file has one record for each bucket, which tells where the
+ * bucket ends. Headers and records have fixed sizes, so a lookup takes two reads: one of the
+ * records that locate the bucket, and one of the bucket.
  *
- * The table does not contain the keys themselves. An entry holds the number of a candidate, and the
- * sample itself shows whether it has the key. All positions in the file follow from the number of
- * samples. So a lookup takes two reads: one of records and one of a bucket. Records and buckets
- * carry checksums that cover the manifest's fingerprint. So the table of another data set, or of an
- * earlier state of this data set, is refused. formats/FORMATS.md has the bytes. */
+ * The table does not contain the keys themselves. An entry holds a part of the key's hash and the
+ * number of a sample, and only the sample itself shows whether it really has the key. The records
+ * have checksums over the fingerprint in the data set's manifest. So the table of another data set,
+ * or of an earlier state of this data set, is refused. */
 #ifndef FORMATS_KEY_TABLE_H
 #define FORMATS_KEY_TABLE_H
 
@@ -106,8 +108,9 @@ typedef int key_table_get_fn(void *context, uint64_t offset, void *data, size_t 
 typedef uint64_t key_table_number_fn(const void *context, uint64_t number);
 
 /* Describes how the table `to` is made from the table `from` after some samples were removed. Both
- * tables have the same buckets. `number` tells which samples stay. The file of `from` is read with
- * `get`, and its checksums are verified. */
+ * tables have the same number of buckets, so each remaining key stays in its bucket. `number`
+ * returns the new numbers of samples. The file of `from` is read with `get`, and its checksums are
+ * verified. */
 struct key_table_edit {
     const struct key_table *from, *to;
     key_table_get_fn *get;

@@ -90,8 +90,8 @@ static bool parse_small(const char *text, size_t size, double *label)
     return true;
 }
 
-/* Returns whether an integer beyond 2^53 equals the float exactly. A rounded integer would be a
- * different label. The text need not end with a NUL. */
+/* Returns whether the text, an integer beyond 2^53, equals `value`, the nearest float, exactly. If
+ * it does not, the text is refused as a label, because rounding would make it another label. */
 static bool is_float(const char *text, float value)
 {
     const bool negative = *text == '-';

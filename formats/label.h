@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Labels as text. A label is an integer that a double represents exactly, or a 32-bit float,
- * because all three containers can store such numbers. Numbers are read and written as in the C
- * locale, whatever locale the program has set. A fraction is rounded once, when its text is
- * converted to the float. */
+ * because TFRecord, RecordIO and tar can all store such numbers. Numbers are read and written as in
+ * the C locale, whatever locale the program has set. The text of a fraction is converted directly
+ * to the nearest 32-bit float. It is not rounded to a double first, because rounding twice may give
+ * another float. */
 #ifndef FORMATS_LABEL_H
 #define FORMATS_LABEL_H
 
@@ -22,8 +23,8 @@ double label_rounded(double number);
 
 /* Parses one or more numbers separated by blanks, tabs or commas. A byte order mark may precede
  * them. A fraction is rounded to the nearest 32-bit float. An integer beyond 2^53 must equal a
- * 32-bit float exactly. Returns the number of labels, at most `most`, or -1 if the text is anything
- * else. */
+ * 32-bit float exactly. Returns the number of labels, or -1 if there are more than `most` labels or
+ * the text is anything else. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);
 
 /* Parses one number, with nothing but blanks and newlines around the digits. The number is not

@@ -138,8 +138,8 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
     return array;
 }
 
-/* Adds members that not every manifest has: counts that older releases did not write, and members
- * for certain kinds of indexed data sets. */
+/* Adds the members that not every manifest has: "class_samples", "fields" and "repeated_keys",
+ * which older releases did not count, and "joined". */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;
@@ -174,8 +174,8 @@ static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
     return options;
 }
 
-/* Adds a member to the document. `member` is NULL after an error. Frees the document and returns
- * NULL on failure. */
+/* Adds a member to the document. A NULL `member`, which the caller could not make, counts as a
+ * failure. Frees the document and returns NULL on failure. */
 static json_t *add_member(json_t *document, const char *name, json_t *member)
 {
     if (member != NULL && json_object_set_new(document, name, member) == 0)

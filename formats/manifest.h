@@ -3,8 +3,8 @@
  * dataset.json: the manifest, which describes a data set. formats/FORMATS.md has the schema.
  *
  * The fingerprint in it is the XXH3-128 of the document without the fingerprint (keys sorted,
- * compact text). So every part of the manifest is checked when it is read. A position in an epoch
- * contains the fingerprint, to identify its data set. */
+ * compact text). It is checked when a manifest is read, so that damage anywhere in the manifest is
+ * found. The saved state of a reader contains the fingerprint of its data set. */
 #ifndef FORMATS_MANIFEST_H
 #define FORMATS_MANIFEST_H
 
@@ -18,7 +18,8 @@
 #define CONVERTED_NAME "converted.tsv"
 #define MANIFEST_LIMIT ((size_t)1 << 30)    /* bytes of a dataset.json */
 
-/* Appends the manifest as JSON text, indented and with a final newline. Computes the totals. */
+/* Appends the manifest as JSON text, indented and with a final newline. The text also states totals
+ * over all shards, such as the number of samples. Sets m->fingerprint. */
 int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err);
 
 /* Parses a manifest strictly. Returns SHEAF_ERR_UNSUPPORTED if the manifest has another version.
@@ -26,19 +27,19 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
  * name with a slash, or a wrong fingerprint. */
 int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err);
 
-/* The stand-in: a text with the number of a run, which a running packer can leave under the
- * manifest's name. It makes readers, even those of release 0.1, refuse the directory. For this
- * text, manifest_parse returns SHEAF_ERR_NOT_FOUND. */
-#define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* its bytes */
+/* While a packer runs, dataset.json may contain a stand-in instead of a manifest: a short text with
+ * the number that identifies the packer's run. Readers, even those of release 0.1, then refuse the
+ * directory. For a stand-in, manifest_parse returns SHEAF_ERR_NOT_FOUND. */
+#define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* largest size of a stand-in in bytes */
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
 #define MANIFEST_HOLDS_UNFINISHED \
     "holds an unfinished run: packing is in progress, or was interrupted"
 /* Returns whether a text is the stand-in that a running packer leaves in place of the manifest. If
- * so, copies the number of the run. */
+ * so, copies the number of the packer's run to `run`. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
-/* Returns whether a text is the claim (the file that says which run works in a directory) of a run
- * that appends or makes an index. During such a run, the existing data set or shards may still be
- * used. */
+/* A run that works in a directory puts a file there, its claim. Returns whether `text`, the content
+ * of a claim, belongs to a run that only appends samples or makes an index. Such a run keeps the
+ * existing data set or shards usable. */
 bool manifest_claim_keeps(const char *text, size_t size);
 #define MANIFEST_CLAIM_LIMIT ((size_t)64 << 10)     /* bytes of a claim */
 /* Sets the error SHEAF_ERR_NOT_FOUND for a directory in which a run has not finished. All callers
@@ -56,7 +57,8 @@ int manifest_option(const struct manifest *manifest, const char *name, char **va
  * if the manifest does not have the option. The caller frees the strings and the array. */
 int manifest_option_texts(const struct manifest *manifest, const char *name, char ***values,
                           struct sheaf_error *err);
-/* Copies the plan hash of the last append or edit, in the same way as manifest_option. */
+/* Copies the hash that identifies the last append or edit to *hash, which the caller frees. Sets
+ * *hash to NULL if nothing was appended or edited. */
 int manifest_change_plan(const struct manifest *manifest, char **hash, struct sheaf_error *err);
 /* manifest_has_option sets *has to whether a manifest has an option with this name, of any type.
  * manifest_options_have does the same for the JSON text of a manifest's options, which may be
@@ -80,17 +82,18 @@ struct manifest_images {
 };
 int manifest_images(const struct manifest *manifest, struct manifest_images *images,
                     struct sheaf_error *err);
-/* Sets *sum to the total of a count that packing and each append have stored in their options. For
- * example, "skipped" is the number of files (in a conversion, of samples) that were left out, and
- * "left_out_values" is the number of values in lists that could not become fields. */
+/* The options of the packing and of each append, which the manifest stores, include some counts.
+ * Adds up the count called `name` over the packing and all appends. For example, "skipped" is the
+ * number of files (in a conversion, of samples) that were left out, and "left_out_values" is the
+ * number of values in lists that could not become fields. */
 int manifest_sum(const struct manifest *manifest, const char *name, uint64_t *sum,
                  struct sheaf_error *err);
-/* Used for a data set that is made of the samples of other data sets, the `sources`. Adds those
- * options of the sources to the new data set's options that also hold for its samples: class_depth,
- * field_aliases, key_end and the options for images. Does not add an option if the sources have
- * different values for it, or if the new data set has the option already. `whole` tells that the
- * new data set has all samples of the sources, so that the sources' numbers of changed images hold
- * as well. */
+/* Copies options from the manifests `sources` to the options of a new data set, which consists of
+ * samples of these data sets. Copies only options that are also true for the new data set:
+ * class_depth, field_aliases, key_end and the options for images. Does not copy an option if the
+ * sources have different values for it, or if the new data set has the option already. `whole`
+ * tells that the new data set has all samples of the sources. Only then the sources' numbers of
+ * changed images are copied as well. */
 int manifest_inherit(const struct manifest *const *sources, size_t count, bool whole,
                      char **options_json, struct sheaf_error *err);
 /* The images of both. */

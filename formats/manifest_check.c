@@ -139,9 +139,9 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks that the edits are in the order in which they were made between the appends. Also checks
- * that the shards which an edit replaced are in the data set's directory, because they may be
- * removed later. */
+/* Checks edit number i of the manifest. The number of appends that were made before the edit must
+ * not be less than before the previous edit. The names of the shards that the edit replaced must
+ * have no directory, because a purge removes these files and must not touch other directories. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
 {
     const struct manifest_edit *e = &m->edits[i];
