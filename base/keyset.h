@@ -25,8 +25,9 @@ int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */
 void keyset_add(struct keyset *set, const char *key);
 /* The next two functions are for callers that know only the 64-bit hash of a key (see key_hash).
- * keyset_has_hash does the same as keyset_has. keyset_add_hash does the same as keyset_check and
- * then keyset_add. A set must contain either only keys or only 64-bit hashes. */
+ * They correspond to keyset_has and keyset_add, but keyset_has_hash finds only hashes that
+ * keyset_add_hash has added. keyset_add_hash does not check whether the set has the hash already.
+ * */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
 /* Sets and returns the error SHEAF_ERR_EXISTS, with a message that the key is in the set

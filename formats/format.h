@@ -64,9 +64,8 @@ struct format_scan {
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
     /* tar: whether the key of the next frame is not checked for being a repeated key. This is set
-     * after damage, when the stream is read once more from a frame that may be the rest of a
-     * damaged sample. The key of this frame may be recorded already, so it would seem to be
-     * repeated. */
+     * after damage: the next frame may be the rest of a damaged sample whose key is recorded
+     * already, and so would seem to be repeated. */
     bool skips_key;
 };
 

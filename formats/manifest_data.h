@@ -20,8 +20,8 @@ struct manifest_shard {
     uint64_t samples;
     uint64_t largest;           /* frame size of the largest sample in bytes */
     char xxh3[33];              /* XXH3-128 of the stored bytes in canonical form, hexadecimal */
-    /* offset of the shard's section of the index, counted over the sections of all shards; they lie
-     * in dataset.index and then in the index files of appended samples */
+    /* offset of the shard's section of the index in the concatenation of dataset.index and the
+     * index files of all appends */
     uint64_t index_offset;
     uint64_t index_bytes;
     /* checksum of the shard's index section (see index_sum); "" in a manifest of an older
@@ -44,9 +44,9 @@ struct manifest_edit {
     char fingerprint[33];
     char plan[33];              /* hash that identifies the edit */
     uint64_t grown, samples;
-    /* array of grown + 1 numbers, one for each part of the data set (the first packing, then each
-     * append). Each is a number of samples. From this number, the number of buckets in the part's
-     * table of keys was computed (see key_table.h) */
+    /* array of grown + 1 numbers, one for each part of the data set (the first packing and each
+     * append): the number of samples for which the part's table of keys was first made. It
+     * determines the table's number of buckets (see key_table_make). */
     uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */
     char **shards;

@@ -35,12 +35,13 @@ static inline bool manifest_edit_is_last(const struct manifest *m)
  * digits to compare. */
 bool manifest_edited_from(const struct manifest *m, const char *fingerprint, size_t digits);
 
-/* Return two facts about one part of the data set. (The first packing made part 0, and each append
- * another part. Each part has a table of keys.) manifest_edit_keyed returns the argument `keyed` of
- * key_table_make for a part that has `samples` samples now. manifest_edit_fingerprint returns the
- * fingerprint in the part's table of keys. It is the data set's fingerprint from when the table was
- * written: after the append that made the part, or after a later edit. */
+/* Returns the number of samples for which a part's table of keys was first made. (The first packing
+ * made part 0 of the data set, and each append another part. Each part has a table of keys.)
+ * `samples` is the number of samples that the part has now. */
 uint64_t manifest_edit_keyed(const struct manifest *m, size_t part, uint64_t samples);
+/* Returns the fingerprint that the table of keys of a part must contain. This is the fingerprint
+ * that the data set had when the table was written: after the packing or append that made the part,
+ * or after a later edit. */
 const char *manifest_edit_fingerprint(const struct manifest *m, size_t part);
 
 /* Makes the name that an edit gives to a shard, such as "shard-000003.e2.tar.gz" for the second

@@ -33,8 +33,9 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
     snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
 }
 
-/* Returns whether the hash in the manifest is the origin (see origin.h) of a conversion of the data
- * set with this fingerprint. Tries the options with and without skipping bad samples. */
+/* Returns whether the hash `plan` of a manifest is the origin (see origin.h) of a conversion of the
+ * data set with this fingerprint. The manifest does not say whether the conversion skipped bad
+ * samples, in the packer or in the reader, so all four combinations are tried. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
     for (int way = 0; way < 4; way++) {
@@ -60,9 +61,9 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    /* Before anything is computed, this quick test excludes most manifests, because a union of many
-     * data sets compares each pair of them. The manifest of a conversion names "program" as its
-     * source. */
+    /* A union of many data sets compares each pair of them, so most manifests are excluded by a
+     * quick test first. Like all data sets that were packed through the C API, a conversion has
+     * "program" as the source in its options. */
     if (strstr(text, "\"program\"") == NULL)
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The origin of a data set that a program packed (see ARCHITECTURE.md). It is a hash in the
- * manifest, at the place where other manifests store their plan's hash. The origin shows whether a
- * data set is a conversion of another one. */
+ * The origin: a hash that identifies a data set whose samples a program passed to the packer
+ * through the C API (see ARCHITECTURE.md). A manifest of such a data set stores the origin as the
+ * option "plan". Other manifests store the hash of the packing plan there. The origin shows whether
+ * a data set is a conversion of another one. */
 #ifndef FORMATS_ORIGIN_H
 #define FORMATS_ORIGIN_H
 
@@ -10,9 +11,10 @@
 
 #include "formats/manifest_data.h"
 
-/* Computes the origin (the hash that identifies a data set packed by a program). The hash covers
- * the options that determine the bytes, and a text by which the program identifies its samples. For
- * a conversion, this text is the fingerprint of its source. */
+/* Computes the origin (the hash that identifies a data set whose samples a program passed to the
+ * packer). The hash covers the options that determine the bytes, and `samples`, a text by which the
+ * program identifies its samples. For a conversion, this text begins with the fingerprint of its
+ * source. */
 void origin_hash(const struct sheaf_pack_options *options, const char *samples, char hash[33]);
 
 /* Sets *is to whether the manifest `m` belongs to a conversion of the data set with this

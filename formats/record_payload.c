@@ -2,14 +2,13 @@
  *
  * Encodes and decodes the payload of a RecordIO record; see record_payload.h.
  *
- * A record has room for one file. If a sample has several fields or none, the fields are
- * concatenated, the image first. A TRAILER follows them, which image decoders ignore:
+ * A record has room for one file. If the number of a sample's fields is not 1, the fields are
+ * concatenated, the image first, and a TRAILER follows them, which image decoders ignore. A single
+ * field that happens to end like a trailer also gets one, so that reading is never ambiguous.
  *
- *     first field | other fields | table | u32 CRC-32C of table | u32 table's size | "sheafrec"
- *     table: u32 count, then for each field: u64 size | u16 suffix's size | suffix
- *
- * If a single field happens to end like a trailer, a real trailer is added, so that reading is
- * never ambiguous. */
+ * A trailer consists of a table, the table's CRC-32C (u32), the table's size (u32) and the 8 bytes
+ * "sheafrec". The table begins with the number of fields (u32). For each field it then has the size
+ * of the field (u64), the size of its suffix (u16) and the suffix. */
 #include "formats/record_payload.h"
 
 #include <inttypes.h>

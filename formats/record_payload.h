@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The content of a RecordIO record in MXNet's form: IRHeader (u32 flag | f32 label | u64 id | u64
- * id2), then `flag` more f32 labels, and then the fields. If the sample has one field, only the
- * field's bytes follow. The keys are in the .lst file beside the shard. */
+ * id2), then `flag` more f32 labels, and then the fields. If the number of fields is not 1, a
+ * trailer after them tells where each field ends (see record_payload.c). The keys are in the .lst
+ * file beside the shard. */
 #ifndef FORMATS_RECORD_PAYLOAD_H
 #define FORMATS_RECORD_PAYLOAD_H
 
@@ -24,8 +25,8 @@ size_t record_payload_content_at(const struct sheaf_sample *sample,
 int record_payload_number(const uint8_t *data, size_t size, uint64_t *number,
                           struct sheaf_error *err);
 
-/* Makes a sample of any payload. The payload may lie in scratch->joined. The scratch memory must be
- * empty before the call. */
+/* Makes a sample of any payload. The payload may lie in scratch->joined. Otherwise the
+ * scratch memory must be empty before the call (sample_begin). */
 int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
                           const struct decode_context *context, struct decode_scratch *scratch,
                           struct sheaf_sample *sample, struct sheaf_error *err);

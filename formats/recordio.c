@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * MXNet's RecordIO: u32 magic | u32 cflag << 29 | length | data | zeros to a multiple of 4. The
- * magic number never occurs at an aligned position within the data: the writer removes it and
- * splits the record there (cflag 1, 2..., 3), and the reader inserts it again. The record has no
+ * MXNet's RecordIO. Each part of a record consists of a magic number (u32), a word (u32) with the
+ * flag `cflag` in its upper 3 bits and the length of the data in its lower 29 bits, the data, and
+ * zeros up to a multiple of 4 bytes. A record normally has one part (cflag 0). But the magic number
+ * must not occur at an aligned position within the data. So the writer removes it and splits the
+ * record there into a first part (cflag 1), middle parts (2) and a last part (3), and the reader
+ * inserts it again. The record has no
  * checksum; the index has a CRC of each record. record_payload.h describes the data. */
 #include <inttypes.h>
 
@@ -363,7 +366,8 @@ static int recordio_decode(const struct record *record, const struct decode_cont
     return record_payload_decode(content, size, record, context, scratch, sample, err);
 }
 
-/* Returns 35 bits if the header is valid: the magic number and three bits of the flag. */
+/* Returns 35, the number of bits that match (32 of the magic number, 3 of the flag), if the header
+ * is valid; otherwise 0. */
 static unsigned recordio_bid(const uint8_t *data, size_t size)
 {
     return size >= HEADER_BYTES && check_header(data, false, NULL) == SHEAF_OK ? 35 : 0;

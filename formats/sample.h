@@ -34,8 +34,8 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 /* A field that a decoder has found. Its bytes lie in the frame (stored record) or in
  * scratch->joined. */
 struct slice {
-    /* Not NUL-terminated; a slash in the suffix becomes a dot. Once the sample is made, this
-     * pointer is the field's suffix. */
+    /* before sample_finish: points to the suffix in the frame, not NUL-terminated, in which a slash
+     * may stand for a dot; after it: the same pointer as the field's suffix */
     const char *suffix;
     size_t suffix_size;
     const uint8_t *data;

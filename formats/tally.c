@@ -425,8 +425,8 @@ int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_er
 
 static json_t *tree_of_field(const struct tally_field *f)
 {
-    /* The array is [floor, count, floor, count, ...], which is also the order of the numbers in the
-     * structs. */
+    /* The array of structs tally_size is written as an array of plain numbers: the lower bound of a
+     * range of sizes (`floor`) and the number of fields in the range (`count`), and so on. */
     json_t *sizes = tally_numbers_tree((const void *)f->sizes.data,
                                        f->sizes.size / sizeof(uint64_t));
     json_t *tree = sizes == NULL ? NULL
@@ -491,8 +491,9 @@ static json_int_t number_of(const json_t *tree, const char *key)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* Reads a field's sizes. The floors must have two significant digits and ascend. The counts must
- * add up to the number of samples that have the field. */
+/* Reads how often each size of a field occurs: pairs of the lower bound of a range of sizes
+ * (`floor`) and a count. The lower bounds must ascend. The counts must add up to the number of
+ * samples that have the field. */
 static int read_sizes(const json_t *array, struct tally_field *f, struct sheaf_error *err)
 {
     const size_t count = json_array_size(array);

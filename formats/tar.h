@@ -13,8 +13,9 @@
 
 #define TAR_BLOCK 512
 #define TAR_END_BLOCKS 2
-/* Limits for the total size of the extension headers before one member. If the size is between the
- * two limits, the headers are read only to find out which sample is damaged. */
+/* Two limits for the total size of the extension headers before one member. Up to the first limit
+ * the member is usable. Up to the second limit the headers are still read, but only to find out
+ * which sample is damaged. Larger headers are refused. */
 #define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
 #define TAR_EXTENSION_MOST  ((size_t)3 << 20)
 
@@ -44,10 +45,10 @@ static inline uint64_t tar_padded(uint64_t bytes)
     return (bytes + TAR_BLOCK - 1) & ~(uint64_t)(TAR_BLOCK - 1);
 }
 
-/* Parses the member at `data`, of which `size` bytes are shown. If *need is 0 on return, *member is
- * set. Otherwise the caller must call again with *need bytes. If it fails with SHEAF_ERR_CORRUPT or
- * SHEAF_ERR_LIMIT, only member->kind may be set: it is TAR_GLOBAL if the damage also affects all
- * later members. */
+/* Parses the member that begins at `data`. `size` is the number of bytes there. On success, sets
+ * *need to 0 and fills *member, or sets *need to the number of bytes with which the caller must
+ * call again. On failure (SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT), sets member->kind to TAR_GLOBAL if
+ * the damage also affects all later members; otherwise leaves *member unchanged. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

@@ -232,7 +232,8 @@ static int extend(const struct tar_header *h, const char *data, size_t size,
     }
     if (h->type != 'L')
         return pax_parse(data, size, false, ext, err);
-    /* if there are several such headers, the last one counts, as in GNU tar */
+    /* 'L' has the member's path; if a member has several 'L' headers, the last one counts, as in
+     * GNU tar */
     ext->gnu_path = data;
     ext->gnu_path_size = strnlen(data, size);
     return SHEAF_OK;

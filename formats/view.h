@@ -48,8 +48,9 @@ struct view_where {
     char *numbers;                          /* file of chosen sample numbers; or NULL */
     bool has_range;
     uint64_t range_first, range_end;        /* the end is not included */
-    /* only samples whose number mod `every` is every_at are kept; 0 keeps all samples */
-    uint64_t every, every_at;
+    /* keeps only each `every`-th of the samples that satisfy all other conditions; 0 keeps all */
+    uint64_t every,
+        every_at;                           /* position of the first sample kept, below `every` */
     char *text;                             /* canonical; "" for no condition */
 };
 
@@ -103,9 +104,11 @@ bool view_begins(const void *text, size_t size);
 int view_parse(const char *text, size_t size, struct view *view, struct sheaf_error *err);
 void view_free(struct view *view);
 
-/* Writes the conditions of a source as canonical text. In the text, `keys` and `not_keys` replace
- * the names of the two key files; a NULL pointer keeps the name. If `columns` is not NULL, the text
- * columns[i] is appended to the i-th condition on a column. */
+/* Writes the conditions of a source as canonical text to where->text. The conditions where->keys
+ * and where->not_keys name files of keys. So that the text depends on the content of these files
+ * and not on their names, the caller can pass texts that replace the names; NULL keeps the name. In
+ * the same way, if `columns` is not NULL, the text columns[i] is appended to the i-th condition on
+ * a column, to identify the column's content. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     char *const *columns, struct sheaf_error *err);
 

@@ -19,8 +19,8 @@
 /* ---- Names of members --------------------------------------------------------------------- */
 
 /* Suffix of the member that holds the labels if the sample has a field `cls` that does not consist
- * of numbers. Readers that do not know this suffix find one more member, under a name that they
- * reserve. */
+ * of numbers. For other readers this member is one more field. Its name cannot be the name of a
+ * user's field, because webdataset reserves names of the form __x__. */
 #define LABEL_SUFFIX "__label__"
 
 /* The path to which a member would be extracted, with its key and suffix. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Draws a random crop of a picture by version "pixels1" of PIXELS.md. Tests compare the crops with
- * vectors from an independent implementation. A crop depends only on numbers, and is the same on
- * every machine. */
+ * vectors from an independent implementation. A crop depends only on the options, the seed, the
+ * crop's number and the size of the picture, so it is the same on every machine. */
 #ifndef IMAGE_CROP_DRAW_H
 #define IMAGE_CROP_DRAW_H
 

@@ -7,10 +7,11 @@
  * because the colours of a pixel depend on its neighbours. The result equals that of decoding the
  * whole picture byte for byte; a test checks this.
  *
- * Two kinds of JPEG are decoded completely. One is a file without the usual end. It may be
- * truncated, which must be noticed wherever the crops are. The other is a file with several scans.
- * Nearly all its decoding time goes to the coefficients. Also, if scans are missing, libjpeg
- * smooths the blocks, with another result at the edges of a part. */
+ * Two kinds of JPEG are decoded completely. The first kind lacks the marker that ends a JPEG. It
+ * may be truncated, which must be noticed wherever the crops are. The second kind has several
+ * scans. For these files decoding a part saves little time, because all coefficients must be
+ * decoded anyway. Also, if scans are missing, libjpeg smooths the blocks, and the edges of a part
+ * would differ from the same pixels of the whole picture. */
 #include "image/crop_pixels.h"
 
 #include <stdio.h>

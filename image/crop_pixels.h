@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the crops of one picture from the bytes of its file.
- *
- *     JPEG -> rows and columns that the crops need --> crop_scaler of each crop -> result
- *     others, and JPEGs that are CMYK or turned -> whole picture, upright --^ */
+ * Makes the crops of one picture from the bytes of its file. Of a JPEG, only the rows and columns
+ * that the crops need are decoded. Other pictures, and JPEGs that are CMYK or turned, are decoded
+ * whole and turned upright. The pixels then go to the crop_scaler of each crop, which makes the
+ * result. */
 #ifndef IMAGE_CROP_PIXELS_H
 #define IMAGE_CROP_PIXELS_H
 

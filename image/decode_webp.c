@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* Memory that libwebp takes for each pixel of a lossless picture: the pixels themselves and the
- * same number of intermediate values. */
+/* Upper bound for the bytes that libwebp takes for each pixel. A lossless picture needs most: 4
+ * bytes for the pixel and 4 for an intermediate value. */
 #define BYTES_PER_PIXEL 10u
 #define LIBRARY_BYTES ((uint64_t)1 << 20)
 

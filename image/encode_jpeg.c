@@ -131,7 +131,8 @@ static int encode(const struct pixels *pixels, const struct planes *planes, int 
             write_planes(&w, planes, quality);
     } else {
         out->size = before;
-        /* the condition is false if the picture is too wide or too high for a JPEG */
+        /* w.result is set already if `out` could not grow; otherwise libjpeg has refused the
+         * picture, for example because it is too wide for a JPEG */
         if (w.result == SHEAF_OK)
             w.result = err_set(err, SHEAF_ERR_UNSUPPORTED, "cannot become a JPEG: %s",
                                w.failure.message);

@@ -13,8 +13,8 @@
  * little room. */
 int encode_jpeg(const struct pixels *pixels, int quality, struct buf *out,
                 struct sheaf_error *err);
-/* Encodes the planes of a picture as a JPEG. Also writes to the columns after the width of each
- * plane's rows, to fill whole blocks. */
+/* Encodes the planes of a picture as a JPEG. The rows of each plane must have room after their
+ * width up to whole blocks, which this function fills. */
 int encode_planes(const struct planes *planes, int quality, struct buf *out,
                   struct sheaf_error *err);
 

@@ -155,9 +155,9 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
         swap(width, height);
 }
 
-/* Returns the number of pixels that one side of a shrunk picture gets. This side has `other` pixels
- * now. The other side of the picture shrinks from `size` to `side` pixels. The result is rounded
- * down as in torchvision and im2rec. */
+/* Shrinks one side of a picture, which has `other` pixels, by the factor size / side by which the
+ * other side shrinks. Returns the new number of pixels, rounded down as in torchvision and im2rec,
+ * but at least 1. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);

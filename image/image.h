@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Image files: detection of their kind, checks, and conversion to plain JPEGs.
- *
- *     bytes -> decode (by kind) -> resample -> upright -> encode_jpeg -> bytes
- *     JPEG to be shrunk -> planes_of_jpeg -> upright -> encode_planes -> bytes
+ * Image files: detection of their kind, checks, and conversion to plain JPEGs. A conversion decodes
+ * the file, resamples the pixels if the picture should be smaller, turns them upright and encodes
+ * them (encode_jpeg). A JPEG that should be smaller is not converted to RGB pixels: its planes are
+ * decoded and resampled (planes_of_jpeg), turned upright and encoded (encode_planes).
  *
  * The result depends only on the bytes, the settings and image_libraries(). All arithmetic is on
  * integers, or done by libjpeg-turbo's exact transforms. */

@@ -11,7 +11,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Memory that the resampler needs for each column and row of a picture, for weights and rows. */
+/* Upper bound for the resampler's memory (weights and buffers for rows) in bytes, divided by the
+ * sum of the picture's width and height. */
 #define RESAMPLE_BYTES 256u
 
 /* Returns the number of bytes to map for a picture. One more byte is added, because a reader may

@@ -68,10 +68,10 @@ static bool down_is_mirrored(unsigned orientation)
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Describes one side of a plane for the resampler. Each value of a colour plane belongs to two
- * pixels. If the side of the result has an odd number of pixels, the last value belongs to one
- * pixel only. If the side will be mirrored later, it is the first value that belongs to one pixel
- * only, because this value will be the last one then. */
+/* Describes one side of a plane for the resampler. `out` is the number of pixels on this side of
+ * the result. In a colour plane of the result, each value stands for two pixels, but if `out` is
+ * odd, the last value stands for one pixel. For example, 3 values stand for 2 + 2 + 1 pixels. If
+ * the side will be mirrored afterwards, 1 + 2 + 2 pixels are needed here. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Resamples rows first and then columns, or the other way round if the caller says so. Each output
- * pixel is a sum of input bytes multiplied by weights of 22 binary digits. This is Pillow's
- * arithmetic, so the result equals Pillow's byte for byte on every machine.
+ * pixel is a sum of input bytes multiplied by weights with 22 binary digits after the point. This
+ * is Pillow's arithmetic, so the result equals Pillow's byte for byte on every machine.
  *
- *     staged (16 rows) -> tile -> columns -> kept (the rows that a pixel is made of) -> to
- *     staged (2 rows of pixels) -> kept, in three planes -> to
- *
- * All these buffers stay in the processor's cache. resample_axis.c computes the weights.
+ * A decoder writes rows to the buffer `staged`. If rows are resampled first, 16 rows of a plane at
+ * a time are rearranged in `tile`, resampled to `columns`, and rearranged to rows in `kept`. (If
+ * the input has three-channel pixels, two rows at a time are resampled and split into three planes
+ * in `kept`.) `kept` has the rows of which the next row of the result is made. This row goes to
+ * `to`. All buffers stay in the processor's cache. resample_axis.c computes the weights.
  * resample_plain.c and resample_avx2.c have the inner loops. */
 #include "image/resample.h"
 

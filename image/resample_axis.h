@@ -11,13 +11,15 @@
  * that no aliasing occurs. */
 enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
 
-/* One side of a plane. Its `in` pixels stand for `extent` pixels of the whole picture; the last one
- * may stand for only a part of a pixel. The side is resized to `out` pixels, of which the first one
- * begins `shift` pixels after the edge of the side. The whole side is `out_extent` output pixels
- * long, which need not be a whole number. */
+/* One side of a plane before and after resizing. The side's true length need not be a whole number
+ * of pixels, because a chroma plane has half the picture's size, and a JPEG may be decoded at a
+ * fraction of its size. Then the pixel at the end of the side covers it only in part. */
 struct resample_side {
-    uint32_t in, out;
-    double extent, out_extent, shift;
+    uint32_t in,                /* number of input pixels */
+        out;                    /* number of output pixels */
+    double extent,              /* length of the side in input pixels */
+        out_extent,             /* length of the side in output pixels */
+        shift;                  /* position at which the first output pixel begins, in output pixels */
     enum resample_filter filter;
 };
 

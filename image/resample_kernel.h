@@ -31,8 +31,8 @@ struct resample_pair {
  * pair of weights, which is 0. The arrays have room for a multiple of RESAMPLE_COLUMNS pixels. In
  * the entries after the last pixel, `pairs` is 0. */
 struct resample_axis {
-    /* number of pixels of the result; a number greater than every entry of `pairs` */
-    uint32_t size, most;
+    uint32_t size,              /* number of pixels of the result */
+        most;                   /* number of entries of `weights` for each pixel, above its `pairs` */
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` for each */
 };

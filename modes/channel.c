@@ -31,10 +31,11 @@
 
 struct sheaf_channel {
     char *name, *root;
-    /* the attributes that the caller has named; NULL to use the attributes in the configuration */
+    /* names of the attributes of an augmented manifest, as the caller has given them; NULL if the
+     * names in the configuration count */
     char *attributes;
-    /* manifest for a channel whose objects are distributed among hosts; NULL if it is in the
-     * channel's directory */
+    /* URL of the data set's manifest (dataset.json), for a channel whose shards are distributed
+     * among hosts; NULL if the manifest is in the channel's directory */
     char *manifest;
     char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;

@@ -18,7 +18,8 @@
 struct shard_list {
     char **urls;
     size_t count, capacity;
-    /* URL of a dataset.json directly under the prefix; NULL if there is none */
+    /* URL of the dataset.json directly under the S3 prefix that the manifest file states; NULL if
+     * the manifest file lists no such object */
     char *manifest;
 };
 

@@ -7,7 +7,7 @@
 
 #include "sheaf.h"
 
-/* Opens the objects that the manifest file at `url` lists as a data set. */
+/* Opens, as one data set, the objects that are listed in the manifest file at `url`. */
 int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
 
 #endif
