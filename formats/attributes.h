@@ -8,10 +8,11 @@
  * from the content. It is NAME if the content is of an unknown kind, and NAME.SUFFIX if another
  * field of the sample has that suffix already.
  *
- * The attributes label, labels, class and class_name, in upper or lower case, state the label
- * (column_names.h). If the value is a number or an array of numbers, it is the label. If the value
- * is a text, it is the name of a class and also becomes a field. If one attribute is a number and
- * another one a text, the text is the class name of this label.
+ * The attribute label or labels states the label. Without such an attribute, class or class_name
+ * states the label. (These names may be in upper or lower case; see column_names.h.) If the value
+ * is a number or an array of numbers, it is the label. If the value is a text, it is the name of
+ * the label's class, and also becomes a field. If label or labels is a number, a text in class or
+ * class_name is the name of this label's class and does not become a field.
  *
  * Any other attribute NAME becomes a field NAME with the value unchanged. */
 #ifndef FORMATS_ATTRIBUTES_H

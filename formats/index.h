@@ -76,8 +76,7 @@ struct index_gap {
 
 /* The section of one shard in memory. It takes 12 bytes per sample, or 16 if there is a .lst file.
  * Sample i begins at raw offset offsets[i]. It ends at offsets[i + 1], or earlier if there is a gap
- * before the next sample. Our packer's shards have no gaps. The last offset is the end of the last
- * sample. */
+ * before the next sample. Our packer's shards have no gaps. */
 struct index_section {
     uint64_t samples;
     uint64_t *offsets;          /* samples + 1 */

@@ -426,7 +426,7 @@ int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_er
 static json_t *tree_of_field(const struct tally_field *f)
 {
     /* The array of structs tally_size is written as an array of plain numbers: the lower bound of a
-     * range of sizes (`floor`) and the number of fields in the range (`count`), and so on. */
+     * range of sizes (`floor`) and the number of samples in the range (`count`), and so on. */
     json_t *sizes = tally_numbers_tree((const void *)f->sizes.data,
                                        f->sizes.size / sizeof(uint64_t));
     json_t *tree = sizes == NULL ? NULL

@@ -47,8 +47,9 @@ static inline uint64_t tar_padded(uint64_t bytes)
 
 /* Parses the member that begins at `data`. `size` is the number of bytes there. On success, sets
  * *need to 0 and fills *member, or sets *need to the number of bytes with which the caller must
- * call again. On failure (SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT), sets member->kind to TAR_GLOBAL if
- * the damage also affects all later members; otherwise leaves *member unchanged. */
+ * call again. On failure (SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT), member->kind is TAR_GLOBAL if the
+ * damage also affects all later members. Nothing else in *member is valid then, and the caller must
+ * have set member->kind to another kind before the call. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

@@ -13,13 +13,13 @@ enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
 
 /* One side of a plane before and after resizing. The side's true length need not be a whole number
  * of pixels, because a chroma plane has half the picture's size, and a JPEG may be decoded at a
- * fraction of its size. Then the pixel at the end of the side covers it only in part. */
+ * fraction of its size. Then the last pixel lies only partly within the side. */
 struct resample_side {
     uint32_t in,                /* number of input pixels */
         out;                    /* number of output pixels */
     double extent,              /* length of the side in input pixels */
         out_extent,             /* length of the side in output pixels */
-        shift;                  /* position at which the first output pixel begins, in output pixels */
+        shift;                  /* start of the first output pixel, in output pixels */
     enum resample_filter filter;
 };
 

@@ -32,7 +32,7 @@ struct resample_pair {
  * the entries after the last pixel, `pairs` is 0. */
 struct resample_axis {
     uint32_t size,              /* number of pixels of the result */
-        most;                   /* number of entries of `weights` for each pixel, above its `pairs` */
+        most;                   /* number of `weights` for each pixel; more than its `pairs` */
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` for each */
 };
