@@ -26,8 +26,8 @@ int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 void keyset_add(struct keyset *set, const char *key);
 /* The next two functions are for callers that know only the 64-bit hash of a key (see key_hash).
  * They correspond to keyset_has and keyset_add, but keyset_has_hash finds only hashes that
- * keyset_add_hash has added. keyset_add_hash does not check whether the set has the hash already.
- * */
+ * keyset_add_hash has added. keyset_add_hash does not check whether the set has the hash
+ * already. */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
 /* Sets and returns the error SHEAF_ERR_EXISTS, with a message that the key is in the set

@@ -84,8 +84,8 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 /* Raises the number of reads at once (`now`) before the first round ends, if the link is slow.
  * Returns whether the number was raised. A link counts as slow if the consumer has already waited
  * longer than `now` reads of usual size would take at the rate QUICK. `now` is then multiplied by
- * QUICK / (bytes received / time waited). A shorter wait does not show that the link
- * is slow, because the first reads are smaller than usual, and most of their time is latency. */
+ * QUICK / (bytes received / time waited). A shorter wait does not show that the link is slow,
+ * because the first reads are smaller than usual, and most of their time is latency. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

@@ -134,8 +134,8 @@ void workers_submit(struct workers *w, struct job *job)
     job->next = NULL;
     job->state = JOB_QUEUED;
     /* Does not reset job->awaited, because another thread may already wait for this job. A thread
-     * may begin to wait before the job is submitted, while the job's data is still being fetched.
-     * */
+     * may begin to wait before the job is submitted, while the job's data is still being
+     * fetched. */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;

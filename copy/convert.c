@@ -3,10 +3,10 @@
  * Conversion: writes the same samples to another container.
  *
  * Each new shard has the samples of one old shard, so the result equals packing the original files
- * into the new container. There are three exceptions. If the source is standard input or a single
- * file without a manifest, or a view, which mixes the shards of its sources, new shards are cut by
- * size, as in packing. If the caller wants a new order, the samples have the order of a shuffled
- * epoch, and each new shard gets an equal share of the samples or bytes. */
+ * into the new container. There are two exceptions. If the source is standard input, a single file
+ * without a manifest, or a view (which mixes the shards of its sources), new shards are cut by
+ * size, as in packing. If the caller wants other shards or a shuffled order, each new shard gets an
+ * equal share of the samples or bytes, if the amount of data is known. */
 #include "copy/convert.h"
 
 #include <inttypes.h>

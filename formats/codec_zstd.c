@@ -75,8 +75,8 @@ static int zstd_begin(struct buf *out, struct sheaf_error *err)
 
 /* Compresses data into one or more frames. Empty data becomes one frame. `room` is the size of
  * `out`. libzstd may write other bytes if it has less room. So `room` must follow from `size`
- * alone, and not from the size of a larger buffer, so that equal data always becomes equal bytes.
- * */
+ * alone, and not from the size of a larger buffer, so that equal data always becomes equal
+ * bytes. */
 static size_t compress_frames(const uint8_t *data, size_t size, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();

@@ -3,10 +3,10 @@
  * dataset.keys: a hash table that finds the numbers of samples by their keys. formats/FORMATS.md
  * has the bytes.
  *
- * After a header the file has one entry for each sample, and the entries form buckets by the hash
- * of the key. After the entries the file has one record for each bucket, which tells where the
- * bucket ends. Headers and records have fixed sizes, so a lookup takes two reads: one of the
- * records that locate the bucket, and one of the bucket.
+ * The file has a header, one entry for each sample, and one record for each bucket. A bucket is the
+ * range of entries whose keys have similar hashes, and its record tells where the bucket ends. The
+ * positions of the records follow from the number of samples. So a lookup takes two reads: one of
+ * the records that locate the bucket, and one of the bucket.
  *
  * The table does not contain the keys themselves. An entry holds a part of the key's hash and the
  * number of a sample, and only the sample itself shows whether it really has the key. The records

@@ -139,8 +139,8 @@ static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
 }
 
 /* Adds the members that not every manifest has: "class_samples" and "fields" if they are known
- * (older releases did not count them), "repeated_keys" if it is not 0, and "joined" if it is true.
- * */
+ * (older releases did not count them), "repeated_keys" if it is not 0, and "joined" if it is
+ * true. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;

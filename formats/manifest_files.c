@@ -26,8 +26,8 @@ static int put(void *context, const char *name, const void *data, size_t size,
 }
 
 /* Passes the names of one shard's files to `each`: its index files, its .lst file and the shard.
- * Our packer writes a .lst file for every RecordIO shard, even if it is empty (names_bytes is 0).
- * */
+ * Our packer writes a .lst file for every RecordIO shard, even if it is empty (names_bytes is
+ * 0). */
 static int each_of_shard(const struct files *f, const struct manifest *m, size_t i,
                          struct interop_writer *interop, struct sheaf_error *err)
 {

@@ -7,8 +7,8 @@
 
 #include "formats/manifest.h"
 
-/* Receives a file's name relative to the data set's directory. `may_lack` is set if
- * the file is optional, so that a data set may lack it. */
+/* Receives a file's name relative to the data set's directory. `may_lack` is set if the file is
+ * optional, so that a data set may lack it. */
 typedef int manifest_file_fn(void *context, const char *name, bool may_lack,
                              struct sheaf_error *err);
 

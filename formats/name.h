@@ -16,8 +16,8 @@ bool name_split(const char *path, size_t *key_size, const char **suffix);
 /* Removes meaningless parts of a path: slashes at its start, empty components, and components ".".
  * So "/a//b.jpg" and "./a/b.jpg" become "a/b.jpg", the path to which an archiver would extract the
  * file. This function is used for all paths: of files and S3 objects, in lists, in source archives
- * and in tar shards. Returns the new size. Sets *climbs to whether the path has a component "..".
- * */
+ * and in tar shards. Returns the new size. Sets *climbs to whether the path has a component
+ * "..". */
 size_t name_clean(char *path, size_t size, bool *climbs);
 
 /* Returns the beginning of the keys that are made up for the records of a shard. This is the

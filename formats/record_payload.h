@@ -25,8 +25,8 @@ size_t record_payload_content_at(const struct sheaf_sample *sample,
 int record_payload_number(const uint8_t *data, size_t size, uint64_t *number,
                           struct sheaf_error *err);
 
-/* Makes a sample of any payload. The payload may lie in scratch->joined. Otherwise the
- * scratch memory must be empty before the call (sample_begin). */
+/* Makes a sample of any payload. The payload may lie in scratch->joined. All other buffers of the
+ * scratch memory must be empty before the call (see sample_begin). */
 int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
                           const struct decode_context *context, struct decode_scratch *scratch,
                           struct sheaf_sample *sample, struct sheaf_error *err);

@@ -5,8 +5,8 @@
  * zeros up to a multiple of 4 bytes. A record normally has one part (cflag 0). But the magic number
  * must not occur at an aligned position within the data. So the writer removes it and splits the
  * record there into a first part (cflag 1), middle parts (2) and a last part (3), and the reader
- * inserts it again. The record has no
- * checksum; the index has a CRC of each record. record_payload.h describes the data. */
+ * inserts it again. The record has no checksum; the index has a CRC of each record.
+ * record_payload.h describes the data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"

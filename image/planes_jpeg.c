@@ -70,8 +70,8 @@ static bool down_is_mirrored(unsigned orientation)
 
 /* Describes one side of a plane for the resampler. `out` is the number of pixels on this side of
  * the result. In a colour plane of the result, each value stands for two pixels, but if `out` is
- * odd, the last value stands for one pixel. For example, 3 values stand for 2 + 2 + 1 pixels. If
- * the side will be mirrored afterwards, 1 + 2 + 2 pixels are needed here. */
+ * odd, the last value stands for one pixel. For example, if `out` is 5, three values stand for 2, 2
+ * and 1 pixels. If the side will be mirrored afterwards, they must stand for 1, 2 and 2 here. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {
