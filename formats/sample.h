@@ -34,8 +34,8 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 /* A field that a decoder has found. Its bytes lie in the frame (stored record) or in
  * scratch->joined. */
 struct slice {
-    /* before sample_finish: points to the suffix in the frame, not NUL-terminated, in which a slash
-     * may stand for a dot; after it: the same pointer as the field's suffix */
+    /* before sample_finish: the suffix as the frame has it, not NUL-terminated; after it: a copy in
+     * which slashes are dots, the same pointer as the suffix of the sample's field */
     const char *suffix;
     size_t suffix_size;
     const uint8_t *data;
