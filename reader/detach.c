@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detaches samples from a reader, so that they stay valid after the next call.
+ * Detaches samples from a reader, so that they stay valid after the next call. Detached samples lie
+ * in a block of memory, which contains in this order: a struct sheaf_kept, a table of the lent
+ * pieces, the samples, the fields of all samples, the labels of all samples, keys and names, and
+ * the copied bytes of fields.
  *
- *     kept | pieces | samples | fields of all | labels of all | keys, names | bytes of fields |
- *          pieces[i] --> in the reader's heap
- *
- * A sample's frame (its stored record) lies in a piece of the reader's heap, alone or together with
- * neighbouring frames. If the budget can spare the piece, the heap lends it to the program, and no
- * byte of it is copied. All other bytes are copied: small frames, which are better stored together,
- * and bytes that are not in the heap. They are copied column by column: the first field of every
- * sample, then the second field, and so on. So fields of the same size form an array. */
+ * A sample's frame (its stored record) lies in a piece (allocated range) of the reader's heap,
+ * alone or together with neighbouring frames. If the program may borrow that much of the reader's
+ * memory, the heap lends it the piece, and no byte of the piece is copied. All other bytes are
+ * copied: small frames, which are better stored together, and bytes that are not in the heap. They
+ * are copied column by column: the first field of every sample, then the second field, and so on.
+ * So fields of the same size form an array. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,9 +93,10 @@ static size_t alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Returns whether two fields have the same name. The n-th fields of neighbouring samples nearly
- * always do. A name is the suffix in lower case, so it is enough to compare the suffixes. In opaque
- * records, both suffixes are even the same string in memory. */
+/* Returns whether two fields have the same name. (The n-th fields of neighbouring samples nearly
+ * always do.) The suffix of a field is its file extension as stored, and its name is the same text
+ * in lower case. So fields with equal suffixes have equal names. If records are not divided into
+ * fields, all suffixes are the same string in memory. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;
@@ -105,8 +107,8 @@ static const struct sheaf_field *before(const struct sheaf_sample *previous, siz
     return previous != NULL && field < previous->field_count ? &previous->fields[field] : NULL;
 }
 
-/* Computes the sizes of the parts of the block. All samples are in memory, so the sums of their
- * sizes cannot overflow. */
+/* Computes the sizes of the parts of the block of memory in which the detached samples will lie.
+ * All samples are in memory, so the sums of their sizes cannot overflow. */
 static struct detach_layout measure(const struct sheaf_reader *r)
 {
     struct detach_layout l = { 0 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The two orders of an epoch (reader/ORDER.md), as tables of functions. epoch.c takes samples from
- * the lanes by calling these functions, so it is the same for both orders. (A line is a sequence of
- * samples before shuffling.)
- *
- *     order of a data set (epoch_order_set.c): each lane reads one range of the data set's line
- *     order of a view (mixing.c): each lane draws from several sources, each of which has a line
+ * the lanes by calling these functions, so it is the same for both orders. In the order of a data
+ * set (epoch_order_set.c), the samples form one sequence before shuffling, and each lane reads one
+ * range of it. In the order of a view (mixing.c), each lane draws from several sources, and each
+ * source has such a sequence.
  *
  * All functions run on the caller's thread. */
 #ifndef READER_EPOCH_ORDER_H
@@ -43,7 +42,8 @@ struct epoch_order {
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
     /* Returns the number of samples that this reader reads in the epoch. */
     uint64_t (*samples)(const struct sheaf_reader *r);
-    /* Returns the number of steps that the reader's lane number `lane` has in the epoch. */
+    /* Returns the number of samples that the reader's lane number `lane` returns in the epoch,
+     * including padding. */
     uint64_t (*steps)(const struct sheaf_reader *r, uint32_t lane);
     /* Returns the largest number of shards that the lanes have open at the same time. */
     uint64_t (*open_shards)(const struct sheaf_reader *r);

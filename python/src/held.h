@@ -68,8 +68,9 @@ struct held {
     /* number of samples in the rank's part of the epoch; a request for the ordinal after the end
      * gets the last sample once more */
     uint64_t real;
-    /* how often the last sample was repeated, and the total number of bytes in the fields of these
-     * repetitions */
+    /* `repeats` counts how often the last sample of the rank's epoch was returned once more as
+     * padding; `repeated_bytes` is the total number of bytes in the fields of these repeated
+     * samples */
     uint64_t repeats, repeated_bytes;
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
@@ -92,12 +93,14 @@ void held_free(struct held *h);         /* except the reader */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
 /* The ordinals are asked for. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* held_gap finds the first ordinal that nobody has requested, among those after the first requested
- * one. held_gap_end finds the first requested ordinal after this gap. */
+/* The requested ordinals of a pass may have gaps. held_gap returns the first ordinal after the
+ * first requested range, where the first gap begins. held_gap_end returns the first requested
+ * ordinal after the gap that begins at `gap`. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
-/* Returns whether there is room to store the samples that are read before the requested ones. The
- * requested ordinals begin with `first`. */
+/* A client with `workers` workers requests `count` samples from ordinal `first` on. The reader only
+ * moves forward, so it must first read the samples between its present position and `first`, and
+ * keep them for other requests. Returns whether there is room to keep them. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Records that the samples before ordinal `first` will not be requested. */
 void held_skip(struct held *h, uint64_t first);
@@ -105,9 +108,10 @@ void held_skip(struct held *h, uint64_t first);
  * them. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
-/* Makes an answer with the samples that have these ordinals, and reads them first if necessary.
- * After the end of a stream, the answer has no samples. `owner` tells who gets the answer. The
- * caller frees the content of the reply. */
+/* Makes the reply to a request for `count` samples from ordinal `first` on. Reads the samples first
+ * if necessary. After the end of a stream, the reply has no samples. `owner` is the socket of the
+ * client that gets the reply, or HELD_OWN if this process made the request. The caller frees the
+ * content of the reply. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_reply *reply, struct sheaf_error *error);
 /* Frees the samples that answered a request of this process. May be called on any thread, even

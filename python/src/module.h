@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * The extension module sheaf._sheaf: declarations that its files share. It is written on top of
- * sheaf.h alone.
+ * The extension module sheaf._sheaf: declarations that its files share. The module calls only the
+ * functions in sheaf.h. Its files are the following:
  *
- *     dataset.c   Dataset; numbered.c its samples by number and key; views.c views, and locate
- *     batch.c     Batch: samples that the library has given away
- *     packed.c    batches as bytes, for pickles and other processes; packing.c writes them
- *     sending.c   batches that a DataLoader's worker sends its program, in the shared memory of
- *                 arena.c
- *     sample.c    Sample and the buffers of its fields, which keep their batch alive
- *     reader.c    Reader, with reading.c; watch.c lets signals through while it waits
- *     server.c    Server: one reader for a DataLoader's workers, with serving.c and held.c
- *     pixels.c    PixelPool: crops that threads make of batches
- *     packer.c    Packer; planned.c the samples of a plan; actions.c the calls that run to their
- *                 end: pack, verify, ...; changes.c edit, repair
- *     errors.c    the exceptions; options.c keyword arguments into options structs
- *     guard.c     one thread at a time; calls.c callables; aside.c calls that may be abandoned;
- *                 process.c forks and threads
+ *     dataset.c   has the type Dataset. numbered.c reads a Dataset's samples by number or key.
+ *                 views.c makes views, and finds at which steps of an epoch samples are drawn.
+ *     batch.c     has the type Batch: samples that the library has detached from its reader.
+ *     packed.c    makes Batches of bytes, for pickles and other processes. packing.c writes the
+ *                 bytes.
+ *     sending.c   sends batches from a DataLoader's worker to the main process, through the shared
+ *                 memory of arena.c.
+ *     sample.c    has the type Sample, and buffers for the fields of a sample. The buffers keep
+ *                 the sample's Batch alive.
+ *     reader.c    has the type Reader, with reading.c. watch.c handles signals while a Reader
+ *                 waits.
+ *     server.c    has the type Server: one reader for all workers of a DataLoader, with serving.c
+ *                 and held.c.
+ *     pixels.c    has the type PixelPool: threads that make image crops of batches.
+ *     packer.c    has the type Packer. planned.c has the samples of a plan. actions.c has functions
+ *                 such as pack and verify, and changes.c the functions edit and repair.
+ *     errors.c    makes exceptions. options.c turns keyword arguments into options structs.
+ *     guard.c     lets only one thread at a time use an object. calls.c calls Python callables.
+ *                 aside.c runs calls that may be abandoned. process.c counts forks and threads.
  *
  * Types and exceptions are made once per process. The module does not support subinterpreters. */
 #ifndef PYTHON_MODULE_H
@@ -117,7 +122,8 @@ struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
-    /* for a channel: rank and world size when the channel was opened; both are 0 if unknown */
+    /* for a channel of pipes (Amazon SageMaker's Pipe mode): rank and world size when the channel
+     * was opened; both are 0 if unknown */
     uint32_t rank, world_size;
     const char *world_by;       /* what says so */
     char *description;          /* of a channel: one line */
@@ -164,8 +170,8 @@ void hold_drop(struct hold *hold);
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    /* the array `samples`, if the batch has allocated it, because its samples lie in the memory of
-     * several holds; otherwise NULL */
+    /* the array `samples` if the batch has allocated it, otherwise NULL; the batch allocates an
+     * array if it has several `holds`, because each of them has only an array of its own samples */
     struct sheaf_sample *own;
     size_t count;
     struct hold **holds;
@@ -259,10 +265,11 @@ void calls_plan(void *context, const struct sheaf_plan_shard *shard);
 
 typedef void aside_fn(void *what);
 
-/* Runs run(what) on another thread and lets Python handle signals meanwhile. Returns 0 when it has
- * ended. If a signal handler raises an exception, returns -1 with this exception at once. When
- * run() ends later, discard(what) is called on the other thread, perhaps even after Python has
- * ended. Neither function may use Python. Nothing else may use `what`. */
+/* Runs run(what) on another thread. Meanwhile the calling thread lets Python handle signals.
+ * Returns 0 when run() has returned. If a signal handler raises an exception, returns -1 with this
+ * exception, without waiting for run(). After a return of -1, `what` belongs to the other thread,
+ * which calls discard(what) when run() has returned, perhaps even after Python has ended. Neither
+ * function may use Python. */
 int aside_run(aside_fn *run, aside_fn *discard, void *what);
 
 /* ---- guard.c ------------------------------------------------------------------------------ */

@@ -101,8 +101,8 @@ static bool get(struct packed_span *span, struct packed_span *data, const struct
 /* The memory of a batch that was unpacked. */
 struct packed_source {
     Py_buffer view;
-    /* the function that releases the memory of the fields, and its argument; both are NULL if the
-     * fields lie in `view` */
+    /* The function that releases the memory with the bytes of the batch's fields, and its argument.
+     * Both are NULL if these bytes lie in the packed batch itself, which is the buffer `view`. */
     hold_fn *release;
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes batches as bytes; see packing.h. Bytes of fields that are not in the arena yet are copied
- * column by column: the first field of every sample, then the second field, and so on. So fields of
- * the same size form an array. */
+ * Writes batches as bytes; see packing.h. Bytes of fields that do not lie in the arena (memory that
+ * is shared with the receiver) are copied column by column: the first field of every sample, then
+ * the second field, and so on. So fields of the same size form an array. */
 #include "packing.h"
 
 #include <string.h>
@@ -24,8 +24,9 @@ static size_t aligned(size_t place, size_t alignment)
     return (place + alignment - 1) & ~(alignment - 1);
 }
 
-/* Returns the alignment of a field with this size, as in sheaf_reader_keep. The alignment is enough
- * for an array of numbers, and leaves no gap between fields of the same size. */
+/* Returns the alignment of a field with this size: the largest power of two that divides the size,
+ * but at most ALIGNMENT. This is enough for an array of numbers. Fields of the same size can be
+ * stored without gaps between them. */
 static size_t alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -40,8 +41,8 @@ static bool is_in(const struct packed_extent *there, const struct sheaf_field *f
     return from < there->bytes && field->size <= there->bytes - from;
 }
 
-/* Returns whether field number f of sample number i has the same names as field number f of the
- * previous sample. If so, the names are written only once. */
+/* Returns whether field number f of sample number i has the same name and suffix as field number f
+ * of the previous sample. If so, name and suffix are written only once. */
 static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t f)
 {
     const struct sheaf_field *own = &samples[i].fields[f], *before;

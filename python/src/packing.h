@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Batches as bytes that are valid at any address. They are the content of pickles and of messages
- * between processes.
- *
- *     head | samples | fields of all | labels of all | keys, names [| bytes of the fields]
+ * between processes. The bytes begin with a head, which is followed by four tables and texts: the
+ * samples, the fields of all samples, the labels of all samples, and the keys and names. The bytes
+ * of the fields come last, unless they lie in an arena.
  *
  * All offsets of tables and texts are relative to the head. The offsets of the fields' bytes are
  * relative to the head as well, or to the start of an arena (arena.h) that both processes have
@@ -27,8 +27,8 @@ struct packed_head {
 
 struct packed_sample {
     uint64_t key, class_name;               /* offsets of texts */
-    /* number of the sample's fields and number of its labels; in the tables, they follow the fields
-     * and labels of the previous sample */
+    /* number of the sample's entries in the table of fields, and in the table of labels; they
+     * directly follow the entries of the previous sample */
     uint64_t fields, labels;
     uint64_t number, record;
     uint64_t shard, repeated;
@@ -56,7 +56,8 @@ struct packed_extent {
 struct layout {
     size_t fields, labels;
     size_t text;                /* bytes */
-    /* upper limit of the number of bytes to copy; 0 if nothing must be copied */
+    /* upper limit of the number of bytes of fields that packed_put copies; 0 if all of them already
+     * lie in memory that the receiver shares */
     size_t data;
     bool refers;                /* some are there already */
 };
@@ -65,9 +66,9 @@ struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
                              const struct packed_extent *there);
 /* Returns the total size of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes head, tables and texts to `base`. Fields whose bytes already lie in the memory `there` are
- * stored as offsets from its start. The bytes of other fields are copied to data + data_at. Returns
- * the end of the copied bytes. */
+/* Writes head, tables and texts to `base`. Fields whose bytes already lie in the shared memory
+ * `there` are stored as offsets from its start. The bytes of other fields are copied to data +
+ * data_at. Returns the offset in `data` at which the copied bytes end. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct packed_extent *there, char *data, size_t data_at);
 /* Returns the total number of bytes in the fields of these samples. */

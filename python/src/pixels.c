@@ -30,7 +30,8 @@ struct pool_object {
 
 struct slot_object {
     PyObject_HEAD
-    /* a tuple of arrays: one for each view, and one for each view of each mask */
+    /* for each view (size of the crops), an array of image crops, followed by one array of crops
+     * for each mask */
     PyObject *arrays;
     Py_buffer *buffers;             /* the memory of the arrays */
     void **out;
@@ -54,13 +55,13 @@ struct crops_object {
     /* the label of each sample; NULL unless each sample has exactly one label, which is a whole
      * number */
     int64_t *labels;
-    char *field;                    /* the name of the field with the image, or NULL */
+    char *field;                    /* name of the field that has the image; or NULL */
     struct sheaf_pixels_batch *batch;
     /* the reason why the samples could not be read; NULL if there is no error */
     struct sheaf_error *error;
-    uint64_t real;                  /* number of samples in the rank's part of the epoch */
-    /* Describes how the samples are read. `server` is NULL if the samples were given and need not
-     * be read. */
+    uint64_t real;                  /* number of samples in this rank's part of the epoch */
+    /* the server from which a thread reads the samples; NULL if the caller has passed the
+     * samples */
     struct server_object *server;
     struct feeding_task feed;
     struct serving_ask ask;
@@ -227,9 +228,9 @@ static void slot_dealloc(struct slot_object *self)
     Py_DECREF(type);
 }
 
-/* Returns whether the arrays of this memory can be used again: no crops are being made in them, and
- * the program has no reference to them. (Each array always has two references, from the tuple and
- * from the buffer.) */
+/* Returns whether this slot's arrays can be used for new crops. No crops may be under way, and the
+ * program may not have a reference to an array. An unused array has exactly two references: one
+ * from the tuple self->arrays, and one from its Py_buffer in self->buffers. */
 static bool slot_is_free(const struct slot_object *self)
 {
     for (Py_ssize_t i = 0; i < self->count; i++)
@@ -279,7 +280,9 @@ static void crops_dealloc(struct crops_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
-    if (self->pool->forks == fork_count) {  /* a forked child has no threads that would end this */
+    /* Waits for the threads only in the process that started them. A forked child does not have
+     * these threads. */
+    if (self->pool->forks == fork_count) {
         Py_BEGIN_ALLOW_THREADS
         if (self->server != NULL)
             feeding_leave(self->pool->feeding, &self->feed);

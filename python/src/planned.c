@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Planned: the samples of a stored plan, for processes that transform them before packing. Only one
- * thread at a time may use it. The library's Python code uses it; programs of users do not. */
+ * The Python type Planned: the samples of a plan, which is a file that lists the samples that a
+ * packing run will write. Processes read them to transform them before they are packed. Only one
+ * thread at a time may use a Planned. The library's Python code uses it; programs of users do
+ * not. */
 #include "module.h"
 
 struct planned_object {

@@ -14,8 +14,8 @@
  * with threads is usable only while the number is the same as when the object was made. */
 extern volatile unsigned fork_count;
 
-/* Number of times that this process has forked or was forked. If an object was made before the last
- * of these forks, it may also exist in another process. */
+/* Number of forks in which this process was the parent or the child. If an object was made before
+ * the last of these forks, the other process may have it as well. */
 extern volatile unsigned forks_begun;
 
 /* Begins to count forks. in_child is called in each forked child. Returns false if memory is

@@ -41,9 +41,10 @@ static void forget_batch(struct reader_object *self)
 
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
-/* Called after the library's reader moved to another position, or tried to. Drops the samples of
- * the previous epoch that the program has not received, even if an exception is raised. If an
- * exception of the program hides an error of the library, the next call raises the error. */
+/* Called after the library's reader moved to another position, or tried to; `code` is the result.
+ * Drops the samples of the previous epoch that the program has not received, even if a Python
+ * exception is set. If the library failed, stores its error in self->failed. The caller may raise
+ * the program's own exception first; then the next call raises the stored error. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;

@@ -4,11 +4,10 @@
  * opens the library's reader on another thread. reading.c takes samples from the library and
  * returns them to the program.
  *
- *     library --a batch, without the GIL--> self->batch --one by one--> the program
- *
- * The program has not received the samples of self->batch from index self->next on. Everything
- * that the program sees (positions, statistics and errors) refers to the last sample that it
- * received. */
+ * The library returns a batch of samples, without the GIL, which becomes self->batch. The program
+ * then receives these samples one by one. The sample at index self->next is the first sample of
+ * self->batch that the program has not received. Everything that the program sees (positions,
+ * statistics and errors) refers to the last sample that it received. */
 #ifndef PYTHON_READER_H
 #define PYTHON_READER_H
 

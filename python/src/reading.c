@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits on how many samples to take from the library at once, for a program that takes samples one
- * by one. The samples should fit into the CPU's cache. Also, if the program keeps one of them, all
- * of them stay in memory. */
+/* Limits on the number of samples that are taken from the library at once for a program that takes
+ * samples one by one. There are two reasons for small limits: the samples should fit into the CPU's
+ * cache, and a program that keeps one of these samples keeps all of them in memory. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
@@ -85,8 +85,9 @@ static void release_kept(void *kept)
     sheaf_kept_free(kept);
 }
 
-/* Samples in an arena that the program still uses. Their memory is not given back if the process
- * has forked meanwhile, because the child shares the arena. */
+/* Samples in an arena (shared memory). They are released when the program no longer uses them. If
+ * the process has forked meanwhile, they are never released, because the child may still use the
+ * same memory. */
 struct shared {
     struct sheaf_kept *kept;
     struct shared_arena *arena;

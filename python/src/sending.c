@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Arena: a worker sends batches through memory that it shares with its program, which makes Batches
- * of them.
+ * A DataLoader's worker sends batches to the main process through an arena, which is memory that
+ * both processes share. First, the worker copies field bytes that are not in the arena yet into a
+ * piece (an allocated range) of the arena. Then it sends a small message, which says where in the
+ * arena the fields are. The main process makes a Batch of the message.
  *
- *     worker:  batch --message: its word, and where in the arena the fields are--> queue
- *     program: Batch of the message; its word tells when nothing of the Batch is left
- *
- * Bytes that are not in the arena yet are copied into a piece (an allocated range) of the arena.
- * Each batch that was sent has a WORD: a number in the arena, which the program sets when it no
- * longer uses any part of the batch. Until then the worker keeps the batch and the piece. Neither
- * process gives back memory that a forked child may still see. */
+ * Each batch that was sent has a WORD: a number in the arena, which the main process sets when it
+ * no longer uses any part of the batch. Until then, the worker keeps the batch and the piece.
+ * Neither process releases memory that a forked child may still see. */
 #include "arena.h"
 #include "module.h"
 

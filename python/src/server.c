@@ -174,9 +174,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     int is_shared;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    /* By default, the library does not pad the epoch, because the Python code pads it by repeating
-     * ordinals. If other hosts must pad in the same way, a keyword argument makes the library pad
-     * instead. */
+    /* By default, the library does not pad the epoch, because the Python code pads each rank's part
+     * by repeating samples. A program can override this default with the keyword argument
+     * `remainder`, if hosts that read without a server must get the same padding. */
     options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIKp:Server", &source, &ranks, &wait_seconds, &is_shared) ||
         options_set(&options, reader_options_table, keywords) != 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The thread that serves samples; see serving.h. held.c reads and keeps the samples.
- * serving_ranks.c knows the ranks that share the thread. serving_life.c has the functions that the
- * program calls. */
+ * serving_ranks.c keeps the state of each rank that reads through this thread. serving_life.c has
+ * the functions that the program calls. */
 #include "serving_inside.h"
 
 #include <errno.h>
@@ -265,7 +265,7 @@ static void note_asks(struct serving *s)
 }
 
 /* Returns whether another rank has begun the pass (iteration over the loader) that the client
- * requests, but at another position. */
+ * requests at a position that differs from the position in the client's request. */
 static bool is_elsewhere(struct serving *s, const struct client *c)
 {
     const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
@@ -339,14 +339,15 @@ static void note_holes_locked(struct serving *s)
         memcpy(noted->items, holes->items, holes->count * sizeof(holes->items[0]));
 }
 
-/* Updates the statistics before an answer is sent, so that its receiver already sees the cost of
- * its samples. */
+/* Updates the statistics before an answer is sent. So the receiver of the answer already sees the
+ * reads that its samples required. */
 static void note_stats(struct serving *s)
 {
     struct sheaf_reader_stats stats;
 
     sheaf_reader_get_stats(s->held.reader, &stats, sizeof(stats));
-    /* a reader also counts the samples that it repeats itself */
+    /* the samples that held.c has repeated as padding are added, because a reader that pads its own
+     * epoch also counts its repeated samples */
     stats.samples += s->held.repeats;
     stats.repeated += s->held.repeats;
     stats.payload_bytes += s->held.repeated_bytes;
@@ -387,9 +388,10 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
     deliver_error(s, c, SHEAF_ERR_STATE, text);
 }
 
-/* Called at the beginning of a pass. Moves the reader to the first requested ordinal, if nobody
- * will request earlier ordinals, or if memory has no room for the samples before it. A pass that
- * continues from a saved state is not handled this way, because samples would be lost. */
+/* Called at the beginning of a pass. Moves the reader to the first requested ordinal in two cases:
+ * nobody will request earlier ordinals, or memory has no room for the samples before the requested
+ * one. Does nothing if the pass continues from a saved state. Such a pass must begin exactly at its
+ * saved position, and skipping ahead would lose samples. */
 static void skip_beginning(struct serving *s, const struct client *c)
 {
     const uint64_t first = s->asked_first;
@@ -473,8 +475,8 @@ static struct client *one_waiting(struct serving *s)
     return NULL;
 }
 
-/* Limits the time for which a client waits until other clients make their requests, because these
- * clients may not exist. */
+/* Sends a client an error if it has waited too long for the requests of other ranks, because these
+ * ranks may never connect. */
 static void limit_wait(struct serving *s)
 {
     struct client *c = one_waiting(s);

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * One reader for all workers of a rank: a thread that answers requests for samples by their
- * ordinals (numbers in the rank's part of the epoch). Workers send requests over a Unix socket. The
- * process in which the thread runs makes requests without a socket, and gets the samples where they
- * are.
+ * One reader for all workers of a rank. A thread answers requests for samples. A request has the
+ * number of the pass (iteration over the loader), the first ordinal (number in the rank's part of
+ * the epoch) and the number of samples. Workers send their requests over a Unix socket. The process
+ * in which the thread runs makes requests without a socket.
  *
- *     worker: ASK pass, first, count --> thread: reads in order, keeps what is not requested yet
- *     worker: Batch in shared memory <-- ANSWER: message, and the word that ends its use
+ * An answer to a worker is a message from which the worker makes a Batch. The bytes of the samples
+ * lie in an arena (arena.h), which is memory that the thread shares with all workers. Each answer
+ * has a word, a number in the arena, which the worker sets when it no longer uses any part of the
+ * Batch. When a worker's connection ends, its answers are released. If the arena has no room, the
+ * message itself contains the bytes. So the thread never waits for views that a program keeps.
  *
- * A pass is one iteration over the loader. The reader only moves forward, whatever the order of
- * requests. Samples before the requested ones are kept for the workers that will request them. If
- * all workers have gone past the beginning of a pass, the reader seeks past it. If all workers have
- * gone past a later gap, the gap will never be requested, because something outside distributes the
- * samples a second time. This is an error, because the program would get less data than there is.
- * At the beginning of a pass that continues from a saved state, it is also an error.
+ * The reader only moves forward, although requests come in any order. Samples before the requested
+ * ones are kept for the workers that will request them. If all workers have gone past the beginning
+ * of a pass, the reader seeks past the beginning. If all workers have gone past a later gap, nobody
+ * will request the samples in the gap. This is an error, because the program would lose samples.
+ * For example, accelerate may distribute the samples of a DataLoader among ranks although Sheaf has
+ * already done so. In a pass that continues from a saved state, a gap at the beginning is an error
+ * too.
  *
- * If there are workers, samples lie in an arena (arena.h) that each worker maps. The word of an
- * answer is set when no part of its batch is used any more. When a connection ends, everything that
- * it holds is freed. If the arena has no room, the bytes are sent in the message instead, so that
- * nothing waits for views that a program keeps.
- *
- * A pipe has one reader for all ranks of a host. The thread is then SHARED by the ranks. It moves
- * to another pass when all ranks are done with the present one, and skips nothing for ranks that
- * are late. A rank that leaves a pass early loses the rest of its samples and does not affect the
- * others. The thread waits for a rank that has not begun at all, up to a limit of time.
+ * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once, so there is one reader
+ * for all ranks of a host. The thread is then SHARED by the ranks. It moves to another pass when
+ * all ranks are done with the present one. It keeps samples for ranks that are late. A rank that
+ * leaves a pass early loses the rest of its samples and does not affect the other ranks. If a rank
+ * has not begun the pass, the thread waits for it, but not longer than a limit.
  *
  * The thread never needs the GIL. In a forked child, only the descriptors are closed. */
 #ifndef PYTHON_SERVING_H
@@ -34,8 +34,7 @@
 struct serving;
 
 /* The first message of a client: its rank, among the ranks that share the thread, and the number of
- * the rank's workers. The descriptor of the arena follows the reply, unless `bytes` in the reply is
- * 0. */
+ * the rank's workers. The thread answers with a struct serving_welcome. */
 struct serving_hello {
     uint32_t rank, workers;
 };
@@ -75,9 +74,10 @@ static inline bool serving_ask_is_valid(const struct serving_ask *ask)
            ask->first < UINT64_MAX - ask->count;
 }
 
-/* The position at which a pass (iteration over the loader) begins: an epoch, and an ordinal in this
- * rank's part of the epoch. If ranks share the thread, the lower half of the pass's number is a
- * checksum of the values on which all ranks must agree. */
+/* A pass (iteration over the loader). It begins at the ordinal `first` of the rank's part of the
+ * epoch. `number` identifies the pass. If ranks share the thread, the upper half of `number` counts
+ * passes. The lower SERVING_PLACE_BITS bits are a checksum of the position and of the other values
+ * on which all ranks must agree. */
 #define SERVING_PLACE_BITS 32u
 struct serving_pass {
     uint64_t number, epoch, first;

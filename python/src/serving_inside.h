@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The internals of the serving thread: serving.c is the thread itself, serving_ranks.c knows the
- * ranks that share it, and serving_life.c has the functions that the program calls. Fields outside
- * of `locked` belong to the thread. */
+ * The internals of the serving thread: serving.c is the thread itself, serving_ranks.c keeps the
+ * state of the ranks that share the thread, and serving_life.c has the functions that the program
+ * calls. Only the thread uses the fields of struct serving that are outside of its member
+ * `locked`. */
 #ifndef PYTHON_SERVING_INSIDE_H
 #define PYTHON_SERVING_INSIDE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python calls for views: writing the documents of views, and writing files with the numbers of
- * samples that a function has chosen. Also the call that finds when samples occur in an epoch. */
+ * The Python calls for views. One call writes the JSON document that defines a view. Another writes
+ * a file with the numbers of the samples that a Python function has chosen for a view. A third call
+ * finds the steps of an epoch at which given samples are drawn. */
 #include "module.h"
 
 #include <stdlib.h>

@@ -19,12 +19,12 @@ struct named_classes {
     int label_base;
 };
 
-/* Merges `count` lists. Sets *names to the merged list with *name_count names; the caller frees
- * each name and the list. The merged labels begin at the first list's label_base. Sets maps[i] to
- * NULL if the labels of list i do not change. Otherwise maps[i] has the merged number, from 0, of
- * each class of list i, and the caller frees it. Returns SHEAF_ERR_UNSUPPORTED if names cannot show
- * which classes are the same: one list is empty and another one is not, or a name occurs twice in
- * lists that differ. */
+/* Merges `count` lists of class names. Sets *names to the merged list with *name_count names; the
+ * caller frees each name and the list. The label of a class is the first list's label_base plus the
+ * index of its name in the merged list. Sets maps[i] to NULL if the labels of list i do not change.
+ * Otherwise maps[i][c] is the index in the merged list of class c of list i, and the caller frees
+ * maps[i]. Returns SHEAF_ERR_UNSUPPORTED if the names do not show which classes are the same: one
+ * list is empty and another is not, or lists differ and a name occurs twice in one of them. */
 int classes_merge(const struct named_classes *lists, size_t count, char ***names,
                   size_t *name_count, uint32_t **maps, struct sheaf_error *err);
 

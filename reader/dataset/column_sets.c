@@ -13,9 +13,10 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* A column is small if its records for one shard of the base data set have at most KEPT_MOST bytes.
- * The reader reserves memory for these records before it knows their exact size. So it reserves a
- * quarter more than their usual size, and KEPT_MORE bytes on top. */
+/* If the records of a column for one shard of the base data set usually have at most KEPT_MOST
+ * bytes, the reader may keep all of them in memory while the shard is open. The reader reserves
+ * memory for these records before it knows their exact size. So it reserves a quarter more than
+ * their usual size, and KEPT_MORE bytes on top. */
 #define KEPT_MOST ((uint64_t)4 << 20)
 #define KEPT_MORE ((uint64_t)16 << 10)
 

@@ -2,12 +2,12 @@
  *
  * The columns of a data set. A column consists of layers, which are data sets in columns/NAME/1,
  * columns/NAME/2 and so on. Record i of a layer belongs to sample first + i of the base (the data
- * set that the column adds fields to). All records for one shard of the base are in one shard of a
- * layer:
+ * set that the column adds fields to). One shard of a layer has the records for one or more whole
+ * shards of the base.
  *
- *     base      shard 0 | shard 1 | shard 2 | shard 3      (3 was appended later)
- *     layer 1   shard 0           | shard 1 |
- *     layer 2                               | shard 0 */
+ * For example, a base has shards 0, 1 and 2 when a column is added. Layer 1 may then have two
+ * shards: the first with the records for shards 0 and 1, the second with the records for shard 2.
+ * After shard 3 was appended to the base, its records are added as layer 2. */
 #ifndef READER_COLUMN_SETS_H
 #define READER_COLUMN_SETS_H
 

@@ -58,9 +58,10 @@ static void find_place(struct sheaf_dataset *d)
     d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
-/* Makes the stem of each shard. The stem is the beginning of the keys that are made up for the
- * shard's records. A shard that a manifest lists keeps the short stem, because its table of keys
- * was made with that stem. */
+/* Makes the stem of each shard: the beginning of the keys that are made up for the shard's records.
+ * The stem is the shard's file name without its suffix. If two foreign shards have the same file
+ * name, their stems also include directories in which their paths differ. A shard that a manifest
+ * lists always has the short stem, because its table of keys was made with that stem. */
 static int make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;

@@ -4,11 +4,10 @@
  * not change after it was opened (except its cache), so readers share it without locks.
  *
  * Several data sets that are opened together become one data set, a UNION. Its shards are the
- * shards of its sources, in order. The container, codec, index and classes of a shard are those of
- * its source:
- *
- *     union     shard 0   1   2 | 3   4 | 5   6        one row of shards, samples and numbers
- *     source            0       |   1   |   2          each with a manifest of its own */
+ * shards of its sources, in order. Shard numbers and sample numbers of a union count through all
+ * sources. For example, if source 0 has three shards and source 1 has two, shard 3 of the union is
+ * the first shard of source 1. The container, codec, index and classes of a shard are those of its
+ * source. */
 #ifndef READER_DATASET_H
 #define READER_DATASET_H
 
@@ -44,7 +43,8 @@ struct sheaf_dataset {
     bool is_remote;                     /* its shards are read in many pieces at once */
     /* the cache with which the data set was opened offline; NULL if its servers may be asked */
     char *offline;
-    /* size in bytes of one read on a network file system; 0 for local or remote shards */
+    /* if the shards are on a network file system: number of bytes that one read should have at
+     * least; 0 if they are on a local disk or in a remote store (S3, HTTP) */
     size_t read_bytes;
     /* whether the shards can only be read from start to end, so that counts are unknown */
     bool is_stream;
@@ -58,7 +58,8 @@ struct sheaf_dataset {
     struct manifest_images images;      /* of the manifest */
     /* number of files that packing left out, according to the manifest */
     uint64_t skipped;
-    /* number of values in lists that could not become fields, according to the manifest */
+    /* number of values in JSON arrays that packing could not store as fields, according to the
+     * manifest */
     uint64_t left_out_values;
     /* number of samples whose field `cls` did not consist of numbers when they were packed,
      * according to the manifest */
@@ -97,8 +98,8 @@ struct sheaf_dataset {
      * number of this host and the number of hosts. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    /* number of samples that every host can contribute to an epoch: with repetitions (pad), or
-     * with samples left out (drop) */
+    /* number of samples that each host has in an epoch if hosts with fewer samples repeat some
+     * (`host_pad`), or if hosts with more samples leave some out (`host_drop`) */
     uint64_t host_pad, host_drop;
     /* A union's. */
     struct sheaf_dataset **sources;     /* the sources of a union; else NULL */
@@ -180,7 +181,8 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
 }
 
 /* Returns the index of the source's first part (see parts.h) among the parts of all sources of `d`.
- * It is computed as a difference, because `d` may itself be a source of a union. */
+ * Field first_part counts the parts of the outermost union, which `d` may itself be a source of. So
+ * the first_part of the first source of `d` is subtracted. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
@@ -222,16 +224,19 @@ int dataset_open_files(const char *const *sources, const bool *is_file, size_t s
 int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
-/* Opens a channel of pipes as a data set. `attributes` is a list of attribute names, or "".
- * `has_positions` must be set if each epoch brings the same samples in the same order. */
+/* Opens a channel of pipes (Amazon SageMaker's Pipe mode) as a data set. If the channel reads an
+ * augmented manifest, `attributes` has the names of its attributes, separated by commas; otherwise
+ * it is "". `has_positions` allows positions to be saved. It must be set only if each epoch brings
+ * the same samples in the same order. */
 int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);
 
-/* Returns SHEAF_ERR_NOT_FOUND if a packing run has not finished in the directory, whether it
- * still runs or was killed. The shards there do not form a data set yet, and must not be opened
- * as foreign shards. Also looks for the claim of a run with splits, which is in the parent
- * directory. */
+/* Returns SHEAF_ERR_NOT_FOUND if a packing run has not finished in the directory, whether it still
+ * runs or was killed. The shards there do not form a data set yet, and must not be opened as
+ * foreign shards. A run states in a file, its claim, that it packs into a directory. The claim of a
+ * run that packs several splits is in the parent directory, so the function looks for a claim there
+ * too. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* As dataset_refuse_unfinished, but looks only in the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
@@ -298,8 +303,8 @@ int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scrat
 /* ---- reader/dataset_identity.c --------------------------------------------------------------- */
 
 /* Makes a table of numbers, one for each source, from which the seeds of samples are computed
- * (ORDER.md, section 12). The numbers do not depend on bytes, so a copy of a data set in another
- * container has the same numbers. */
+ * (ORDER.md, section 12). The numbers do not depend on how the samples are stored. So a copy of a
+ * data set in another container has the same numbers. */
 int dataset_seed_sources(const struct sheaf_dataset *d, uint64_t **ids, struct sheaf_error *err);
 /* Returns the seed of a sample for the given epoch of its source. */
 uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,

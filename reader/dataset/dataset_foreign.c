@@ -120,8 +120,9 @@ static int add_set(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Returns the error for a directory without shards. The message names subdirectories that contain
- * data sets, such as splits. In an object store, a misspelt name looks like an empty directory. */
+/* Returns the error for a directory without shards. The message names the subdirectories that
+ * contain data sets, such as splits. If nothing at all is found in an object store, the message
+ * asks to check the name, because a misspelt name looks like an empty directory there. */
 static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
 {
     struct sets s = { .url = url };

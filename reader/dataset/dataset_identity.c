@@ -48,8 +48,8 @@ int sheaf_dataset_identity(const struct sheaf_dataset *d, char identity[33],
 
 /* ---- What the seeds of samples depend on ----------------------------------------------------- */
 
-/* a stream numbers the samples of each shard from 0, so the number of the shard is stored in the
- * bits above the sample's number */
+/* A stream numbers the samples of each shard from 0. So the seed of a sample in a stream is
+ * computed from (index of its shard << SHARD_SHIFT | its number in the shard). */
 #define SHARD_SHIFT 40
 
 static uint64_t samples_of(const struct sheaf_dataset *d, size_t i)

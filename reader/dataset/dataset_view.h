@@ -16,13 +16,15 @@ struct dataset_view {
     /* for each source: 1 + the index of the last earlier source that is the same data set; 0 if
      * there is none */
     size_t *earlier;
-    /* for each stage: fingerprint of the view from its beginning up to and including the stage */
+    /* for each stage (part of a training run with weights of its own): fingerprint of the view with
+     * the stages up to and including this one */
     char (*fingerprints)[33];
 };
 
-/* Counts the steps of an epoch's first `rounds` rounds, and returns the stage (from 0) to which the
- * last of these steps belongs. Stages count the steps of earlier epochs as well. Returns 0 if there
- * are no steps, or if the data set is not a view. Later stages have not affected the order yet. */
+/* Returns the index of the stage (part of a training run with weights of its own) to which the last
+ * step of an epoch's first `rounds` rounds belongs. The stages after it have not affected the order
+ * yet. Steps are counted over all epochs. Returns 0 if there are no steps, or if the data set is
+ * not a view. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
                      uint64_t rounds);
 /* Returns the fingerprint of a view from its beginning up to and including the stage, or the

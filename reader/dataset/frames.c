@@ -15,8 +15,9 @@
 
 /* ---- Large frames ---------------------------------------------------------------------------- */
 
-/* Called if a frame (stored record) does not fit into the usual size of the window. Waits until
- * this reader may use the memory that several readers share for large frames. */
+/* Called for a frame (stored record) of `bytes` bytes, before it is read. If the frame does not fit
+ * into the usual size of the window (the buffer with a part of the uncompressed stream), waits
+ * until this reader may use the memory that several readers share for large frames. */
 static void take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
@@ -49,7 +50,8 @@ static int give_large(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Moves the bytes that are still needed to the beginning of the window. */
+/* Moves the bytes that are still needed to the beginning of the window (the buffer with a part of
+ * the uncompressed stream). */
 static void compact(struct frames *f)
 {
     const size_t used = (size_t)(f->framing.begin - f->window_offset);
@@ -190,8 +192,8 @@ static int show(struct framing *w, size_t need, struct shown *shown, struct shea
     return SHEAF_OK;
 }
 
-/* The function framing_bytes.take for streams. Reads until the whole part of the stream is in the
- * window (the bytes in memory). */
+/* Implements the function `take` of struct framing_bytes for streams. Reads until the whole part of
+ * the stream (a header or a record) is in the window (the buffer in memory). */
 static int take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;

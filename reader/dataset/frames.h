@@ -31,8 +31,7 @@ struct frames {
     /* Makes the next read start again at the first stored byte, because the bytes that were read
      * before may have been damaged in transit. Returns false if the bytes cannot be read again. The
      * caller sets this pointer after frames_open; NULL means that the bytes cannot be read again.
-     * frames_repeat calls the function at most once, because it then opens the struct frames anew,
-     * which sets the pointer to NULL. */
+     * frames_repeat sets the pointer to NULL, so each shard is read again at most once. */
     bool (*again)(void *context);
     void *context;
     size_t limit;                   /* as frames_open has it */
@@ -68,7 +67,8 @@ struct frame {
 int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_codec codec,
                 frames_read_fn *read, void *context, size_t limit, struct sheaf_error *err);
 
-/* Called after frames_open if the size of the shard is known. */
+/* Tells the reader the stored size of the shard, so that it can compute the number of bytes that
+ * are lost after damage. May be called after frames_open. */
 void frames_set_stored(struct frames *f, uint64_t stored_bytes);
 
 /* Reads the next frame (stored record). The results are those of framing_next. */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Walks through a shard from frame to frame (a frame is a stored record), and continues after
- * damage. The walk looks at headers only. A PROVIDER OF BYTES shows them to the walk:
+ * damage. The walk looks at headers only. The bytes that the walk examines come from one of two
+ * files: scan.c reads a file at any offset and skips the bytes between headers. frames.c reads a
+ * stream forward and keeps the bytes of the present frame in memory.
  *
- *     scan.c     reads a file at any offset, and skips the bytes between headers
- *     frames.c   reads a stream forward, and keeps the bytes of the frame in memory
- *
- *     shard:  | frame | frame | member of no sample | frame ........ | header ...
- *                                                     ^ begin          ^ at
+ * Two offsets describe the state of the walk. The frame that is being walked through starts at
+ * `begin`. The next header to be examined is at `at`. Members of a tar that belong to no sample are
+ * skipped.
  *
  * A frame is returned only after the bytes that follow it have been examined: the next frame's
- * header, or the end that the container requires. If a tar has no end mark but ends with a
- * complete member, the error is returned first, and the last sample after it. */
+ * header, or the end that the container requires. If a tar ends with a complete member but without
+ * an end mark, the error is returned first, and the last sample after the error. */
 #ifndef READER_FRAMING_H
 #define READER_FRAMING_H
 
@@ -33,7 +33,8 @@ struct framing_bytes {
      * framing->begin will not be needed any more. */
     int (*show)(struct framing *framing, size_t need, struct shown *shown,
                 struct sheaf_error *err);
-    /* Called before the walk moves past the part of the shard that begins at framing->at. */
+    /* Called before the walk moves past the part of the shard that begins at framing->at. frames.c
+     * reads the part into memory here, and scan.c stores the key of a record. */
     int (*take)(struct framing *framing, const struct part *part, struct sheaf_error *err);
     /* Verifies the frame (stored record) from framing->begin to framing->at. The pointer `check` is
      * NULL if frames are not verified. */
@@ -45,7 +46,9 @@ struct framing {
     const struct format_ops *format;
     struct format_scan scan;
     uint64_t bytes;                 /* size of the shard; UINT64_MAX if unknown */
-    uint64_t begin;                 /* offset of the frame that is found next, or was found last */
+    /* offset of the present frame: the last one that was found, or the one that is being searched
+     * for */
+    uint64_t begin;
     uint64_t at;                    /* offset of the part that is examined next */
     /* whether `pending` describes the part at offset `at`, which was already examined */
     bool has_pending;
@@ -80,12 +83,14 @@ void framing_open(struct framing *framing, const struct framing_bytes *ops,
                   const struct format_ops *format);
 void framing_close(struct framing *framing);
 
-/* Finds the next frame (stored record), which has the bytes from framing->begin up to, but not
- * including, framing->at. Returns SHEAF_END at the end of the shard. Returns SHEAF_ERR_CORRUPT or
- * SHEAF_ERR_TRUNCATED for damage. The message states offset and record number, and the next call
- * continues after the damage. The search for the next frame has then already been made. If it found
- * no frame, the message says that the rest is lost, and the next call returns SHEAF_END. After any
- * other error, the walk cannot continue. */
+/* Finds the next frame (stored record). Returns SHEAF_OK if there is a frame; it has the bytes from
+ * framing->begin up to, but not including, framing->at. Returns SHEAF_END at the end of the shard.
+ *
+ * Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_TRUNCATED for damage, with offset and record number in the
+ * message. Before it returns, the function has already searched for the next frame after the
+ * damage. If there is such a frame, the next call returns it. If there is none, the message says
+ * that the rest of the shard is lost, and the next call returns SHEAF_END. After any other error,
+ * the walk cannot continue. */
 int framing_next(struct framing *framing, struct sheaf_error *err);
 
 /* Counts the last `bytes` bytes of the shard as lost, and adds this to the error message. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a shard whose samples were joined, as if the files of each sample were adjacent. This is
- * done by an object that reads pieces of the original object, in the order of the index. */
+ * Reads a tar in which the files of a sample are not adjacent. A store_object presents the files of
+ * each sample one after another, in the order of the index, and reads them from the stored tar. */
 #ifndef READER_JOINED_H
 #define READER_JOINED_H
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * The parts of a data set: the data set as it was packed first, and one part for each run that
- * appended samples. Each part has an index and a table of keys of its own.
- *
- *     shards        0   1   2 | 3   4 | 5          one row of shards, samples and sections
- *     part          0         | 1     | 2
- *     its index     dataset.index, dataset-1.index, dataset-2.index */
+ * appended samples. Each part has an index and a table of keys of its own. Shards, samples and
+ * index sections are numbered through all parts. For example, shards 0, 1 and 2 were packed first
+ * and form part 0, which has the index dataset.index. Shards 3 and 4, which were appended later,
+ * form part 1 with dataset-1.index. */
 #ifndef READER_PARTS_H
 #define READER_PARTS_H
 

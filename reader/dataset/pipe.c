@@ -2,9 +2,10 @@
  *
  * Finds the pipe of an epoch; see pipe.h.
  *
- * Opening a pipe lets the process that feeds it continue, so no other pipe is opened. The existing
- * pipe with the lowest number may be an old one that was already read. No process writes to an old
- * pipe, and the wanted pipe may still appear. */
+ * A pipe must not be opened unless it is the wanted one, because the process that feeds a pipe
+ * continues as soon as the pipe is opened. If the wanted number is unknown, the pipe with the
+ * lowest number is tried. It may be an old pipe that was already read. Therefore it is accepted
+ * only if a process writes to it, and meanwhile the wanted pipe may still appear. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pipes of a channel in Pipe mode: PREFIX_0, PREFIX_1, and so on, one for each epoch. The
- * platform creates each pipe when it is needed. */
+ * The pipes of a channel in Amazon SageMaker's Pipe mode: PREFIX_0, PREFIX_1, and so on, one for
+ * each epoch. SageMaker ("the platform") creates each pipe when it is needed. */
 #ifndef READER_PIPE_H
 #define READER_PIPE_H
 
@@ -11,7 +11,8 @@
 /* Describes a data set that is a channel of pipes. */
 struct pipe_source {
     char *prefix;               /* "/opt/ml/input/data/train" */
-    /* time in nanoseconds to wait for a pipe to appear, and then for a process that writes to it */
+    /* limit in nanoseconds of the total time in which the pipe must appear and a process must begin
+     * to write to it */
     uint64_t wait_ns;
     /* whether an empty pipe is allowed: the platform divides objects among hosts, and some hosts
      * may get none */
@@ -21,9 +22,9 @@ struct pipe_source {
     struct attributes attributes;
 };
 
-/* The number of a pipe minus the number of its epoch, modulo 2^64. The two numbers differ in two
- * cases: a program resumes with epoch 5 in a new container, whose pipes begin at 0; or a program
- * begins with epoch 0 again while the platform continues to count. */
+/* Pipe number = epoch + `shift`, modulo 2^64. The shift is not 0 in two cases: a program resumes
+ * with epoch 5 in a new container, whose pipes begin at 0; or a program begins with epoch 0 a
+ * second time in one container, where SageMaker continues to count pipes. */
 struct pipe_shift {
     bool known;
     uint64_t shift;

@@ -54,8 +54,8 @@ static int show(struct framing *w, size_t need, struct shown *shown, struct shea
     return SHEAF_OK;
 }
 
-/* The function framing_bytes.take for the scan of headers. If samples are joined, stores the key of
- * the frame (stored record) that begins here. */
+/* Implements the function `take` of struct framing_bytes for the scan of headers. If samples with
+ * the same key are to be joined, stores the key of the frame (stored record) that begins here. */
 static int take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct header_scan *s = (struct header_scan *)w;
@@ -120,8 +120,9 @@ static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* One extent (the range of a sample's files), and the first extent with the same key. The extents
- * of a shard are sorted by the position of their first extents. */
+/* An extent (a range of adjacent files of one sample), and the first extent with the same key. The
+ * extents of a shard are sorted by the position of `first`, so that extents with the same key
+ * become adjacent. */
 struct joining {
     const struct scan_extent *extent, *first;
 };

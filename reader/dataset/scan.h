@@ -17,8 +17,9 @@ struct header_scan {
     struct buf extents;             /* struct scan_extent[], one for each sample */
     /* for a tar, set by the caller: whether samples with the same key become one sample */
     bool joins;
-    struct buf keys;                /* if `joins` is set: keys of the samples, each with a NUL */
-    size_t key;                     /* offset in `keys` of the key of the frame found last */
+    /* if `joins` is set: keys of all samples found, one after another, each with a NUL */
+    struct buf keys;
+    size_t key;                     /* offset in `keys` of the last found frame's key */
 };
 
 void scan_open(struct header_scan *s, const struct format_ops *format, struct store_object *object);

@@ -55,8 +55,8 @@ static int take_digits(const char *text, uint64_t *number)
     return size;
 }
 
-/* Parses one bound of a range, which is a letter or a number. Returns the length of its text, or 0
- * if the text is neither. */
+/* Parses one bound of a range: a letter if `is_letter` is set, otherwise a number. Returns the
+ * length of its text, or 0 if the text does not begin with such a bound. */
 static int take_end(const char *text, bool is_letter, uint64_t *end)
 {
     if (!is_letter)

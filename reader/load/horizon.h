@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses which samples of a lane's shuffle buffer are in memory. Used if memory has no room for
- * all samples of the buffer, and if a sample cannot be read alone, because it is compressed
- * together with its neighbours.
- *
- *     drawn at:  now ........ far ................ seen, or later
- *                | in memory, or coming | a number              |
+ * Chooses which samples of a lane's shuffle buffer are in memory, if memory has no room for all of
+ * them, and if a sample cannot be read alone because it is compressed together with its neighbours.
  *
  * order/foresight.h tells at which step each sample will be drawn from the buffer. A sample that
- * will be drawn before the step FAR is wanted in memory. The queue skips the other samples when it
- * reads ahead. When few steps are left before FAR, FAR is moved on as far as memory allows. The
- * samples that are then wanted are read together, so that a block is decompressed once for all of
- * them, and not once for each.
+ * will be drawn before the step FAR is wanted in memory. For a sample that will be drawn later, the
+ * buffer holds only the sample's number, and the queue skips the sample when it reads ahead. When
+ * few steps are left before FAR, FAR is moved on as far as memory allows. The samples that are then
+ * wanted are read together, so that a block is decompressed once for all of them, and not once for
+ * each.
  *
  * Used only on the planning thread. */
 #ifndef READER_HORIZON_H
@@ -62,8 +59,8 @@ static inline void horizon_came(struct horizon *h, const struct ref *ref)
     h->held += ref->item != NULL;
 }
 
-/* Samples that will be drawn before the step FAR are wanted in memory. Begins to read them. If few
- * steps are left before FAR, first moves FAR to a later step. */
+/* Begins to read the samples that will be drawn before the step FAR, up to which samples are wanted
+ * in memory. If few steps are left before FAR, first moves FAR to a later step. */
 void horizon_go_on(struct horizon *horizon, struct loader *loader);
 
 #endif

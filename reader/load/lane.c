@@ -25,8 +25,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Makes the entry for a sample that was drawn from the shuffle buffer as a number, and that must
- * still be read. */
+/* Adds a sample to the lane's list of drawn samples. The shuffle buffer held only the number of
+ * this sample, so its record must still be read. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };

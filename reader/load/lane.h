@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A lane of a reader: its queue of reads, and its shuffle buffer.
+ * A lane of a reader: its queue of reads (queue.h), its shuffle buffer, and a short list of drawn
+ * samples.
  *
- *     queue (queue.h) --> slots: [sample][number][sample] ... --drawn--> due: [ ][ ][ ] --> out
+ * Samples come from the queue into the slots of the shuffle buffer. If memory has no room for a
+ * sample, its slot has only the sample's number. Samples are drawn a few steps before they are
+ * returned. Drawn samples wait in the list `due`. If a slot had only a number, the sample is read
+ * when it is drawn; if necessary, into the reserve, which is memory for reading one sample. So
+ * every sample that fits into the reserve can be read, even if slowly. Other drawn samples are
+ * loaded into the CPU's cache.
  *
- * If samples stay in memory until they are drawn, each slot of the shuffle buffer has a sample. It
- * has only the sample's number if memory has no room for the sample. The lane makes a few draws in
- * advance. A sample that was drawn as a number is read immediately; if necessary, in memory that is
- * reserved for this purpose. So every sample that fits into the reserve can be read, even if
- * slowly. Drawn samples are also loaded into the CPU's cache. The first samples of an epoch are
- * read as numbers, so that they need not wait until the shuffle buffer is full. If samples are read
- * only when they are drawn, there are no slots. */
+ * The first samples of an epoch are drawn as numbers and read one by one, so that they need not
+ * wait until the shuffle buffer is full. If samples are read only when they are drawn, there are no
+ * slots. */
 #ifndef READER_LANE_H
 #define READER_LANE_H
 
@@ -69,7 +71,8 @@ struct lane_course lane_course_of(const struct loader *loader, uint32_t number);
  * epoch is resumed. The queue is borrowed. */
 int lane_begin(struct loader *loader, struct lane *lane, struct queue *queue,
                const struct lane_course *course, uint64_t steps, struct sheaf_error *err);
-/* Frees everything that the lane owns, including its queue. All its reads must have finished. */
+/* Frees everything that the lane owns, and clears its queue, which it has borrowed. All reads of
+ * the queue must have finished. */
 void lane_clear(struct loader *loader, struct lane *lane);
 
 /* Returns the lane's next sample, or SHEAF_END if there are no more. May be called again after

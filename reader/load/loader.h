@@ -42,19 +42,20 @@ struct loader {
     /* the queues of all lanes of this reader, in the order in which samples are taken from the
      * lanes */
     struct queue *queues;
-    /* number of this reader's lanes; for a view, multiplied by the number of sources */
+    /* number of struct lanes: one for each lane of this reader; for a view, one for each pair of
+     * such a lane and a source */
     uint32_t lane_count;
-    /* Number of queues. There is one for each lane. A view may also read ahead the ranges of
-     * samples from which its lanes will draw next. Then there are twice as many queues, and the
-     * second half is for these ranges. `coming_count` is the number of these for which memory has
-     * room. */
+    /* `queue_count` is the number of queues. The first `lane_count` queues belong to the lanes. A
+     * view may also read ahead the ranges of samples from which its lanes will draw next. Then
+     * there are twice as many queues, and the second half reads these ranges. `coming_count` is the
+     * number of queues of the second half that may be used; it is 0 if memory has no room for
+     * them. */
     uint32_t queue_count, coming_count;
-    /* Two numbers of draws, which say how early a lane reads its samples. LEAD: the number of draws
-     * that are made in advance, and whose samples are read. KEEP: a sample may be in memory for
-     * this number of draws before it is drawn.
-     *     0        each sample is read when it is drawn; the kernel keeps it until then
-     *     1        samples are drawn in the order in which they are read
-     *     more     the size of the shuffle buffer; samples wait in it */
+    /* `lead` is the number of draws that each lane makes in advance, and whose samples are read.
+     * `keep` is the number of draws for which a sample may be in memory before it is drawn. It is 0
+     * if each sample is read only when it is drawn; until then, the kernel caches its file. It is 1
+     * if samples are returned in the order in which they are read. Otherwise it is the size of the
+     * shuffle buffer, in which samples wait. */
     unsigned lead;
     uint64_t keep;
     size_t queued, queued_most;     /* number of reads in queues that still have samples */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads samples by their numbers.
- *
- *     numbers --sorted--> parts, one a shard --> groups: records that lie close together, one read
- *                                                each --> the frames asked for, in the part's block
+ * Reads samples by their numbers. The numbers are sorted and divided by shard; the numbers of one
+ * shard are a part. Records of a part that lie close together form a group, which is read by one
+ * read. From the bytes of the group, the frames (stored records) of the requested samples are
+ * copied into the part's block of memory.
  *
  * Several groups are read at the same time if memory allows. Bytes between the requested records
- * are read as well and dropped. The items of a part lie in one block of memory, so that only the
+ * are read as well and dropped. The samples of a part lie in one block of memory, so that only the
  * requested bytes are kept, and not whole codec blocks or gaps. Shards are opened ahead of time.
  * The samples are returned in the order of the requested numbers. */
 #include "reader/load/numbers.h"
@@ -235,10 +235,10 @@ static bool joins(struct shard *shard, uint64_t first, uint64_t last, uint64_t n
            && s->offsets[next] + index_frame_bytes(s, next) - s->offsets[first] <= GROUP_BYTES;
 }
 
-/* Plans the read of a group of records. It begins with entry g->first of the sorted list of
- * requested numbers. If `joined` is set, the group includes further requested records that are
- * close by. Each record is a run (range of records). A local codec block is read and decompressed
- * only as far as needed. A remote block is read with one request. */
+/* Plans the read of a group of records. The group begins with entry g->first of the sorted list of
+ * requested numbers. If `joined` is set, further requested records that are close by are added. The
+ * plan has one run (range of records) for each record. A local codec block is decompressed only up
+ * to the last requested record. A remote block is read with one request. */
 static struct read_plan plan_group(const struct call *c, struct record_group *g, bool joined)
 {
     struct shard *shard = g->part->shard;

@@ -142,8 +142,8 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns whether there is memory for two reads like this one. A read that is not needed yet is
- * begun only if there is. */
+/* Returns whether there is memory for this read and for another one of the same size. A read that
+ * is not needed yet must leave this room for an urgent read. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;
@@ -259,10 +259,10 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
     return found;
 }
 
-/* Closes the shard of another lane, so that the lane that must return a sample next can open its
- * own. Used if memory has no room for the shards of all lanes. Each lane then opens its shard for
- * one whole read; otherwise some lanes would open it again for every sample. Returns false if there
- * is no shard to close. */
+/* Closes the shard of another lane if memory has no room for the shards of all lanes. Then the lane
+ * `q`, which must return a sample next, can open its own shard and plan a read of full size. If it
+ * planned smaller reads, it would have to open the shard again for every sample. Returns false if
+ * there is no shard to close. */
 static bool give_way(struct loader *l, const struct queue *q)
 {
     struct queue *other = furthest(l, q);
