@@ -8,21 +8,22 @@
  * - A SAMPLE is what training consumes: a key, named FIELDS and labels, the same in every
  *   container.
  * - A DATA SET consists of shards and their manifest.
- * - An EPOCH is one pass over a data set. A LANE is one of the equal sequences that it is divided
- *   into.
- * - A RANK of a WORLD SIZE reads its part of an epoch. Within a rank, a WORKER of WORKERS reads a
- *   part.
+ * - An EPOCH is one pass over a data set. It is divided into equal sequences, its LANES.
+ * - A RANK is one of the processes that train together, each of which reads its part of an epoch.
+ *   The WORLD SIZE is their number.
+ * - A rank may divide its part among several WORKERS (processes that read samples).
  *
  * Rules for all calls:
  *
  * - Results. A function that returns int returns SHEAF_OK (0), SHEAF_END (1, "no more"), or a
  *   negative SHEAF_ERR_ code. In the comments below, a code is also written without its prefix, as
- *   in _LIMIT. Functions without an object that keeps the message take a `struct sheaf_error *`,
- *   which may be NULL and is written only on failure.
- * - Options. An _init function stores the size and the defaults of an options struct, so that
- *   programs built with an older header can use a newer library of the same name (from 1.0
- *   libsheaf.so.MAJOR, before it libsheaf.so.0.MINOR). Its argument `size` is the size of the
- *   struct. The comment of a field states its default first. An option `interrupt` is NULL or
+ *   in _LIMIT. Some objects, such as a reader, keep the message of their last error. Functions that
+ *   have no such object take a `struct sheaf_error *`, which may be NULL and is written only on
+ *   failure.
+ * - Options. The _init function of an options struct stores the struct's size, which is the argument
+ *   `size`, and its defaults. So programs that were built with an older header can use a newer
+ *   library with the same file name: libsheaf.so.MAJOR from version 1.0 on, libsheaf.so.0.MINOR
+ *   before. The comment of a field states its default first. An option `interrupt` is NULL or
  *   points to a flag. Once the flag is not 0, the call ends with SHEAF_ERR_INTERRUPTED. `progress`,
  *   `report` and `plan` are functions that are called with `context`.
  * - Threads. One thread at a time may use an object. Different threads may use different objects.
@@ -31,10 +32,11 @@
  * - Ownership. Strings and arrays that are passed in are borrowed for the length of the call unless
  *   stated otherwise. Pointers in an _info struct are valid as long as its object. Every _free
  *   function accepts NULL.
- * - Conservation. The input of a call equals its output plus everything that was counted and named
- *   as skipped, ignored or repeated. At its end, an epoch compares the number of returned samples
- *   and corrupt records with the expected number (for a stream: with the number found). A
- *   difference is SHEAF_ERR_MISMATCH, not SHEAF_END.
+ * - Conservation. Nothing is lost silently. Everything in the input of a call is in its output, or
+ *   is counted and named as skipped or ignored; repeated samples are counted too. At its end, an
+ *   epoch compares the number of returned samples and corrupt records with the expected number (for
+ *   a stream: with the number found). If they differ, the last call returns SHEAF_ERR_MISMATCH, not
+ *   SHEAF_END.
  * - The library never prints, never exits, and installs no signal handler. */
 #ifndef SHEAF_H
 #define SHEAF_H
@@ -99,7 +101,8 @@ enum sheaf_reason {
     /* code CHANGED: the data set at the destination does not match its manifest */
     SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* code ARGUMENT: the plan is of a conversion, or of files, and the call needs another kind */
+    /* code ARGUMENT: the call needs a plan of another kind; the given plan is of a conversion
+     * (CONVERSION_PLAN) or of packing files (FILES_PLAN) */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
@@ -107,8 +110,8 @@ enum sheaf_reason {
     /* code UNSUPPORTED: the data set has no table of keys, or no index */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
-    /* codes of packing, in this order: a filter matched no file; only a few samples lack a field;
-     * some files were bad */
+    /* in packing: a filter matched no file (UNUSED_FILTER); only a few samples lack a field
+     * (ODD_FIELDS); some files were bad (BAD_FILES) */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
     /* code ACCESS: S3 refuses to write, possibly because a request header is missing */
     SHEAF_REASON_BUCKET_POLICY,
@@ -124,7 +127,7 @@ enum sheaf_reason {
     SHEAF_REASON_FILE_OR_DIRECTORY,
     SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
-    /* code NOT_FOUND: the base data set does not have the key of a value */
+    /* code NOT_FOUND: a value for a column has a key that no sample of the data set has */
     SHEAF_REASON_NOT_IN_BASE,
     /* code NOT_FOUND: keys or files belong to no sample; the option on_unknown can skip them */
     SHEAF_REASON_UNKNOWN_KEYS,
@@ -266,8 +269,8 @@ struct sheaf_field_info {       /* statistics of a field over all samples */
     /* smallest, median and largest size of the field in bytes; the median has an error of at
      * most 5 % */
     uint64_t least_bytes, median_bytes, most_bytes;
-    /* number of samples in which the field has less than 1 kB, less than 10 kB, ...; the last
-     * element counts the rest */
+    /* number of samples in which the field has less than 1 kB, from 1 kB to less than 10 kB, from
+     * 10 kB to less than 100 kB, and so on; the last element has no upper limit */
     uint64_t decades[SHEAF_SURVEY_DECADES];
 };
 /* Information about one source of a data set, as if the source were opened alone. */

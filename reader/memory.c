@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides the memory budget of an epoch.
+ * Divides the memory budget of an epoch into tables, reserve, index sections, buffers for reads,
+ * and a heap for samples. The tables are allocated when the epoch begins. The RESERVE is the memory
+ * for reading any single record alone, including the index section of its shard. With the reserve,
+ * the epoch can always continue, so only tables and reserve must fit. The rest is divided between
+ * reads ahead and samples that wait to be drawn from the shuffle buffer. If memory has no room for
+ * a sample, the shuffle buffer holds only its number, and the sample is read when it is drawn
+ * (lane.h).
  *
- *     | tables | reserve | sections | buffers for reads | heap: samples |
- *
- * The tables are allocated when the epoch begins. The RESERVE is the memory for reading any single
- * record alone, including the index section of its shard. With the reserve, the epoch can always
- * continue, so only tables and reserve must fit. The rest is divided between reads ahead and
- * samples that wait to be drawn from the shuffle buffer. If memory has no room for a sample, the
- * shuffle buffer holds only its number, and the sample is read when it is drawn (lane.h).
- *
- * For example 1 GiB, a shuffle buffer of 10,000 samples, one lane, remote shards of 1,500 images of
- * 110 kB:
- *
- *     tables      10,000 x 16 bytes for the slots of the shuffle buffer                 0.2 MB
- *     reserve     one image of at most 900 kB, its shard's section of 40 kB             1 MB
- *     sections    two shards are open                                                   0.1 MB
- *     reads       of 8 MiB each, 32 under way, one for each lane, and a quarter more    346 MB
- *     heap        the rest; the images that wait take 1.1 GB and a quarter more, so a read has less
- *                 than 8 MiB, and there are fewer: 64 KiB each, 3 under way             1,060 MB
- *
- * With 2 GiB the heap has room for all images, and reads have 8 MiB. */
+ * For example, the budget is 1 GiB, and one lane with a shuffle buffer of 10,000 samples reads
+ * remote shards of 1,500 images of 110 kB. The tables take 0.2 MB: 16 bytes for each slot of the
+ * shuffle buffer. The reserve takes 1 MB: one image of at most 900 kB, and the index section of its
+ * shard. The sections of two open shards take 0.1 MB. The heap gets nearly all of the rest. The
+ * 10,000 images would need 1.1 GB and a quarter more, so some of them wait only as numbers, and
+ * only a few reads are under way at a time. With 2 GiB, the heap has room for all images, and many
+ * reads of 8 MiB are under way. */
 #include "reader/memory.h"
 
 #include <inttypes.h>
@@ -47,12 +41,13 @@
 /* Smallest size of a read in bytes. It is used if reads of READ_LEAST_BYTES for all lanes would
  * take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* Largest part of the memory for one read, as 1 / READ_PART, if the shuffle buffer holds some
- * samples only as numbers. A read waits until the heap has room for all its samples. Meanwhile more
- * samples are held only as numbers, so reads must be small. */
+/* If the shuffle buffer holds some samples only as numbers, one read may take at most 1 / READ_PART
+ * of the memory for samples. A read waits until the heap has room for all its samples. While it
+ * waits, more samples are held only as numbers, so reads must be small. */
 #define READ_PART          128u
-/* If there are more lanes than this, reads of which only some samples were returned so far take
- * much of the memory. */
+/* If codec blocks are decompressed in parts, a quarter of the memory is for decompressed samples
+ * that have not entered the shuffle buffer yet. If there are more lanes than PASSING_LANES, it is
+ * half of the memory, because each lane has such samples. */
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
@@ -61,11 +56,12 @@
 /* A frame (stored record) larger than 1 / OUTSIZE_PART of the heap is read only when it is
  * drawn. */
 #define OUTSIZE_PART       16u
-/* Largest size of a codec block: a few MiB, and the sample with which the packer exceeded this
- * size. The bytes that a container adds to small files are included. */
+/* Largest size that is assumed for a codec block. The packer ends a block with the sample that
+ * makes it larger than a few MiB. The size includes the bytes that a container adds to small
+ * files. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
-/* Number of bytes of the reserve that are used for tables, in addition to the memory of the read
- * itself, when one sample is read. */
+/* The reserve is the memory that is kept free for reading any single sample. RESERVE_MORE is the
+ * number of its bytes that are for small tables, in addition to the memory of the read itself. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
 /* Samples smaller than this number of bytes are kept in memory until they are drawn, because it
  * would cost more to read each of them alone. */
@@ -273,8 +269,9 @@ static uint64_t alone_in(struct shard *shard)
     return most;
 }
 
-/* Computes the exact size of the reserve from the index. Ignores a shard that cannot be opened,
- * because the error is reported when the shard is read. */
+/* Computes the exact size of the reserve (the memory that is kept free for reading any single
+ * record) from the index. Ignores a shard that cannot be opened, because the error is reported when
+ * the shard is read. */
 static void find_alone(struct sheaf_reader *r, struct needs *n)
 {
     struct shards *shards = &r->load.shards;
@@ -454,8 +451,9 @@ static int refuse(struct sheaf_reader *r, const struct needs *n, uint64_t least)
     return err_because(&r->error, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Checks that tables and reserve fit into the budget. If necessary, frees cached indexes and
- * computes the exact size of the reserve. */
+/* Checks that the tables of the epoch and the reserve (the memory for reading any single record)
+ * fit into the budget. If they do not fit at first, frees cached indexes and computes the exact
+ * size of the reserve, which may be smaller. */
 static int fit_least(struct sheaf_reader *r, struct needs *n)
 {
     const uint64_t limit = r->load.budget.limit;
@@ -528,7 +526,8 @@ int memory_share_out(struct sheaf_reader *r)
         fit_streams(r, &n, &shares);
     else
         code = fit_indexed(r, &n, &shares);
-    /* A spare buffer may be up to twice as large as the read that reuses it needs. */
+    /* The buffers of a finished read are kept for a later read if their total size is at most
+     * spare_most_bytes. Larger buffers had an exceptionally large sample, and are freed. */
     l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)
         code = fit_heap(r, &shares);

@@ -2,14 +2,15 @@
  *
  * A running epoch of a view: decides from which source a lane takes its next sample.
  *
- *     lane 0:  turns --> source 2 --> [struct lane of (lane 0, source 2)] --> sample
+ * Each lane of the order takes its samples from several structs lane, one for each source. Each
+ * struct lane has its own shuffle buffer and its own reads ahead. The structs for the reader's lane
+ * i begin at index i * sources in the table of struct lanes.
  *
- * For each lane of the order, there is one struct lane for each source, with its own shuffle buffer
- * and its own reads ahead. The structs for the reader's lane i begin at index i * sources. Such a
- * struct lane reads one stretch: a range of the samples in an epoch of the source. When the stretch
- * is used up, the struct lane begins the next one. For remote data the table of lanes has two
- * halves. As soon as all reads of a stretch are planned, the next stretch begins in the other half
- * and is read ahead, so that nobody must wait for its first sample. */
+ * A struct lane reads one stretch: a range of the samples in an epoch of the source. When the
+ * stretch is used up, the next stretch of the source begins. For remote data, the table has a
+ * second half with one more struct lane for each lane and source. As soon as all reads of a stretch
+ * are planned, a struct lane of the other half begins to read the next stretch ahead, so that
+ * nobody must wait for its first sample. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,16 +28,17 @@ struct source_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin; */
     uint64_t end;                   /* its value at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* number of the lane's draws in this epoch, over all ranges of samples that it has begun so
-     * far */
+    /* number of samples in all ranges of the source that the lane has begun in this epoch, up to
+     * the end of the last of these ranges */
     uint64_t before;
     uint64_t left;                  /* draws left in the stretch, */
     uint64_t source_epoch;          /* and the source epoch of the stretch */
     struct source_line *line;       /* NULL if no stretch has begun */
-    /* whether the lane that reads now is in the second half of the table of lanes */
+    /* whether samples are drawn now from the struct lane in the second half of the table of struct
+     * lanes; the struct lane in the other half then reads the next range ahead */
     bool is_second;
-    /* The order of the range of samples that is read next, by a struct lane in the other half of
-     * the table of lanes. NULL if this was not begun. */
+    /* the line (sequence of samples before shuffling) of the source's next range, which is being
+     * read ahead; NULL if reading ahead has not begun */
     struct source_line *coming;
     uint64_t coming_bytes;          /* taken from the budget for its slots */
 };

@@ -39,8 +39,8 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Makes room for more entries in the table of gaps. Removes entries that are too far back to be
- * needed. If this removes only few entries, enlarges the table. */
+/* Makes room for more entries in the table of gaps (turns that gave no sample). Removes entries
+ * that are too far back to be needed. If this removes only few entries, enlarges the table. */
 static int make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -280,7 +280,7 @@ static bool take_sources(char *text, struct position *p)
     return true;
 }
 
-/* Verifies the checksum at the end of the text, and removes it together with the word before it. */
+/* Verifies the checksum at the end of the text, and removes the whole field " crc=XXXXXXXX". */
 static int take_crc(char *text, struct sheaf_error *err)
 {
     const size_t size = strlen(text), before = size - MIN(size, CRC_SIZE);

@@ -9,8 +9,8 @@
 
 /* Keeps the features of all samples from now on. */
 void reader_keep_features(struct sheaf_reader *reader);
-/* Returns the kept features of a sample of the last call. They are valid as long as the sample.
- * There are none if the sample's container has no features. */
+/* Returns the kept features of a sample that the last call of sheaf_reader_next has returned. They
+ * are valid as long as the sample. There are none if the sample's container has no features. */
 struct kept_features reader_features(const struct sheaf_reader *reader,
                                      const struct sheaf_sample *sample);
 

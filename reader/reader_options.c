@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options of a reader: their defaults, and the order that they define. The data set determines
- * what the options do not. For example, counts of streams are unknown, so their lanes cannot be
- * equal. */
+ * The options of a reader: their defaults, and the order that the options and the data set define.
+ * For example, the number of samples in a stream is unknown, so the lanes of a stream cannot be
+ * made equal, whatever the options say. */
 #include "reader/reader_options.h"
 
 #include <inttypes.h>
@@ -43,7 +43,8 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe is read by one process of a host: "
                        "%u worker%s cannot share it", d->url, o->workers, plural(o->workers));
     if (d->pipes != NULL)
-        /* the platform decides about the order, so the requested number of lanes is ignored */
+        /* the platform that writes the pipe (such as Amazon SageMaker) decides about the order, so
+         * the requested number of lanes is ignored */
         lanes = o->world_size;
     if (d->pipes == NULL && lanes > d->manifest.shard_count)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream of unknown length, so whole "

@@ -11,8 +11,9 @@
 struct epoch_order;
 
 /* A turn is a request to a lane for one sample. A turn gives no sample if the lane has ended or the
- * record is bad. An entry says that `turns` turns have given no sample when `first` samples have
- * been returned. The table has an entry for each change of `turns`. */
+ * record is bad. An entry says that, before the sample number `first` (counted from 1) was
+ * returned, `turns` turns in total had given no sample. The table has an entry for each sample
+ * before which this total has grown. */
 struct gap {
     uint64_t first, turns;
 };

@@ -226,8 +226,8 @@ int dataset_open_foreign(const char *const *sources, size_t source_count, bool j
 
 /* Opens a channel of pipes (Amazon SageMaker's Pipe mode) as a data set. If the channel reads an
  * augmented manifest, `attributes` has the names of its attributes, separated by commas; otherwise
- * it is "". `has_positions` allows positions to be saved. It must be set only if each epoch brings
- * the same samples in the same order. */
+ * it is "". `has_positions` must be set if each epoch brings the same samples in the same order, so
+ * that a reader can resume at a position. */
 int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);

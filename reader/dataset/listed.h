@@ -10,10 +10,10 @@
 /* Opens an object of any size. `cache` may be NULL in all these functions. */
 int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
                     struct sheaf_error *err);
-/* Opens an object of a source. The manifest states its size. `proof` is a hash from the manifest
- * that identifies the content, or "" for foreign shards. No request is sent for a remote object;
- * the first read will show whether the size is right. If the cache has the whole object, no server
- * is needed. */
+/* Opens an object of a source, whose manifest states the size of the object. `proof` is a hash from
+ * the manifest that identifies the content, or "" for foreign shards (shards without a manifest).
+ * For a remote object, no request is sent, and the first read shows whether the size is right. If
+ * the cache has the whole object, no server is needed. */
 int listed_open_known(struct cache *cache, const struct sheaf_dataset *source, const char *url,
                       const char *proof, uint64_t bytes, struct store_object **object,
                       struct sheaf_error *err);

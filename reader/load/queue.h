@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of a lane: the reads that bring the samples of the lane's sequence into memory before
- * they are needed.
- *
- *     sequence:  ... given out | [read][read]  number  [read] planned | not planned yet ...
+ * they are needed. At each moment, the first positions of the sequence have been returned. The next
+ * positions have been planned: there is a read for each of them, or there was no memory for a read.
+ * The positions after them are not planned yet.
  *
  * Reads are planned in the order in which their first sample will be needed, over all lanes. So
  * memory always holds the samples that are needed soonest, and a lane cannot use up the memory that
- * another lane needs. If there is no memory for a sample, the queue returns the sample's number,
- * and the sample is read when it is drawn (lane.h).
+ * another lane needs. If there was no memory for a sample, the queue returns only the sample's
+ * number, and the sample is read when it is drawn (lane.h).
  *
  * All functions run on the caller's thread. Worker threads run the jobs. While the caller's thread
  * waits for local files, it runs queued jobs as well, because such waits are short. */
@@ -31,16 +31,18 @@ struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
     const struct order_line *line;  /* the line that has its places */
     const struct horizon *horizon;  /* tells which samples are wanted; NULL: all */
-    /* Approximate number of samples that the lane draws in one round, in which each lane of the
-     * reader returns one sample. It is 1, except for lanes of a view. */
+    /* Approximate number of samples that are taken from this queue in one round, in which each lane
+     * of the reader returns one sample. It is 1, except in a view. There, a lane takes its samples
+     * from several queues, one for each source. */
     double pace;
-    /* number of positions in the ranges of samples that the lane has finished in this epoch */
+    /* in a view: number of samples in the ranges that the lane has read from the same source
+     * earlier in this epoch, before the present range */
     uint64_t before;
-    /* whether the lane's first sample is needed only later. This is so if another lane still reads
-     * the present range of samples from the same source of a view. */
+    /* in a view: whether this queue reads a source's next range of samples ahead, while the lane
+     * still draws from the source's present range */
     bool is_ahead;
-    /* number of positions that have a read, or that will be read when they are drawn; at least
-     * `taken` */
+    /* number of positions that were planned so far, which includes the returned ones: a read was
+     * begun for them, or they will be read when they are drawn */
     uint64_t planned;
     uint64_t taken;                 /* number of positions that were returned */
     struct read *first, *last;
@@ -54,7 +56,8 @@ struct queue {
     struct shard *shard;            /* the shard of the planned position */
     /* the shard that the lane reads next; NULL if there is none, or if it is not open yet */
     struct shard *next;
-    /* the shard of the record that will be read alone next; or NULL */
+    /* the shard of the next record if this record is to be read alone, by a read for just one
+     * record; otherwise NULL */
     struct shard *alone;
 };
 
@@ -72,8 +75,9 @@ struct queue_ops {
      * there are none. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
-    /* Plans the queue's next read. Returns SHEAF_END or QUEUE_NO_SECTION if there is no memory for
-     * the read now. The pointer `plan` is NULL if `pump` plans the reads. */
+    /* Plans the queue's next read. Returns QUEUE_NO_SECTION if memory has no room now for the index
+     * section of the read's shard, and SHEAF_END if there is no memory for the read itself. The
+     * pointer `plan` is NULL if the function `pump` below plans the reads. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
     /* Called when the sample at the next position is read without a call of `plan`. The pointer
      * `pass` is NULL if nothing must be done. */
@@ -110,10 +114,12 @@ static inline int queue_pump(struct loader *loader, struct sheaf_error *err)
 }
 
 /* Returns the next sample of the sequence, or its number. Returns SHEAF_END if there are no more
- * samples. (The end of a stream is not known earlier.) Returns QUEUE_LATER if the sample is not in
- * memory and `waits` is false. After SHEAF_ERR_INTERRUPTED, the call may be repeated. If the sample
- * goes to a shuffle buffer, the function does not wait for a late read: it returns a sample that is
- * still being read if later reads have already finished. */
+ * samples; for a stream, this is not known before the call. Returns QUEUE_LATER if the sample is
+ * not in memory and `waits` is false. After SHEAF_ERR_INTERRUPTED, the call may be repeated.
+ *
+ * A remote read is late if it still runs although a later read has finished. If the sample goes to
+ * a shuffle buffer, the function does not wait for a late read. It then returns a reference to a
+ * sample that is still being read. Whoever draws the sample waits for the read. */
 static inline int queue_take(struct loader *loader, struct queue *queue, bool waits,
                              struct ref *ref, struct sheaf_error *err)
 {

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A READ brings records of a shard into memory. One job reads their stored bytes, decompresses them
- * and checks them.
+ * A READ brings records of a shard into memory. One job reads the stored bytes of the records,
+ * decompresses them and checks them. Each record becomes an ITEM: a frame (stored record) that is
+ * correct, or the error that was found in it.
  *
- *     runs of records --job--> items, each a frame that is right, or the error that says why it is
- *                              not
+ * The memory for the items has one of two forms. If items lie TOGETHER, the read has one block,
+ * with the table of items, the frames as they are stored, and the names of the records. If the
+ * shard is not compressed, stored bytes are read directly into the block, without a copy. The block
+ * stays in memory until its last item is released. If items lie APART, each item has a piece of
+ * memory of its own, with its frame and name. So an item that stays in memory does not keep the
+ * others there.
  *
- * Each record becomes an ITEM. Items can lie TOGETHER in one block of the read. The stored bytes
- * are read directly into the block, without a copy. The block stays in memory until its last item
- * is released:
- *
- *     block:   | item | item | ... | frames as they are stored ............ | names |
- *
- * Or items lie APART, each in a piece of its own, so that an item that stays in memory does not
- * keep the others there:
- *
- *     piece:   | item | frame | name |
- *
- * The code that begins a read provides this memory, and decides how codec blocks are decompressed:
- * as a whole, or record by record, so that the whole block need not be in memory. */
+ * The code that begins a read provides this memory. It also decides how codec blocks are
+ * decompressed: as a whole, or record by record, so that the whole block need not be in memory. */
 #ifndef READER_READ_H
 #define READER_READ_H
 
@@ -84,7 +78,8 @@ struct read_needs {
     uint64_t pieces;            /* apart: of all items, in the heap */
     size_t count;               /* items */
     size_t span;                /* number of items, including the skipped positions before them */
-    uint64_t data, names;       /* bytes of the records, and of their names and columns */
+    /* `data`: bytes of the records. `names`: bytes of their names and columns. */
+    uint64_t data, names;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
 /* Returns an upper bound of the memory for a read that brings one record of this shard into a block
@@ -112,7 +107,8 @@ struct fetch {
 /* Facts about streams that are counted while they are read. */
 struct stream_counts {
     uint64_t passed_over;       /* number of tar members that belong to no sample */
-    uint64_t lost_bytes;        /* number of bytes lost after damage, up to the ends of shards */
+    /* number of bytes between damage and the end of its shard that could not be read */
+    uint64_t lost_bytes;
     /* number of samples whose key an earlier sample of the same shard also has */
     uint64_t repeated_keys;
 };
@@ -170,8 +166,8 @@ struct read {
      * records); NULL for a position that is skipped */
     struct item **each;
     uint8_t *block;             /* if together: the table and all frames; */
-    /* number of bytes taken from the budget for the block, if the block is not a piece of the
-     * heap */
+    /* size of `block` if it was allocated by malloc, and its bytes were taken from the memory
+     * budget; 0 if it is a piece of the heap of samples */
     uint64_t alone_bytes;
     bool is_reserved;           /* as reserved */
     bool repeats;

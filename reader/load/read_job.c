@@ -22,11 +22,12 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    /* offsets in the object of the range's stored bytes, and the memory into which they are read */
+    /* begin and end of the range's stored bytes, as offsets in the shard */
     uint64_t begin, end;
+    /* memory into which these stored bytes are read */
     uint8_t *stored;
-    /* The bytes of the range as it is stored; or only the bytes of its wanted records, one record
-     * after another. */
+    /* memory for uncompressed bytes: all bytes of the range, or only its wanted records, one after
+     * another, if codec blocks are decompressed record by record */
     uint8_t *data;
     /* memory for the .lst lines of the range; NULL if it has none */
     char *names;
@@ -276,9 +277,9 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* Decompresses a codec block. `have` is the number of stored bytes that were read, counted from the
- * beginning of the read's first block. If this block is incomplete or damaged, decompresses as much
- * of its beginning as possible. */
+/* Decompresses a codec block. `have` is the number of stored bytes that were read, counted from
+ * p->begin. If the block is incomplete or damaged, decompresses as much of its beginning as
+ * possible. */
 static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
@@ -633,8 +634,9 @@ static void fetch_done(struct store_read *read)
     one_less(((struct fetch *)(void *)read)->work);
 }
 
-/* Sends the requests for runs (ranges of records) that are read together as one range of a remote
- * shard. */
+/* Sends the requests for a read from a remote shard. All runs (ranges of records) of the read lie
+ * in one range of bytes, for which one request is sent. Another request is sent for the .lst lines
+ * and for each column. */
 static void fetch(struct work *w)
 {
     struct pass p;

@@ -51,7 +51,8 @@ static int pool_open(const struct sheaf_dataset *d, struct shard_pool **result,
         return err_memory(err, sizeof(*pool));
     pool->base.release = pool_free;
     pool->process = getpid();
-    /* shards in use are needed in any case, so only the memory of unused shards is limited */
+    /* The budget has no limit, because shards in use are needed in any case. Only the memory of
+     * unused shards is limited, by IDLE_BYTES. */
     pool->budget.limit = UINT64_MAX;
     pthread_mutex_init(&pool->lock, NULL);
     code = workers_open(&pool->workers, dataset_is_local(d)

@@ -67,8 +67,9 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
     return code;
 }
 
-/* Opens the .lst file of a shard that a manifest lists. If a platform divides files among hosts,
- * the shard and its .lst file may be on different hosts. */
+/* Opens the .lst file of a shard in the directory of the manifest's index. Called if there is no
+ * .lst file beside the shard. If a platform such as SageMaker divides files among hosts, the shard
+ * and its .lst file may be on different hosts. */
 static int open_names_beside_manifest(struct shard *shard, const char *name,
                                       struct sheaf_error *err)
 {
@@ -236,9 +237,9 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. If the shard was opened with reserved memory but the new user only
- * reads ahead, replaces this memory by unreserved memory. Returns false if there is not enough
- * unreserved memory. */
+/* Adds a user to an open shard. The reserve is memory that only samples needed now may take. If the
+ * open shard is in the reserve but the new user only reads ahead, the shard's memory is taken from
+ * the rest of the budget instead. Returns false if the rest of the budget is too small. */
 static bool join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

@@ -4,8 +4,8 @@
  * index. All reads of a shard share them. A job opens a shard before it is needed. Some unused
  * shards stay open in case they are needed again.
  *
- * Used only on the planning thread, except for the results of the jobs. A shard's results may be
- * read only after its job is done. */
+ * Used only on the planning thread (the thread that calls the reader), except for the jobs. The
+ * result of opening a shard may be used only after the shard's job is done. */
 #ifndef READER_SHARDS_H
 #define READER_SHARDS_H
 
@@ -36,7 +36,9 @@ struct shard {
     size_t column_count;
 };
 
-/* The records of a column for the samples of an open shard of the base data set. */
+/* A column adds one value to each sample of a data set, which is then the column's base. The values
+ * are records in shards of the column's own. This struct describes the records for one open shard
+ * of the base. */
 struct shard_column {
     const char *url;                    /* the column's shard */
     uint64_t first;                     /* the record there for the shard's first sample */
@@ -74,8 +76,10 @@ struct shards {
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err);
 
-/* Takes memory from the budget. If there is too little, closes unused shards, and then takes the
- * memory from the reserve if `may_reserve` is set. Sets *is_reserved to whether it did. */
+/* Takes memory from the budget, which limits the memory of the reader. If too little is left,
+ * closes unused shards. If this is not enough and `may_reserve` is set, takes the memory from the
+ * reserve, which is kept free for samples that are needed now. Sets *is_reserved to whether the
+ * memory is from the reserve. Returns false if there is not enough memory. */
 bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_reserved);
 /* No job may be running. */
 void shards_free(struct shards *s);

@@ -17,7 +17,8 @@
 #include "store/interrupt.h"
 #include "store/read_ahead.h"
 
-/* Number of pieces that are read ahead in a remote shard that is read as a stream. */
+/* number of requests that are under way at the same time, each for an equal piece of the memory for
+ * reading ahead, if a remote shard is read as a stream */
 #define AHEAD_PIECES 4u
 
 struct stream {

@@ -25,9 +25,9 @@ struct stream_context {
     struct pipe_shift *pipe_shift;      /* for a channel of pipes */
 };
 
-/* Opens the stream of a lane: the shards with the indexes lane, lane + lanes, ... in the epoch's
- * order of shards. For a channel of pipes, the stream consists of the records lane, lane + lanes,
- * ... of the epoch's pipe. */
+/* Opens the stream of a lane. It consists of every lanes-th shard in the epoch's order of shards,
+ * beginning with shard `lane`. If the data set is a channel of pipes (Amazon SageMaker's Pipe
+ * mode), it consists of every lanes-th record in the epoch's pipe, beginning with record `lane`. */
 int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
                 struct stream **stream, struct sheaf_error *err);
 

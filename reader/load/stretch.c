@@ -29,10 +29,10 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
 
-/* Returns the position at which a read that begins with the record `record` should end, so that it
- * has about `bytes` bytes. In a compressed shard, the read ends at the last end of a codec block
- * within these bytes. If no block ends there, or if blocks are decompressed in parts, the read ends
- * with the block of the first record. */
+/* Returns the position in the shard's uncompressed bytes at which a read should end. The read
+ * begins with the record `record` and should have about `bytes` bytes. In a compressed shard, the
+ * read ends at the last boundary between codec blocks within these bytes. If there is no boundary,
+ * or if blocks are decompressed in parts, it ends at the end of the first record's block. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {
@@ -77,9 +77,11 @@ struct course {
 };
 
 /* Adds a record to the read. Returns false if the read should end before the record, for example
- * because the record is after c->stop. If there is a gap before the record that is not read, moves
- * c->stop by the size of the gap. `resumed` is set if the samples in the gap were returned before
- * the epoch was resumed. Such a gap is never read, so that resuming reads as little as possible. */
+ * because the record extends beyond c->stop. A gap before the record may be left out of the read.
+ * Then c->stop is moved by the size of the gap, so that the gap does not count as part of the read.
+ * `resumed` is set if the samples in the gap were returned before the epoch was resumed. Such a gap
+ * is read only between records of adjacent codec blocks, so that resuming reads as little as
+ * possible. */
 static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                 struct stretch *t)
 {

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Chooses the records of a lane's next read, for a lane that reads its samples in the order of the
- * shards.
+ * shards. This order is the epoch's line: its sequence of samples before shuffling. The read begins
+ * with the first sample of the lane that was not planned yet.
  *
- *     line:    ... planned | place  place  place  place ...
- *                             |      |      |       \
- *     shard:   ..........[ run ] gap [ run ].......[ run ]     (struct run, extent.h)
- *
- * The line is the epoch's sequence of samples in the order of the shards; a place is a position in
- * it. Samples at consecutive places are usually consecutive records. There are gaps where samples
- * were not chosen or are not wanted now. A small gap is read and dropped, because that costs less
- * than another read. The records of one codec block become the runs of one read, so that the block
- * is read and decompressed only once. */
+ * Samples at consecutive positions of the line are usually consecutive records of a shard, which
+ * form a run (struct run, extent.h). There are gaps between runs where samples were not chosen or
+ * are not wanted now. A small gap is read and dropped, because that costs less than another read.
+ * In a compressed shard, the wanted records of a codec block become the runs of one read, so that
+ * the block is read and decompressed only once. */
 #ifndef READER_STRETCH_H
 #define READER_STRETCH_H
 
@@ -23,10 +20,12 @@ struct stretch {
     struct sequence *sequence;
     const struct order_line *line;
     const struct horizon *horizon;  /* NULL: all samples are wanted */
-    /* the open shard that contains the sample at the position `planned`, and `found`, this sample's
-     * record in the shard */
+    /* the open shard that contains the next sample to be read */
     struct shard *shard;
+    /* position of this sample in the lane's sequence; reads have been planned for the positions
+     * before it */
     uint64_t planned;
+    /* record of this sample in the shard */
     struct order_run found;
     /* Results. */
     struct read_plan plan;

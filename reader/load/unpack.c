@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompresses parts of a block through the codec's stream interface. A block is only a piece of a
- * codec's member, so the bytes with which a member begins are passed to the decoder first.
+ * Decompresses parts of a codec block through the codec's stream interface. If a shard consists of
+ * a single compressed stream (for example one gzip member), a block is a piece from the middle of
+ * this stream. Therefore the bytes with which such a stream begins are passed to the decoder first.
  *
- * A decoder that finds damage does not tell how much of its output before the damage is good. The
- * result must not depend on the wanted parts, so the calls of the decoder are always the same: a
- * block is decompressed from its start, in steps of INPUT stored bytes or OUTPUT uncompressed
- * bytes. */
+ * A decoder that finds damage does not say how much of its output before the damage is good. So the
+ * number of samples that are found before the damage depends on the sizes of the steps. It must not
+ * depend on the wanted parts. Therefore each block is decompressed from its start in the same
+ * steps, of INPUT stored bytes or OUTPUT uncompressed bytes. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>

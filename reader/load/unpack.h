@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompresses parts of a compressed block in small steps. Bytes between the parts are dropped.
- * Bytes after the last part are not read.
+ * Decompresses the wanted parts of a codec block. In small steps, stored bytes are read and
+ * decompressed, and the uncompressed bytes between the wanted parts are dropped. Stored bytes after
+ * the last wanted part are not read. So a sample of 30 MB needs only a little more than 30 MB of
+ * memory.
  *
- *     stored:  | read, then | read, then | ...
- *                    v
- *     raw:     | skipped ....... | part | skipped ... | part | not unpacked |
- *
- * So a sample of 30 MB needs only a little more than 30 MB of memory. In a block that is damaged or
- * truncated, the samples before the damage are found. Only this file decides which samples of a
- * damaged block are good, so the result does not depend on the amount of memory. */
+ * In a block that is damaged or truncated, the samples before the damage are found. Damaged blocks
+ * are decompressed by this file even if memory has room for the whole block. So it does not depend
+ * on the amount of memory which samples of a damaged block are good. */
 #ifndef READER_UNPACK_H
 #define READER_UNPACK_H
 

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of a lane whose samples stay in their files until they are drawn from the shuffle
- * buffer.
+ * The queue of a lane whose samples stay in their files until they are drawn. The shuffle buffer
+ * holds only the numbers of samples. When samples have been drawn, one read brings just these
+ * samples into memory, shortly before they are returned. To warm a file means to read a part of it
+ * into the kernel's cache. The samples that will enter the shuffle buffer next are warmed in large
+ * pieces, from the start of each file to its end. The later reads find them in the cache.
  *
- *     line:    ... [ held: numbers in the shuffle buffer ......... ][ next ][ warmed ahead ] ...
- *                      |  drawn
- *                      v
- *     due:     [run][run][run]  --> a read, which brings just these
- *
- * The kernel caches everything that is read from a file. A shuffle buffer with whole samples would
- * be a second copy of the same bytes, in memory that would no longer be in the CPU's cache when it
- * is used. So the shuffle buffer holds only the numbers of samples. Each sample is read once,
- * shortly before it is returned, into memory that is soon used again. As a further advantage, the
- * first sample need not wait until a buffer is filled.
- *
- * The files are nevertheless read from start to end: the samples that will enter the buffer next
- * are warmed (read into the kernel's cache in large pieces), where the later reads find them.
+ * The kernel caches everything that is read from a file. So a shuffle buffer with whole samples
+ * would be a second copy of the same bytes, in memory that would no longer be in the CPU's cache
+ * when it is used. Instead, the drawn samples are read into a little memory that is used again
+ * soon. As a further advantage, the first sample need not wait until a buffer is filled.
  *
  * Used only on the planning thread, except by the warming jobs. */
 #include <stdlib.h>
@@ -26,8 +20,8 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* The first samples of a lane, up to this number, are read at once, even if their files are not in
- * the kernel's cache yet. */
+/* The first samples of a lane, up to this number, are read without waiting until their files are in
+ * the kernel's cache. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
 /* largest number of byte ranges that one job reads; there are several in a view, where samples that
@@ -60,8 +54,8 @@ struct warmth {
      * there is none yet */
     struct shard *shard;
     uint64_t warmed;                /* inputs before this were warmed, or soon will be */
-    /* number of samples of the lane that are read into the kernel's cache before they enter the
-     * shuffle buffer */
+    /* number of samples by which warming (reading into the kernel's cache) is ahead of the samples
+     * that enter the shuffle buffer */
     uint64_t ahead;
 };
 
@@ -186,8 +180,8 @@ static struct job *go_on(struct warmth *w, struct loader *l)
 
 /* ---- Draws ---------------------------------------------------------------------------------- */
 
-/* Waits until the files from which the lane draws are in the kernel's cache. Returns SHEAF_END if
- * they are not, and enough other reads are running. */
+/* Waits until the samples that the lane draws next are in the kernel's cache. Does not wait, but
+ * returns SHEAF_END, if the queue already has a read with samples. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct job *job = go_on(q->warmth, l);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds when samples occur in an epoch. This header has the functions that data sets and views
- * share. The order is followed forward:
+ * Finds the steps of an epoch at which given samples are returned. This header has the functions
+ * that data sets and views share.
  *
- *     number -> place on a line -> lane and input -> step of the lane that emits it -> sample
- *
- * (The line is the epoch's sequence of samples before shuffling, a place is a position in it, and
- * an input is a position in the lane's part of it.) All steps except one are arithmetic. The step
- * at which a lane emits an input depends on all earlier draws, so the lane's random generator is
- * run from its start (locate_replay.c). */
+ * The search follows a sample in the direction in which the epoch reads it. From the sample's
+ * number follows its position in the line (the epoch's sequence of samples before shuffling). From
+ * the position follow the lane that reads the sample and the sample's input, which is its position
+ * in the lane's part of the line. All of this is arithmetic. The step at which a lane returns an
+ * input depends on all earlier draws from its shuffle buffer, so the lane's random generator is run
+ * from its start (locate_replay.c). */
 #ifndef READER_LOOKUP_LOCATE_H
 #define READER_LOOKUP_LOCATE_H
 

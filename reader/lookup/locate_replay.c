@@ -85,8 +85,8 @@ struct replay {
     struct shuffle shuffle;
     uint64_t step;
     struct locate_target *next, *end;   /* targets that are not in the buffer yet */
-    /* for each slot of the shuffle buffer: the requested sample ("target") in it, or NULL; if
-     * several targets request the same sample, the first of them */
+    /* for each slot of the shuffle buffer: the first target (request for one sample) whose sample
+     * is in the slot; NULL if no target requests this sample */
     struct locate_target **holders;
     size_t inside;                      /* number of slots that hold a target */
 };

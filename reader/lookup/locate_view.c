@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds when samples occur in an epoch of a view; see locate.h. Each source of a view has a
- * sequence of samples (a line) for each of its own epochs:
+ * Finds the steps of an epoch of a view at which given samples are returned; see locate.h. The view
+ * draws from several sources. Each source has epochs of its own, and in each of them a line, which
+ * is the sequence of its chosen samples before shuffling. A lane of the view reads one range of
+ * this line, called its stretch.
  *
- *     number -> source, rank among its chosen -> for each source epoch: place on its line
- *            -> lane and input of its stretch -> draw of the lane -> step (mix_steps.h)
- *
- * A stretch is the range of a line that one lane reads. */
+ * The search begins with the number of a sample. The number gives the source, and the sample's rank
+ * among the samples that the view has chosen of the source. For each epoch of the source, the rank
+ * gives the sample's position in the line, and the position gives the lane and the sample's
+ * position in the lane's stretch. Replaying the lane's shuffle buffer gives the lane's draw from
+ * the source, and mix_steps.h gives the step of this draw. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -109,8 +112,9 @@ static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_
     return code;
 }
 
-/* Finds the steps of the requested samples ("targets") of one lane in one epoch of a source. All
- * targets must be in the same range of the source's samples that the lane reads. */
+/* Finds the steps at which one lane returns the requested samples ("targets") in one epoch of a
+ * source. The lane reads a single range of the source's samples in this epoch, and all targets must
+ * be in this range. */
 static int follow_lane(struct view_locating *x, size_t source, const struct order *order,
                        struct locate_target *targets, size_t count, struct sheaf_error *err)
 {
@@ -173,7 +177,8 @@ static void find_pieces(const struct order_line *line, size_t count, uint64_t *p
 
 /* ---- One source ------------------------------------------------------------------------------ */
 
-/* Finds samples of one source of a view in one epoch of this source. `order` is the order of this
+/* Finds the steps at which samples of one source are returned, for one epoch of this source. (An
+ * epoch of the view may draw from several epochs of a source.) `order` is the order of the source's
  * epoch. */
 static int locate_in_epoch(struct view_locating *x, const struct order *order,
                            const struct wanted_number *wanted, size_t count, uint64_t *places,
@@ -192,8 +197,8 @@ static int locate_in_epoch(struct view_locating *x, const struct order *order,
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
 }
 
-/* Finds samples of one source of a view in all epochs of this source from which the view's epoch
- * draws. */
+/* Finds the steps at which samples of one source are returned, for each epoch of the source from
+ * which the view's epoch draws. An epoch of the view may contain several epochs of a source. */
 static int locate_in_source(struct view_locating *x, const struct wanted_number *wanted,
                             size_t count, struct sheaf_error *err)
 {

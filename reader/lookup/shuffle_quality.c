@@ -199,9 +199,9 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* Computes, for an ideal shuffle, how many of a sample's two neighbours came within the last
- * NEAR_STEPS steps before it, on average. Of two neighbours that each occur once, only one comes
- * after the other. */
+/* Computes an average for an ideal shuffle: the number of a sample's two neighbours that were
+ * returned within the last NEAR_STEPS steps before the sample. If each sample is returned once, a
+ * pair of neighbours is counted only for the later one of the two. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a second shuffle ahead of a lane's own shuffle; see foresight.h. As long as new inputs
- * arrive, a sample stays in its slot until it is drawn. After the last input, samples move between
- * slots. At that point all remaining draws are already known, because the second shuffle is ahead
- * by more than the size of the buffer. So the step that was recorded for a sample only has to move
- * with the sample. */
+ * Runs a second shuffle (a copy of a lane's shuffle) ahead of the lane's own shuffle; see
+ * foresight.h. As long as new inputs arrive, a sample stays in its slot of the shuffle buffer until
+ * it is drawn. After the last input, the shuffle also moves samples between slots. The second
+ * shuffle is ahead by more steps than the buffer has slots, so all remaining draws are known by
+ * then. When a sample moves to another slot, the step at which it will be drawn is simply moved
+ * along. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>

@@ -2,11 +2,11 @@
  *
  * Computes in advance when each sample in a lane's shuffle buffer will be drawn.
  *
- *     steps:   ... drawn | now ...... samples in the slots are drawn in this span ...... | seen
- *
- * A second shuffle, which works on numbers only, runs a fixed number of steps (the span) ahead of
- * the lane's own shuffle. If memory has no room for the whole buffer, this shows which samples can
- * wait longest. Like shuffle.h, the functions have no side effects. */
+ * For this purpose, a second shuffle, which is a copy of the lane's shuffle and works on numbers
+ * only, runs ahead of the lane by a fixed number of steps, the span. It has thus made the draws of
+ * the lane's next `span` steps. If memory has no room for all samples of the buffer, these draws
+ * show which samples can be left out of memory for now, because they are needed last. Like
+ * shuffle.h, the functions have no side effects. */
 #ifndef READER_FORESIGHT_H
 #define READER_FORESIGHT_H
 
@@ -18,9 +18,10 @@ struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */
     uint32_t now, seen, span;       /* steps; now <= seen <= now + span */
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
-    /* Two numbers for each slot of the second shuffle. `came` is the step at which the sample in
-     * the slot entered the buffer (0 if it was there at the start). `origin` is the slot in which
-     * the lane's own buffer has, or will have, this sample. */
+    /* The second shuffle is the copy of the lane's shuffle that runs ahead. For each of its slots,
+     * `came` is the step at which the sample in the slot entered the buffer, or 0 if it was there
+     * at the start. `origin` is the slot of the lane's own buffer into which this sample comes or
+     * has come. */
     uint32_t *came, *origin;
     /* coming[s % span] is for the input that enters the buffer at step s: the step at which this
      * input will be drawn */

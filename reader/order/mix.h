@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides, for a mix of several sources, from which source each step of a lane draws, and which
- * samples of the source the draws take. This is version 2 of the order (ORDER.md, sections 8 to
- * 11), as functions of numbers without side effects.
- *
- *     step of a lane --turns--> source, and its draw d --stretch--> source epoch, place on its line
- */
+ * samples of the source the draws take. The step of a lane gives a source, and the number of this
+ * draw among the lane's draws from the source. The draw's number gives an epoch of the source and a
+ * position in the order of that epoch. This is version 2 of the order (ORDER.md, sections 8 to 11),
+ * as functions of numbers without side effects. */
 #ifndef READER_VIEW_MIX_H
 #define READER_VIEW_MIX_H
 
@@ -80,8 +79,8 @@ static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
     return x / lanes + (lane < x % lanes);
 }
 
-/* Returns the step of each lane, counted over all epochs, at which a stage begins. Returns
- * UINT64_MAX if there is no such stage. */
+/* Returns the step at which a stage begins, counted over all epochs. It is the same for each lane.
+ * Returns UINT64_MAX if there is no such stage. */
 uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage);
 /* Returns the entry with which the lane begins in the table of a stage. (The table lists the source
  * of each step.) */
@@ -136,10 +135,11 @@ struct mix_stretch {
 struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t draw);
 
-/* Returns the range of samples ("stretch", with .before set to 0) that a lane reads in one epoch of
- * a source, and the number of the first draw from this range. The view's epoch must draw from this
- * epoch of the source. If there are no weights, `offset` is the lane that makes the first draw from
- * the source in the epoch; otherwise it is 0. */
+/* Returns the stretch (range of samples) that a lane reads in epoch `source_epoch` of a source. Its
+ * member .before is 0. Sets *draw to the number of the lane's first draw from the stretch. The
+ * present epoch of the view must draw from this epoch of the source. `offset` must be 0 if there
+ * are weights. Otherwise it must be the lane that makes the first draw from the source in the
+ * view's epoch. */
 struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t source_epoch, uint64_t offset,
                                   uint64_t *draw);

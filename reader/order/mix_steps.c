@@ -142,9 +142,9 @@ static uint64_t stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* Counts a lane's draws from a source in a stage, between the steps `from`, at which the stage
- * begins, and `to`. Both are counted over all epochs. If there is only one lane, the table starts
- * again in each epoch. */
+/* Counts a lane's draws from a source in a stage, from the step `from`, at which the stage begins,
+ * to the step `to`. Both step numbers count through all epochs. A stage has a table with the source
+ * of each step. If there is only one lane, the table is read from its start in each epoch. */
 static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t lane, size_t source,
                             uint64_t from, uint64_t to)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inverse of mix.h. Finds the step of an epoch at which a lane makes a given draw, and the lane
- * that draws a given sample of a source.
+ * The inverse of mix.h. Finds the lane that draws a given sample of a source, the number of this
+ * draw, and the step of the epoch at which the lane makes the draw.
  *
- *     place on the line of a source epoch --> lane, its draw d --places of the table--> step
- *
- * The turns of the lanes are not replayed. For each table, the positions of each source's entries
- * are known. So counting a source's draws is a binary search, and finding a draw is arithmetic. If
+ * With weights, a table repeats over the steps of a lane and names the source of each step. For
+ * each source, the positions of its entries in the table are known. So counting a source's draws is
+ * a binary search, and finding a draw is arithmetic; the steps before it are not gone through. If
  * there are no weights, only the block of steps that contains the draw is computed. */
 #ifndef READER_VIEW_MIX_STEPS_H
 #define READER_VIEW_MIX_STEPS_H
 
 #include "reader/order/mix.h"
 
-/* The entries of a table, grouped by source. The entries of source i are places[firsts[i]] up to
- * places[firsts[i + 1] - 1]. */
+/* A table has the source of each step, for `period` steps. `places` has the positions of its
+ * entries, grouped by source: source i has the positions places[firsts[i]] up to places[firsts[i +
+ * 1] - 1]. */
 struct mix_places {
     uint64_t period;
     uint32_t *firsts, *places;
@@ -44,13 +44,13 @@ void mix_steps_free(struct mix_steps *steps);
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 
-/* Finds the epochs of the source from which the view's epoch draws: from *first to *last. Returns
- * false if the epoch draws nothing from the source. */
+/* Sets *first and *last to the first and the last epoch of a source from which the present epoch of
+ * the view draws. Returns false if the view's epoch draws nothing from the source. */
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 
-/* Returns the range of samples ("stretch", with .before set to 0) that a lane reads in one epoch of
- * a source, and the number of the first draw from this range. */
+/* Returns the stretch (range of samples) that a lane reads in epoch `source_epoch` of a source. Its
+ * member .before is 0. Sets *draw to the number of the lane's first draw from the stretch. */
 struct mix_stretch mix_steps_lane_stretch(const struct mix_steps *steps, uint32_t lane,
                                           size_t source, uint64_t source_epoch, uint64_t *draw);
 /* Finds the lane that draws the sample at position `place` of a source's epoch, and the sample's

@@ -3,12 +3,13 @@
  * The order of an epoch, as functions of numbers without side effects. reader/ORDER.md is the
  * specification. Tests compare the functions with vectors from an independent implementation.
  *
- *  shards --permute--> LINE of N places --cut--> L LANES --shuffle buffer each--> round-robin
- *
- * A PLACE is a number in [0, N): a position in the LINE, which is the sequence of all samples in
- * the permuted order of the shards. order_line_locate finds the sample at a place. If hosts share a
- * data set, the line of a host may continue beyond N, where it repeats itself. Only the shuffle
- * buffers of the lanes take memory; nothing takes memory in proportion to the number of samples. */
+ * The shards are permuted. All samples in the permuted order of the shards form the LINE. A PLACE
+ * is a position in the line, from 0 to N - 1 if there are N samples; order_line_locate finds the
+ * sample at a place. The line is cut into one range for each lane. Each lane shuffles its range
+ * through a shuffle buffer, and the epoch takes samples from the lanes in turn. If hosts share a
+ * data set, a host with fewer samples than others may continue its line beyond N; there, the line
+ * starts again. Only the shuffle buffers of the lanes take memory; nothing takes memory in
+ * proportion to the number of samples. */
 #ifndef READER_ORDER_H
 #define READER_ORDER_H
 
@@ -67,8 +68,9 @@ struct order_chosen {
 };
 
 /* Returns the number of samples in a piece (range of consecutive chosen samples) of a source with
- * `chosen` chosen samples. A piece is at most as large as a lane's share of the source. So even the
- * samples of a small source come to other lanes when the source is read the next time. */
+ * `chosen` chosen samples. The pieces of a source are permuted in each epoch. A piece is at most as
+ * large as a lane's share of the source. So there is at least one piece for each lane, and even the
+ * samples of a small source change lanes from epoch to epoch. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (sequence of samples before shuffling) for an epoch of a view's source. `order` is
@@ -77,16 +79,16 @@ int order_line_of_pieces(const struct order *order, const struct order_chosen *o
                          struct order_line *line, struct sheaf_error *err);
 
 /* The chosen samples of a source are numbered from 0. Returns the number of the chosen sample at a
- * position of the line (the sequence of samples before shuffling). The line must consist of
- * pieces. */
+ * position of the line (the sequence of samples before shuffling). `line` must be the line of a
+ * view's source, which order_line_of_pieces has made. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
 /* Consecutive places in one shard. */
 struct order_run {
     uint32_t shard;                 /* manifest number */
     uint64_t record;                /* of the first place, within the shard */
-    /* number of consecutive positions that have consecutive records, up to the end of the shard
-     * or less */
+    /* number of consecutive positions, from the first one on, whose samples are consecutive records
+     * of this shard; there may be more such positions */
     uint64_t count;
 };
 
@@ -135,9 +137,10 @@ static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t in
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
-/* Returns the lane that reads a position of the line (the sequence of samples before shuffling). In
- * the lane, it has the number place - start. Returns order->lanes if the position was dropped.
- * Other lanes may repeat the position as padding. */
+/* Returns the lane that reads a position of the line (the sequence of samples before shuffling).
+ * Returns order->lanes if no lane reads the position, because the remainder of the epoch is
+ * dropped. If the lane's range starts at position s (order_lane.start), its input number place - s
+ * is this position. Other lanes may repeat the position as padding. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
 /* Returns the size of a lane's shuffle buffer (shuffle.h), which is 1 if samples are not

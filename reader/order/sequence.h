@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sequence in which a lane reads its samples, as numbers.
+ * The sequence in which a lane reads its samples, as numbers. An INPUT is the number of a sample
+ * within the lane (order.h). There are two kinds of sequence.
  *
- *     position   0 .............. fill | fill + 1, ...
- *     input      inputs that fill the slots | one more for each draw      IN ORDER, or
- *     input      drawn first, second, ...                                 AS DRAWN
+ * IN ORDER: the lane reads its range of the line from start to end. The samples then go through a
+ * shuffle buffer, or are returned at once. The first inputs fill the slots of the buffer, and then
+ * each draw needs one more input. A resumed lane begins with the inputs that are in its shuffle
+ * buffer at that position, in the order of the line.
  *
- * An INPUT is the number of a sample within the lane (order.h). There are two kinds of sequence. IN
- * ORDER: the lane reads its range of the line from start to end. The samples then go through a
- * shuffle buffer, or are returned at once. AS DRAWN: the shuffle buffer holds only numbers, and
- * each sample is read shortly before it is returned. A resumed lane begins with the inputs that are
- * in its shuffle buffer at that position, in the order of the line. The functions have no side
- * effects. */
+ * AS DRAWN: the shuffle buffer holds only numbers. The sequence begins with the input that is drawn
+ * first. Each sample is read shortly before it is returned.
+ *
+ * The functions have no side effects. */
 #ifndef READER_SEQUENCE_H
 #define READER_SEQUENCE_H
 
@@ -27,9 +27,9 @@ struct sequence {
     /* In order: */
     uint64_t fill;              /* the first positions, which fill the slots */
     uint64_t after;             /* the first input after them */
-    uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending, */
-    /* for each of these inputs: the slot of the shuffle buffer into which it goes; NULL if input i
-     * goes into slot i */
+    uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending */
+    /* if resumed: fill_slots[i] is the slot of the shuffle buffer into which the input
+     * fill_inputs[i] goes; NULL if input i goes into slot i */
     uint64_t *fill_slots;
     /* As drawn: */
     uint64_t *held;             /* the input in each slot; NULL if in order */
@@ -41,9 +41,11 @@ struct sequence {
 /* Begins a sequence at the start of a lane. The samples come in the order of the line (IN ORDER),
  * not in the order in which they will be drawn. `range` must be set. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
-/* Begins a sequence that is in the order of the line (IN ORDER), after `steps` steps of a lane.
- * Makes the next *early draws at once: writes their inputs to `early_inputs`, leaves these inputs
- * out of the sequence, sets *early to their number, and advances the shuffle. */
+/* Begins a sequence that is in the order of the line (IN ORDER), after `steps` steps of a lane. The
+ * caller sets *early to the largest number of draws that are made at once. The function makes these
+ * draws and advances the shuffle. It writes the drawn inputs to `early_inputs`, leaves them out of
+ * the sequence, and sets *early to their number, which is smaller if the shuffle buffer has fewer
+ * inputs. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
 /* Begins a sequence whose samples come in the order in which they are drawn from the shuffle buffer

@@ -130,8 +130,9 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, NULL, shard->xxh3, err);
-    /* The number of samples is compared only for local shards. Remote shards are read completely
-     * here, so their headers were not scanned when they were opened, and the number was unknown. */
+    /* When a data set of foreign shards is opened, the headers of local shards are scanned, which
+     * gives their numbers of samples. This number must be the same now. The headers of remote
+     * shards were not scanned. */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "

@@ -33,7 +33,8 @@ struct check {
     struct job job;
     struct checks *owner;
     uint32_t shard;
-    /* the shard with its index section and .lst file; NULL if it has none, or if opening failed */
+    /* the open shard with its .lst file; NULL if there is no index section for the shard, or if the
+     * shard could not be opened */
     struct shard *open;
     /* the error of opening the shard; its message is empty if there was no error */
     struct sheaf_error open_error;
@@ -478,8 +479,8 @@ static int begin_check(struct checks *all, uint32_t i)
         workers_wait(all->workers, &c->open->job);
         code = c->open->code;
         if (code != SHEAF_OK) {
-            /* The error is only kept here. Reading the shard will show whether it is missing or too
-             * long, or has no index. */
+            /* Only stores the error. The check reads the shard all the same, and may find a more
+             * exact reason, for example that the shard is missing or too long. */
             c->open_error = c->open->error;
             shards_drop(&all->shards, c->open);
             c->open = NULL;

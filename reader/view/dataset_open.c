@@ -11,9 +11,9 @@
 #include "reader/view/view.h"
 #include "store/store.h"
 
-/* The caller wants all files with the same key to be joined to one sample. Returns whether the data
- * set must therefore be opened again as foreign shards. This is so if it is an index of foreign
- * shards in which samples are not joined. */
+/* Called if all files with the same key must be joined to one sample. Returns whether the data set
+ * is an index of foreign shards that does not join such files. If so, it must be opened again as
+ * foreign shards. */
 static bool is_to_join(const struct sheaf_dataset *d)
 {
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;

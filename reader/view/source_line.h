@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines of source epochs (sequences of a source's samples before shuffling) that are being
- * read. Each line is made once, and all lanes share it. */
+ * A list of the lines that lanes of a view read at present. A line is the sequence of a source's
+ * samples in one epoch of the source, before shuffling. Each line is made once, and all lanes share
+ * it. */
 #ifndef READER_VIEW_SOURCE_LINE_H
 #define READER_VIEW_SOURCE_LINE_H
 

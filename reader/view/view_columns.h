@@ -7,8 +7,9 @@
 
 #include "reader/view/view_keys.h"
 
-/* Makes one text for each condition on a column. The text identifies the column's content: it has
- * the fingerprints of the column's layers, separated by commas. The caller frees the texts with
+/* A condition of a view may depend on a column, which consists of layers (small data sets, see
+ * column_sets.h). For each condition, makes a text that identifies the content of its column: the
+ * fingerprints of the column's layers, separated by commas. The caller frees the texts with
  * view_columns_forget. */
 int view_columns_identify(const struct choice *choice, char ***texts, struct sheaf_error *err);
 void view_columns_forget(const struct view_where *where, char **texts);
