@@ -23,9 +23,10 @@
  * - Options. The _init function of an options struct stores the struct's size, which is the
  *   argument `size`, and its defaults. So programs that were built with an older header can use a
  *   newer library with the same file name: libsheaf.so.MAJOR from version 1.0 on,
- *   libsheaf.so.0.MINOR before. The comment of a field states its default first. An option `interrupt` is NULL or
- *   points to a flag. Once the flag is not 0, the call ends with SHEAF_ERR_INTERRUPTED. `progress`,
- *   `report` and `plan` are functions that are called with `context`.
+ *   libsheaf.so.0.MINOR before. The comment of a field states its default first. An option
+ *   `interrupt` is NULL or points to a flag. Once the flag is not 0, the call ends with
+ *   SHEAF_ERR_INTERRUPTED. `progress`, `report` and `plan` are functions that are called with
+ *   `context`.
  * - Threads. One thread at a time may use an object. Different threads may use different objects.
  *   An open data set never changes, and any number of readers and threads may share it.
  *   sheaf_reader_interrupt may be called on any thread.

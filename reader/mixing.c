@@ -28,8 +28,9 @@ struct source_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin; */
     uint64_t end;                   /* its value at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* number of samples in all ranges of the source that the lane has begun in this epoch, up to
-     * the end of the last of these ranges */
+    /* number of samples in all ranges of the source that the lane has begun in this epoch,
+     * including the present range; samples that were drawn before the epoch began or was resumed
+     * are not counted */
     uint64_t before;
     uint64_t left;                  /* draws left in the stretch, */
     uint64_t source_epoch;          /* and the source epoch of the stretch */

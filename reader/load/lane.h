@@ -5,10 +5,10 @@
  *
  * Samples come from the queue into the slots of the shuffle buffer. If memory has no room for a
  * sample, its slot has only the sample's number. Samples are drawn a few steps before they are
- * returned. Drawn samples wait in the list `due`. If a slot had only a number, the sample is read
- * when it is drawn; if necessary, into the reserve, which is memory for reading one sample. So
- * every sample that fits into the reserve can be read, even if slowly. Other drawn samples are
- * loaded into the CPU's cache.
+ * returned. Drawn samples wait in the list `due`, and are loaded into the CPU's cache. If a slot
+ * had only a number, the sample is read when it is drawn; if necessary, into the reserve, which is
+ * memory for reading one sample. So every sample that fits into the reserve can be read, even if
+ * slowly.
  *
  * The first samples of an epoch are drawn as numbers and read one by one, so that they need not
  * wait until the shuffle buffer is full. If samples are read only when they are drawn, there are no

@@ -12,9 +12,9 @@
 
 #include "reader/order/mix.h"
 
-/* A table has the source of each step, for `period` steps. `places` has the positions of its
- * entries, grouped by source: source i has the positions places[firsts[i]] up to places[firsts[i +
- * 1] - 1]. */
+/* A table has the source of each step, for `period` steps. `places` has the positions of the
+ * table's entries, grouped by source. The positions for source i begin at places[firsts[i]], and
+ * end before places[firsts[i + 1]]. */
 struct mix_places {
     uint64_t period;
     uint32_t *firsts, *places;

@@ -69,8 +69,8 @@ struct order_chosen {
 
 /* Returns the number of samples in a piece (range of consecutive chosen samples) of a source with
  * `chosen` chosen samples. The pieces of a source are permuted in each epoch. A piece is at most as
- * large as a lane's share of the source. So there is at least one piece for each lane, and even the
- * samples of a small source change lanes from epoch to epoch. */
+ * large as a lane's share of the source. So a small source also has several pieces, and its samples
+ * change lanes from epoch to epoch. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (sequence of samples before shuffling) for an epoch of a view's source. `order` is
