@@ -16,11 +16,11 @@
 #include "serving.h"
 
 #define HELD_WORDS      256u                    /* answers that workers have, at most */
-#define HELD_OWN        (-2)    /* an owner: this process */
+#define HELD_OWN        (-2)    /* owner of an answer: this process */
 
 /* A piece: the samples that one call of the reader returned, in the order of their ordinals. */
 struct piece {
-    struct piece *next;         /* those held, by ordinal */
+    struct piece *next;         /* next kept piece, in the order of ordinals */
     const struct sheaf_sample *samples;
     size_t count;
     uint64_t from, end;         /* range of ordinals; ordinals without a sample were skipped */
@@ -41,7 +41,7 @@ struct held_samples {
 
 /* An answer that lies in the arena. */
 struct lease {
-    int owner;                  /* -1: free */
+    int owner;                  /* socket of the client, or -1 if the struct is free */
     struct piece **pieces;
     size_t piece_count;
     /* memory in the arena (shared memory) for bytes that had to be copied there; NULL if none had
@@ -75,10 +75,11 @@ struct held {
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
     size_t held_bytes;
-    struct sheaf_error failed;  /* code 0: it has not */
-    struct ranges asked;        /* for, in the pass */
+    /* error after which the reader cannot continue; code 0 if there is none */
+    struct sheaf_error failed;
+    struct ranges asked;        /* ordinals that were requested in this pass */
     struct ranges holes;        /* ordinals that were skipped, among those read */
-    uint64_t start;             /* where the pass began */
+    uint64_t start;             /* ordinal at which the pass began */
     /* The answer that is being made. */
     struct sheaf_sample *out;
     struct piece **out_pieces;
@@ -89,9 +90,9 @@ bool held_open(struct held *h, struct sheaf_reader *reader, uint64_t epoch,
                struct shared_arena *arena);
 void held_free(struct held *h);         /* except the reader */
 
-/* A pass begins. */
+/* Begins a pass (iteration over the loader) at the ordinal `first` of an epoch. */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
-/* The ordinals are asked for. */
+/* Records that the ordinals from `first` up to, but not including, `end` were requested. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
 /* The requested ordinals of a pass may have gaps. held_gap returns the first ordinal after the
  * first requested range, where the first gap begins. held_gap_end returns the first requested
@@ -120,7 +121,7 @@ void held_samples_free(struct held_samples *samples);
 /* Returns the "word" of answer number `number`. It is a number in shared memory that the receiver
  * sets when it no longer uses the answer. */
 uint32_t *held_word(const struct held *h, size_t number);
-/* Frees everything that belongs to the owner. */
+/* Frees the answers of this owner (the socket of a client). */
 void held_forget_owner(struct held *h, int owner);
 
 #endif

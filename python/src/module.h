@@ -125,7 +125,7 @@ struct dataset_object {
     /* for a channel of pipes (Amazon SageMaker's Pipe mode): rank and world size when the channel
      * was opened; both are 0 if unknown */
     uint32_t rank, world_size;
-    const char *world_by;       /* what says so */
+    const char *world_by;       /* name of the setting that rank and world size come from */
     char *description;          /* of a channel: one line */
     bool is_pipe;               /* of a channel */
     struct sheaf_reader_options order;  /* the defaults, or the order of a channel's job */

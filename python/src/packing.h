@@ -59,7 +59,7 @@ struct layout {
     /* upper limit of the number of bytes of fields that packed_put copies; 0 if all of them already
      * lie in memory that the receiver shares */
     size_t data;
-    bool refers;                /* some are there already */
+    bool refers;                /* some fields already lie in the receiver's memory */
 };
 
 struct layout packed_measure(const struct sheaf_sample *samples, size_t count,

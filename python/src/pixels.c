@@ -30,8 +30,8 @@ struct pool_object {
 
 struct slot_object {
     PyObject_HEAD
-    /* for each view (size of the crops), an array of image crops, followed by one array of crops
-     * for each mask */
+    /* a tuple with one array of image crops for each view (kind of crop) and, for each mask, one
+     * array of mask crops for each view */
     PyObject *arrays;
     Py_buffer *buffers;             /* the memory of the arrays */
     void **out;

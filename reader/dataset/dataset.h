@@ -115,16 +115,19 @@ struct sheaf_dataset {
     uint64_t first_number, end_number;
     /* index of the source's first part (see parts.h), counting the parts of all sources from 0 */
     size_t first_part;
-    uint32_t *class_map;                /* see classes.h; NULL if its labels stay; */
-    size_t class_map_count;             /* of labels, */
-    int class_map_first;                /* the first label in the map; */
-    bool class_rest_stays;              /* labels outside the map stay */
+    uint32_t *class_map;                /* new labels (see classes.h); NULL if they stay */
+    size_t class_map_count;             /* number of labels in class_map */
+    int class_map_first;                /* the first label in class_map */
+    bool class_rest_stays;              /* labels outside class_map stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
-    uint64_t chosen;                    /* in a view: number of its chosen samples, */
-    double share;                       /* their share of an epoch, */
-    uint64_t weight;                    /* its weight in the first stage; 0 without weights, */
-    uint64_t shared;                    /* number that an earlier source has also chosen, and */
-    char *const *fields;                /* the fields that its samples keep; NULL: all */
+    uint64_t chosen;                    /* in a view: number of the source's chosen samples */
+    double share;                       /* in a view: share of these samples in an epoch */
+    /* in a view: weight in the first stage; 0 without weights */
+    uint64_t weight;
+    /* in a view: number of chosen samples that an earlier source has also chosen */
+    uint64_t shared;
+    /* in a view: the fields that its samples keep; NULL if all */
+    char *const *fields;
     size_t field_count;
 };
 

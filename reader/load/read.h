@@ -73,9 +73,9 @@ struct read_plan {
 
 /* The memory of a read. */
 struct read_needs {
-    uint64_t work;              /* until the read has landed; */
-    uint64_t block;             /* together: until its last item is released; */
-    uint64_t pieces;            /* apart: of all items, in the heap */
+    uint64_t work;              /* buffers that are needed until the read has landed */
+    uint64_t block;             /* if together: kept until the last item is released */
+    uint64_t pieces;            /* if apart: sum of all items, in the heap */
     size_t count;               /* items */
     size_t span;                /* number of items, including the skipped positions before them */
     /* `data`: bytes of the records. `names`: bytes of their names and columns. */
@@ -107,7 +107,8 @@ struct fetch {
 /* Facts about streams that are counted while they are read. */
 struct stream_counts {
     uint64_t passed_over;       /* number of tar members that belong to no sample */
-    /* number of bytes between damage and the end of its shard that could not be read */
+    /* number of bytes that were lost because the rest of a damaged shard could not be read, over
+     * all shards */
     uint64_t lost_bytes;
     /* number of samples whose key an earlier sample of the same shard also has */
     uint64_t repeated_keys;

@@ -21,14 +21,14 @@ struct shard {
     /* number of references; if it is 0, the shard is unused and may be closed at any time */
     unsigned users;
     struct shard *newer, *older;        /* in the list of idle shards */
-    uint64_t memory_bytes;              /* taken from the budget for the section; */
-    bool is_reserved;                   /* it was taken from the reserve */
+    uint64_t memory_bytes;              /* taken from the budget for the index section */
+    bool is_reserved;                   /* memory_bytes are from the reserve */
     /* Results of the job. */
     int code;
     struct sheaf_error error;
     struct store_object *object;
-    struct store_object *names;         /* RecordIO: the .lst; else NULL; */
-    char *lines;                        /* its whole content if keep_lines is set */
+    struct store_object *names;         /* RecordIO: the .lst file; otherwise NULL */
+    char *lines;                        /* content of the .lst file if keep_lines is set */
     const struct index_section *section;
     struct index_section *own_section;  /* NULL if the section belongs to the data set */
     /* one element for each column of the reader; NULL if it has no columns */
@@ -66,9 +66,9 @@ struct shards {
     bool keep_short;                    /* read a truncated shard as far as possible */
     struct index_files indexes;
     struct shard **open;                /* indexed by number; NULL if not open */
-    struct shard *newest, *oldest;      /* the idle shards, kept for the next use: */
-    size_t idle_count, idle_most;       /* at most this number, */
-    uint64_t idle_bytes, idle_most_bytes;       /* with at most this memory */
+    struct shard *newest, *oldest;      /* list of idle shards, kept for the next use */
+    size_t idle_count, idle_most;       /* their number, and its limit */
+    uint64_t idle_bytes, idle_most_bytes;       /* their memory, and its limit */
     volatile int cancelled;             /* raised to stop jobs that open shards */
 };
 
