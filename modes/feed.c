@@ -332,8 +332,9 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
 
     for (; code == SHEAF_OK && epoch < end_epoch(f); epoch++)
         code = feed_epoch(f, epoch, err);
-    /* The pipe is removed first. Otherwise the program could see the end of the pipe and open
-     * the next one. */
+    /* After an error, removes the names of the pipes before closing the open pipe. Otherwise the
+     * program that reads them could see the end of one pipe and open the next one, to which nobody
+     * would write. */
     if (code != SHEAF_OK) {
         remove_pipe(f, epoch - 1);
         remove_pipe(f, epoch);

@@ -167,8 +167,9 @@ static int find_missing(struct fetch_run *f, struct sheaf_error *err)
     return code;
 }
 
-/* The order in which files are fetched: manifests first, then their indexes and other files, then
- * shards. Without its manifest, a part of a data set would look like complete foreign shards. */
+/* The order in which files are fetched: first the manifests of data sets, then other files such as
+ * indexes, then shards. If a fetch stops early, the shards thus have a manifest. Without a
+ * manifest, they would look like a complete set of shards that another program wrote. */
 enum phase { MANIFESTS, OTHERS, SHARDS };
 
 static enum phase phase_of(const struct fetch_run *f, uint32_t number)
@@ -290,7 +291,7 @@ static uint64_t memory_of(size_t bytes)
 }
 
 /* Returns whether the next file may be begun. It may not be begun before all files of earlier
- * phases are finished. */
+ * phases (enum phase: manifests, then other files, then shards) are finished. */
 static bool may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
@@ -301,8 +302,8 @@ static bool may_begin(struct flight *x)
     return true;
 }
 
-/* Selects the file to request next. x->file stays NULL after the last file, and while the next file
- * must wait. */
+/* Selects the file to request next. x->file stays NULL after the last file, and while files of an
+ * earlier phase are not finished. */
 static int next_file(struct flight *x, struct sheaf_error *err)
 {
     struct fetch_run *f = x->fetch;

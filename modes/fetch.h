@@ -2,11 +2,11 @@
  *
  * The parts of a fetch. A planning thread requests PARTS, which are ranges of an object with at
  * most FETCH_PART_BYTES bytes. The store calls a function when a part has arrived. A worker then
- * writes the part, and hashes the parts that come next in the order of the file:
+ * writes the part to the file; parts may be written in any order.
  *
- *     requested ... arrived ... written    in any order
- *     hashed                               in the order of the file; the last part ends the file
- *     done                                 its memory may be reused */
+ * The parts of a file are hashed in the order of the file, each one after it was written. The last
+ * part to be hashed ends the file. The memory of a part may be reused after the part was written
+ * and hashed. */
 #ifndef MODES_FETCH_H
 #define MODES_FETCH_H
 
@@ -49,9 +49,10 @@ struct fetch_file {
     char temporary[32];         /* its name in the partial directory */
     size_t parts;               /* that the planning thread holds */
     uint64_t asked_bytes;       /* so far; the planning thread's */
-    /* `hash` and the field after it are states of the hash with which the file is checked. At most
-     * one of the two is set. */
+    /* state of the XXH3 hash with which a shard is checked against the manifest, or NULL */
     XXH3_state_t *hash;
+    /* state of the MD5 with which a file is checked against the object's ETag; NULL if `hash` is
+     * set, or if the file is not checked */
     EVP_MD_CTX *md5;
     pthread_mutex_t lock;
     struct fetch_part *head, *tail;     /* parts not hashed yet; guarded by the lock */
@@ -115,8 +116,8 @@ int fetch_kept_sweep(const struct fetch_destination *to, const uint32_t *items, 
 
 /* ---- fetch_mark.c: which files are finished, told by the files alone ---- */
 
-/* Computes the modification time for a finished copy: the time of its object, with a part of the
- * object's stamp as the fraction of a second. */
+/* Computes the modification time for a finished copy: the time of the object, in seconds, with a
+ * fraction that comes from the object's stamp (a hash of its ETag). */
 void fetch_mark_times(const struct object *object, struct timespec times[2]);
 /* Returns whether a file is a finished copy of the object. Its size and modification time show
  * this. */
@@ -134,8 +135,9 @@ void fetch_known_free(struct fetch_known *known);
 
 /* ---- fetch_lines.c: the copy of an augmented manifest ---- */
 
-/* Writes the lines of the manifest that belong to these units (see objects.h) to the file `name` in
- * the directory. */
+/* Writes a copy of the augmented manifest `url` to the file `name` in the directory. The copy has
+ * only the lines that belong to the given units. (A unit is the objects of one line; see
+ * objects.h.) */
 int fetch_lines(const struct fetch_destination *to, const char *url, const char *name,
                 const uint32_t *units, size_t count, struct sheaf_error *err);
 

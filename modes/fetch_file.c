@@ -155,7 +155,8 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Ends a file when all its bytes are written. The bytes of a damaged file are not counted. */
+/* Ends a file when all its bytes are written. If the bytes turn out to be damaged at the first
+ * attempt, marks the file for a second attempt and subtracts the bytes from the progress. */
 static void finish_or_fail(struct fetch_file *f)
 {
     struct sheaf_error err;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * The mark of a finished file: its size and its modification time. The whole seconds of the time
- * are those of the object's time; the fraction of a second is a part of the ETag's hash. So the
- * mark changes even if an object is replaced, within a second, by another object of the same size.
- * A separate record, which could be lost or be wrong, is not needed.
+ * are the seconds of the object's time. The fraction of a second comes from a hash of the object's
+ * ETag, so the mark changes even if an object is replaced, within a second, by another object of
+ * the same size. A separate record, which could be lost or be wrong, is not needed.
  *
- * Some file systems store times in steps of 100 ns, others in seconds (Lustre). Then the fraction
- * is zero, as in copies that other programs made with the object's time. A fraction of zero is
- * ignored. */
+ * The fraction is a multiple of 100 ns, because some file systems store times in such steps. Other
+ * file systems (Lustre) store only seconds, and copies that other programs made with the object's
+ * time may have no fraction either. So a file whose fraction is zero is accepted if its size and
+ * its seconds match. */
 #include "modes/fetch.h"
 
 #define STEP_NS 100

@@ -71,7 +71,8 @@ static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
         if (watch_check(f->watch, err) != SHEAF_OK)
             return SHEAF_ERR_INTERRUPTED;
         if (n > 0)
-            /* if the program at the other end has closed the pipe, the next write reports this */
+            /* the pipe has room, or the program at the other end has closed it; in that case the
+             * next write fails with EPIPE */
             return SHEAF_OK;
         if (n < 0 && errno != EINTR)
             return err_errno(err, errno, "waiting for the named pipe's reader");

@@ -6,14 +6,16 @@
  * file does not rely on a particular choice. The directory shows which shards this host has. Hosts
  * agree on the length of an epoch without communicating, because each computes it from the manifest
  * and the number n of hosts. If S shards are distributed evenly, each host has between floor(S/n)
- * and ceil(S/n) of them:
+ * and ceil(S/n) shards.
  *
- *     pad    the epoch is as long as the ceil(S/n) largest shards together, which no host exceeds;
- *            each host repeats some of its own samples up to that number
- *     drop   the epoch is as long as the floor(S/n) smallest shards together, which every host has
+ * With `pad`, an epoch is as long as the ceil(S/n) largest shards together. No host has more
+ * samples than this, and each host repeats some of its own samples to reach the length. With
+ * `drop`, an epoch is as long as the floor(S/n) smallest shards together. Every host has at least
+ * this number of samples, and leaves out the rest.
  *
  * A host whose shards do not fit this assumption is refused when it reads (see check_host in
- * reader_options.c). An error on one host ends the job, while a wrong count would make it hang. */
+ * reader_options.c). An error on one host ends the job, while epochs of different lengths would
+ * make the job hang. */
 #include "modes/host_shards.h"
 
 #include <inttypes.h>
@@ -209,8 +211,8 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     if (code == SHEAF_OK && host->count > 1) {
         name_fingerprint(d);
         dataset_forget_counts(d);
-        /* the table of keys has the numbers that samples have in the whole data set, so it cannot
-         * be used here */
+        /* The file dataset.keys maps keys to sample numbers in the whole data set. On this host the
+         * samples have other numbers, so the file cannot be used. */
         d->has_keys = false;
     }
     if (code == SHEAF_OK)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the number of this process, and the number of processes, in the environment variables that
- * launchers set. Readers (ranks) and packers (parts) use the same variables. But a job array is
- * used only for parts, because each of its jobs may have several ranks of its own. */
+ * launchers set. A reader uses the number of the process as its rank. A packer uses it as the
+ * number of the part of a plan that it packs. The variables of a job array are used only by
+ * packers, because one job of an array may run several readers, each with a rank of its own. */
 #include "modes/launcher.h"
 
 #include <jansson.h>
@@ -21,11 +22,12 @@ static const char *const rank_directories[] = { "/opt/ml/input/config" };
 static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input/config" };
 
 struct launcher {
-    const char *rank, *size;        /* names of variables */
+    const char *rank, *size;        /* names of the variables for the rank and the world size */
     const char *source;
-    /* The rule for a launcher's two variables. TOGETHER: the launcher sets both or neither, so it
-     * is an error if only one of them is set. IN_STEP: every process of a Slurm job has the
-     * variables, but they are used only in a job step. */
+    /* The rule for the variables `rank` and `size`. ANY: they are used if both are set, and ignored
+     * otherwise. TOGETHER: the launcher sets both or neither, so it is an error if only one of them
+     * is set. IN_STEP: every process of a Slurm job has the variables, but they are used only in a
+     * job step. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
@@ -131,8 +133,8 @@ static int from_launchers(const struct launcher *launchers, size_t count,
 
 /* ---- Slurm's arrays -------------------------------------------------------------------------- */
 
-/* Uses the variables of a job array. If the indices of an array are not evenly spaced, they do not
- * determine the part of a job. */
+/* Computes the position of this job among the jobs of a Slurm job array, and their number. Returns
+ * an error if the array's indices are not evenly spaced, because the position is then unknown. */
 static int from_array(struct launch_member *member, struct sheaf_error *err)
 {
     static const char *const names[] = {

@@ -20,7 +20,7 @@
 struct object {
     /* name relative to the source; for an augmented manifest, the key of the object */
     const char *name;
-    /* URL of the object; NULL if it is the root followed by the name */
+    /* URL of the object; NULL if the URL is the root URL of the source followed by the name */
     const char *url;
     const char *text;           /* the content itself, `bytes` bytes, or NULL */
     const uint8_t *md5;         /* the MD5 that its ETag states, or NULL */
@@ -58,8 +58,9 @@ struct objects {
 
 /* Lists the objects of a source: a prefix (which may end within a name), a directory, a manifest,
  * an augmented manifest, or a single object. For an augmented manifest, `attributes`
- * ("source-ref,label") selects which attributes are taken from each line and in which order; NULL
- * selects all objects and nothing else. The caller must call objects_free in any case. */
+ * ("source-ref,label") selects which attributes are taken from each line and in which order. If
+ * `attributes` is NULL, only the attributes that name objects (NAME-ref) are taken from each line.
+ * The caller must call objects_free in any case. */
 int objects_list(const char *source, const char *attributes, struct watch *watch,
                  struct objects *objects, struct sheaf_error *err);
 /* Lists the files of a local directory, or one local file. Unlike objects_list, does not treat a

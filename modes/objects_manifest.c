@@ -50,8 +50,9 @@ static int add_object(struct objects *o, const struct attribute *a, struct sheaf
     return code == SHEAF_OK ? objects_add(o, &found, NULL, err) : code;
 }
 
-/* Adds the value of an attribute. For a string this is its text, otherwise the value in the form in
- * which the line has it. */
+/* Adds the value of an attribute to the list of objects, as an object whose content is already
+ * known. For a string, the content is the string's text. For any other value, it is the JSON text
+ * of the value, byte for byte as in the manifest's line. */
 static int add_value(struct objects *o, const struct attribute *a, struct sheaf_error *err)
 {
     struct object found = { .name = a->name, .text = a->text, .bytes = a->size };
@@ -73,7 +74,8 @@ static int add_wanted(struct objects *o, const struct augmented_line *line, cons
     return attribute_ref_size(name) != 0 ? add_object(o, a, err) : add_value(o, a, err);
 }
 
-/* Without names, every object. */
+/* Adds the wanted attributes of a line. If no attribute is named, adds every object that the line
+ * names. */
 static int add_attributes(struct objects *o, const struct augmented_line *line,
                           const struct attributes *wanted, struct sheaf_error *err)
 {

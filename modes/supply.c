@@ -208,8 +208,9 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     return SHEAF_OK;
 }
 
-/* Returns whether another piece may be begun. A local file is read before the call that begins the
- * piece returns, so local pieces are begun one at a time. */
+/* Returns whether another piece may be begun. Local files are read synchronously: the call that
+ * begins a piece of a local file returns when the piece has been read. So local pieces are begun
+ * one at a time. */
 static bool may_begin(struct supply *s)
 {
     const struct supply_entry *oldest = (struct supply_entry *)s->window.first;

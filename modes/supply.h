@@ -3,9 +3,10 @@
  * Reads the content of objects ahead, one object after the other and epoch after epoch. Many
  * requests run at the same time: one for each small object, and one for each range of a large
  * object. The bytes are returned in order, in pieces. A piece usually has the bytes of one request.
+ * The last piece of an epoch is followed by an entry that says that the epoch ends.
  *
- *     piece | piece | piece | end of epoch | piece | ...        in the order of delivery
- *       ^ done          ^ under way           ^ not started: the budget is used up
+ * A piece is begun only if the memory budget has room for it. So at any time the oldest pieces may
+ * be complete, the pieces after them are being read, and the pieces after those are not begun yet.
  *
  * All functions must be called on one thread. */
 #ifndef MODES_SUPPLY_H

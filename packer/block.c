@@ -78,9 +78,10 @@ void block_release(struct block *b)
  * keep their size. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* Each number of bytes below is an upper bound for all three containers. It is enough for two tar
- * headers with padding and a member with the labels, for the names in a tf.train.Example, or for
- * the trailer of a RecordIO record. If names are long, it includes pax headers. */
+/* Adds the memory that a sample needs in a block. The numbers of bytes below are upper bounds for
+ * all three containers. In a tar, they cover the headers and padding of the sample's files and of
+ * the member with the labels, and pax headers if a name is long. For TFRecord, they cover the names
+ * in a tf.train.Example; for RecordIO, the trailer of a record. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
 {

@@ -3,10 +3,10 @@
  * A block: about 4 MiB of consecutive samples of one shard, which are read and encoded as one job.
  * The output of a block depends on its samples only.
  *
- *     raw      frame | frame | frame | ...              as the container stores them
- *     names    line  | line  | line  | ...              RecordIO: their .lst lines
- *     stored   raw, compressed                          with a codec
- *     samples  struct block_sample for each frame
+ * The output is in four buffers. `raw` has a frame for each sample, which is the sample in the form
+ * in which the container stores it. `names` has the .lst line of each sample, for RecordIO only.
+ * `stored` has the compressed form of `raw`, if a codec is used. `samples` has a struct
+ * block_sample for each frame.
  *
  * block_run() fills a block from the files of a plan. block_add() fills it with samples from a
  * program. block_finish() ends the block. */
@@ -23,9 +23,10 @@
 #include "packer/plan/plan.h"
 #include "packer/source/source.h"
 
-/* The type of a function that takes the samples of a block, instead of block_add. It is called for
- * each sample after the sample's files were read. It may set block->refused. */
 struct block;
+/* The type of a function that is called for each sample of a block after the sample's files were
+ * read. If such a function is set, block_add is not called for the samples. The function may set
+ * block->refused. */
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
 
@@ -179,8 +180,9 @@ int block_fetch(struct block *block, struct sheaf_error *err);
 int block_note(struct block *block, const char *path, const struct sheaf_error *why,
                const char *reason, struct sheaf_error *err);
 /* Replaces images of a sample by plain JPEGs, according to the settings. `paths` are the paths of
- * the fields' files, for reports. On failure, block->refused is set to the field if the field is
- * faulty. block->outgrown is set if block->extra more bytes are needed. (block_image.c) */
+ * the fields' files, for reports. If the error is the fault of one field, sets block->refused to
+ * this field. If the block needs more memory, sets block->outgrown, and increases block->extra, the
+ * number of bytes that the block needs beyond the usual size. (block_image.c) */
 int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
                          const struct catalog_file *files, struct sheaf_error *err);
 /* Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if the field is an image that cannot be
@@ -219,7 +221,8 @@ struct block_copy {
     uint32_t crc;               /* the index's */
     uint64_t number, label;     /* as in struct block_sample */
 };
-/* Copies a record and its .lst line into the block. The fields of the record are not counted. */
+/* Copies a record and its .lst line into the block. Does not parse the record, so its fields are
+ * not added to block->tally and block->payload_bytes. */
 int block_copy(struct block *block, const struct block_copy *record, struct sheaf_error *err);
 /* Appends the end of the shard (if ends_shard is set) and compresses the block. */
 int block_finish(struct block *block, struct sheaf_error *err);

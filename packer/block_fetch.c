@@ -3,8 +3,8 @@
  * Fetches the objects of a block at the same time. Each object takes one GET request, which mostly
  * waits, so up to WINDOW requests run at once for each block that is being filled.
  *
- *     scratch   | file 0 | file 1 | ...           each at its position, with its planned size
- *     fetched     code     code     ... */
+ * The buffer block->scratch gets the content of the files. Each file has a fixed position there,
+ * with room for its planned size. The array block->fetched has the result code for each file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -49,8 +49,8 @@ static void why_convert(const struct block_setup *setup, const struct image_look
                  why[0] == '\0' ? "" : "; ", look->orientation);
 }
 
-/* Returns whether a JPEG must be made smaller. Returns false for a JPEG that cannot be converted;
- * checking it reports the error. */
+/* Returns whether a JPEG must be made smaller. Returns false for a CMYK JPEG, which cannot be
+ * converted; the later check of the image reports the error. */
 static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;
@@ -89,8 +89,9 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
     return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
-/* Records that the new JPEGs of a sample need more memory than estimated. When the block is encoded
- * again, it gets twice as much additional memory. */
+/* Records that the new JPEGs of a sample need `bytes` more bytes than the block has room for. The
+ * block is then encoded again with b->extra bytes in addition to the usual memory. b->extra becomes
+ * twice its old value plus `bytes`. */
 static int outgrow(struct block *b, uint64_t bytes, int code)
 {
     b->extra = 2 * b->extra + bytes;

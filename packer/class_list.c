@@ -209,8 +209,8 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
 
 #define SIBLINGS_MOST 64
 
-/* Returns whether a directory's name contains a usual name of a split ("train", "val", ...). Only
- * data sets with such names are compared. */
+/* Returns whether a directory's name contains a usual name of a split ("train", "val", ...). The
+ * class numbers of two data sets are compared only if both directories have such a name. */
 static bool is_part_name(const char *name)
 {
     static const char *const words[] = { "train", "val", "test", "dev", "eval", "hold" };

@@ -58,9 +58,9 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     watch_show(&c->watch, &c->progress);
 }
 
-/* Checks the facts in a shard's journal entry against the plan. A shard cannot have more samples or
- * bytes than planned. `is_larger` says that bytes do not count, because images are converted, or
- * because the plan of a column does not know the sizes of values. */
+/* Checks the facts in a shard's journal entry against the plan. A shard must not have more samples
+ * or bytes than planned. `is_larger` lifts the limit for bytes; it is set if images are converted,
+ * or if the plan is for a column, because such a plan does not know the sizes of values. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
                        bool is_larger, struct sheaf_error *err)
 {
@@ -169,8 +169,9 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Fills in the split and the number of the shard whose journal entry is read next. Returns
- * SHEAF_END for a shard that is not in the listing, so that no request is made for its entry. */
+/* Fills in the split and the number of the shard for entries_next, which reads the journal entry of
+ * this shard next. Returns SHEAF_END, so that no request is made, if the listing of the destination
+ * has no entry for the shard. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {

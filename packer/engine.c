@@ -114,8 +114,10 @@ struct commit {
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
-    /* The lines that this process has written about the shard in each of its lists. `first` is
-     * counted as if no line had been adopted (see engine.adopted). */
+    /* The lines that this process has written about the shard, in the list of skipped files and in
+     * the list of converted files. `first` is the index of the first such line, minus
+     * engine.adopted (the number of lines by which other processes' lines had lengthened the list
+     * at that time). */
     struct engine_lines own[ENGINE_LISTS];
     /* whether the journal entry belongs to another process, which finished the shard first */
     bool is_others;
@@ -405,8 +407,9 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Called for a block that gave up its memory to another block. Takes memory for the block from the
- * budget again, which had room for it before, and submits the block to the workers. */
+/* Submits a block that gave up its memory to another block to the workers again. First takes memory
+ * for the block from the budget. If the budget has no room, releases the memory of the slots that
+ * are not in use. If there is still no room, returns SHEAF_ERR_LIMIT. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);

@@ -61,8 +61,9 @@ struct engine {
     /* number of shards that may be committed at the same time: now, and after the first commit
      * has succeeded */
     size_t commits_now, commits_most;
-    int commit_failed;                  /* flag: a commit has failed, so no other one may begin */
-    struct budget budget;               /* of blocks */
+    /* flag: whether a commit has failed, so that no other commit may begin */
+    int commit_failed;
+    struct budget budget;               /* memory for the blocks */
     /* memory for data on its way to the store; NULL if the store needs no such memory */
     struct part_memory *parts;
     struct slot *slots;
@@ -70,8 +71,9 @@ struct engine {
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
     size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
-    /* number of lines by which the earlier part of each list has grown (modulo 2^64), because the
-     * lines of other processes, which finished shards first, have replaced lines of this process */
+    /* number of lines by which each list has become longer because of shards that another process
+     * finished first: that process's lines about the shard replace the lines of this process. The
+     * number wraps modulo 2^64 if the list has become shorter. */
     size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
     struct sheaf_progress progress;

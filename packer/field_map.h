@@ -3,8 +3,8 @@
  * New names for the fields of converted samples ("image=jpg,y=label").
  *
  * Records of other programs often call their image "image" and store the class as a feature of its
- * own. A container of Sheaf expects the image in the field jpg, and the label next to the fields.
- * Keys do not change. */
+ * own. Sheaf's containers expect the image in a field "jpg", and the label not in a field but as
+ * the sample's label. The keys of samples do not change. */
 #ifndef PACKER_FIELD_MAP_H
 #define PACKER_FIELD_MAP_H
 

@@ -359,9 +359,9 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Reports the plan of a dry run. The plan does not contain bad files. If both the plan and the
- * destination have an error, the error of the destination is reported. `memory` is SHEAF_OK, or an
- * error code if the memory is too small; *err then has the message. */
+/* Ends a dry run: reports the plan and returns the error that a real run would return. `memory` is
+ * SHEAF_OK, or an error code if the memory limit is too small; *err then has the message. If there
+ * is such an error, an error of the destination is only reported in addition. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;

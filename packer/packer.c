@@ -267,8 +267,9 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* Called after an error from which the packer cannot continue, because another run may have taken
- * the packer's destination. Returns `code`. */
+/* Marks the packer as failed after the error `code`, so that it refuses all further calls. The
+ * packer cannot continue, because it gives up its destination, which another run may then claim.
+ * Returns `code`. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
     give_up(p);
@@ -816,9 +817,9 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
         code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* The names of the shards contain the number of shards, which is known only now. Some
-         * stores list the unfinished uploads of a killed run only for a given name, so these
-         * uploads could not be found earlier. They are removed here. */
+        /* The number of shards is part of the names of the shards and is known only now. It is
+         * needed to remove the unfinished uploads of a killed run, because some stores list
+         * unfinished uploads only for a given name. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

@@ -36,8 +36,8 @@ struct sheaf_packer {
     size_t inherits_count;      /* borrowed; packer_inherit */
     bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
-    /* number of samples and files appended so far; if the packer packs a part of a plan, the
-     * planned samples before the present shard count as well */
+    /* number of samples appended so far, and number of their files; if the packer packs one part of
+     * a plan, both numbers also include the planned samples before the current shard */
     uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
     struct plan_file file;      /* for a part: its plan */
@@ -45,8 +45,8 @@ struct sheaf_packer {
     bool can_resume;            /* whether finished shards remain after a failure */
     /* whether the caller guarantees that all keys differ; the packer then does not store them */
     bool keys_differ;
-    /* the facts for the manifest, if the packer writes a layer of a column (see
-     * packer_open_column); otherwise NULL */
+    /* the facts for the manifest, if the packer writes a layer of a column (the values of a new
+     * field for a range of samples; see packer_open_column); otherwise NULL */
     const struct column_facts *column;
     /* whether an earlier run finished the whole data set, so that appended samples are ignored */
     bool is_there;
@@ -78,23 +78,25 @@ bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
 /* Returns whether the sample is an opaque record without features, which TFRecord can store
  * unchanged. */
 bool packer_copies_record(const struct sheaf_sample *sample);
-/* Returns the memory for the features that were kept from a record. The text that their fields have
- * as well is not included. `kept` may be NULL. */
+/* Returns the memory for the features that were kept from a record, not including the bytes that
+ * the sample's fields have as well. `kept` may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* Appends a sample, with the results of sheaf_packer_append. `kept` has the features that were kept
  * from the sample's record, or is NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
-/* A column consists of layers. A layer is a data set in the directory columns/NAME, with the values
- * for a range of the samples of the base data set. Opens a packer that writes one layer. All keys
- * must differ. `facts` are borrowed, and may change until sheaf_packer_finish. */
+/* Opens a packer that writes one layer of a column. A layer is a data set in the directory
+ * columns/NAME, with the values for a range of the samples of the base data set; a column consists
+ * of such layers. All keys must differ. The packer keeps the pointer `facts`; the caller may change
+ * the facts until sheaf_packer_finish. */
 int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
                        const struct column_facts *facts, struct sheaf_packer **packer,
                        struct sheaf_error *err);
 /* Begins a group of samples whose images are converted or checked on several threads before the
- * samples are appended. The group consists of the first of the given samples; returns their number,
- * and the caller must then add them. Returns 0 if images need no work, or if the samples are
- * already packed. Without a group, each append handles the images of one sample. */
+ * samples are appended. Returns the number n of samples in the group: the group is the first n of
+ * the `count` given samples, and the caller must add these n samples with packer_prepare_add.
+ * Returns 0 if images need no work, or if the samples are already packed. Without a group, each
+ * append handles the images of one sample. */
 size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count);
 /* Adds a sample to the group. Samples must be appended in the order in which they were added, and
  * their data must not change. */

@@ -36,8 +36,9 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* Fills in the split and the number of the shard whose journal entry is read next. Returns
- * SHEAF_END for a shard that is not in the listing, so that no request is made for its entry. */
+/* Fills in the split and the number of the shard for entries_next, which reads the journal entry of
+ * this shard next. Returns SHEAF_END, so that no request is made, if the listing of the destination
+ * has no entry for the shard. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
                             struct sheaf_error *err)
 {

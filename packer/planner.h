@@ -55,8 +55,8 @@ int planner_refuse(const struct planner *planner, const char *dest, struct sheaf
 /* Makes samples of the files that were found, and divides them into shards. Returns
  * SHEAF_ERR_NOT_FOUND if there is nothing to pack. */
 int planner_plan(struct planner *planner, struct sheaf_error *err);
-/* Writes the samples, shard by shard, to `out`. Afterwards the plan has its payload sizes, sources
- * and hash. */
+/* Writes the samples, shard by shard, to `out`. Afterwards each shard of the plan has its payload
+ * size and a hash of its source files, and the plan has its plan hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
 /* Writes the planned samples to a new stash (in memory, or in a temporary file), from which this
  * process packs them. */

@@ -35,9 +35,10 @@ void resumed_free(struct resumed *resumed);
 
 static inline bool resumed_has_next(const struct resumed *r) { return r->at < r->count; }
 
-/* Called while the program makes the samples of a finished shard again. `shard` counts the samples
- * that it has appended so far. Sets *ends to whether it has appended as many samples as the
- * finished shard has. If so, but the number of bytes differs, returns SHEAF_ERR_CHANGED. */
+/* Called while the program makes the samples of a finished shard again. `shard` has the number and
+ * the bytes of the samples that the program has appended to this shard so far. Sets *ends to
+ * whether this number equals the number of samples in the finished shard. If so, but the number of
+ * bytes differs, returns SHEAF_ERR_CHANGED. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);
 /* Returns whether the program may continue after the finished shards without making their samples

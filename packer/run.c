@@ -185,9 +185,9 @@ static int name_of(const struct pack_run *run, const struct plan_shard *shard,
     return output_shard_name(run->output, shard->split, shard->number, name, err);
 }
 
-/* Fills in the split and the number of a shard whose journal entry may be read next. If there is a
- * listing, returns SHEAF_END for a shard whose entry is not in the listing, so that no request is
- * made for it. */
+/* Fills in the split and the number of a shard for entries_next, which may read the journal entry
+ * of this shard next. If the destination was listed (s->listing is not NULL) and the listing has no
+ * entry for the shard, returns SHEAF_END, so that no request is made. */
 static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
                             struct sheaf_error *err)
 {
@@ -204,8 +204,8 @@ static int shard_with_entry(const void *context, uint64_t number, struct entries
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-/* Keeps a finished shard if its files are those that its journal entry describes. The files are
- * read only if the listing does not show this. */
+/* Keeps a finished shard if the shard and the files beside it are those that its journal entry
+ * describes. If the listing of the destination shows this, the files need not be read. */
 static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
                       struct sheaf_error *err)
 {
@@ -325,8 +325,8 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
  * next. */
 struct loaded {
     struct plan_batch batch;
-    /* Blocks of all shards are counted together, in the order in which they are written. The last
-     * block of this shard is written when this number of blocks has been written. */
+    /* number of blocks, from the start of the run up to the last block of this shard; when this
+     * number of blocks has been written, the struct can be freed */
     uint64_t end;
     struct loaded *next;
 };
@@ -375,8 +375,8 @@ static int load_and_run(struct running *r, struct loaded_list *list, size_t i,
     return code == SHEAF_OK ? run_shard(&r->engine, l, err) : code;
 }
 
-/* After a failure, the loaded samples can be freed, because no block that needs them is running any
- * more. */
+/* Packs all shards that are not kept. After a failure, stops the engine before freeing the loaded
+ * samples, so that no running block needs them any more. */
 static int run_shards(struct running *r, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;

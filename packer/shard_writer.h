@@ -25,7 +25,8 @@ struct shard_writer {
     /* memory for data on its way to the store; NULL if this memory has no limit */
     struct part_memory *memory;
     struct shard_files files;
-    /* the .lst file while it is being written; only for containers with has_names */
+    /* the .lst file while it is being written; NULL if the container has no such file (see
+     * format_ops.has_names) */
     struct store_writer *names;
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;
@@ -58,7 +59,9 @@ int shard_writer_add(struct shard_writer *writer, const struct block *block,
 /* Writes the end of the shard. Afterwards the facts about the shard and its index section are
  * complete. */
 int shard_writer_end(struct shard_writer *writer, struct sheaf_error *err);
-/* Writes the files beside the shard, and copies the collected data to the journal entry. */
+/* Completes the .lst file and the index files for other programs, which are stored beside the
+ * shard. Moves the facts about the shard, its index section and the hashes of its keys to the
+ * journal entry. */
 int shard_writer_describe(struct shard_writer *writer, struct journal_entry *entry,
                           struct sheaf_error *err);
 /* Frees the writer and removes everything of the shard that was not committed. */

@@ -4,11 +4,8 @@
  * source's files and the options (planner.h makes it). The plan and the content of the files
  * determine every byte of the output.
  *
- *     splits    | train                                  | val         |
- *     shards    | 0         | 1          | 2             | 0           |
- *     blocks    |   |   |   |   |    |   |   |   |   |   |   |   |     |
- *     samples   .........................................................
- *     files     each sample has a range of them, in byte order of suffix
+ * A plan consists of splits ("train", "val"), a split of shards, a shard of blocks, and a block of
+ * samples. A sample has a range of the plan's files, in byte order of their suffixes.
  *
  * A shard depends only on its own range of samples, so parts of a plan may be packed anywhere, in
  * any order. This struct holds samples and files only if it has one shard or a few shards (see
@@ -26,8 +23,8 @@
 #include "publish/names.h"
 #include "sheaf.h"
 
-/* A block (a job of consecutive samples) ends when its payload reaches BLOCK_BYTES. Each file
- * counts BLOCK_FILE_BYTES more than its size. */
+/* A block (a job of consecutive samples) ends when the sizes of its files, plus BLOCK_FILE_BYTES
+ * for each file, add up to BLOCK_BYTES or more. */
 #define BLOCK_BYTES      ((uint64_t)4 << 20)
 #define BLOCK_FILE_BYTES ((uint64_t)512)
 
@@ -90,7 +87,8 @@ struct plan {
     size_t shard_count;
     char hash[PLAN_HASH_SIZE];      /* covers everything that determines the bytes; in the
                                        manifest */
-    /* hash of the plan hash together with the source files; see plan_identify */
+    /* hash over the plan hash, the source's root, and the stamps and URLs of the source files; see
+     * plan_identify */
     char identity[PLAN_HASH_SIZE];
     /* hash over the plan hash and the source files of all shards; stored in the manifest; "" if it
      * is unknown */
@@ -105,12 +103,13 @@ uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* Divides `count` samples into *shard_count shards, at most one for each sample. The function
- * size_of returns the size of a sample, so that no array of sizes is needed. starts[k] becomes the
- * first sample of shard k, and starts[*shard_count] becomes `count`. */
+/* The type of a function that returns the size of a sample. */
 typedef uint64_t plan_size_fn(void *context, uint64_t sample);
 uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t shard_bytes,
                           uint64_t shard_count);
+/* Divides `count` samples into `shard_count` shards. The function size_of returns the size of a
+ * sample, so that no array of sizes is needed. starts[k] becomes the first sample of shard k, and
+ * starts[shard_count] becomes `count`. */
 void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A few shards of a plan in memory, and the compressed form of their samples: records
- * (plan_record.h) in blocks that take a fifth of the memory. */
+ * A few shards of a plan in memory, and the compressed form of their samples, which needs about a
+ * fifth of this memory: records (plan_record.h) in blocks. */
 #ifndef PACKER_PLAN_PLAN_BATCH_H
 #define PACKER_PLAN_PLAN_BATCH_H
 

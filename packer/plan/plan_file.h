@@ -36,8 +36,8 @@ struct plan_facts {
     size_t skipped_bytes;
     uint64_t found;             /* files in the source */
     uint64_t files;             /* files in the plan */
-    /* labels, splits, shards and plan hash, but neither samples nor files; shard.sample counts
-     * from the first sample of the whole plan */
+    /* labels, splits, shards and plan hash, but neither samples nor files; shard.sample is the
+     * number of the shard's first sample in the whole plan */
     struct plan plan;
     struct {                    /* as in struct sheaf_pack_options, and as image_libraries */
         uint64_t fix, check, quality, resize, mode;
@@ -51,7 +51,7 @@ struct plan_facts {
 struct plan_writer;
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* Returns the object to which the samples of the plan's shards are written. */
+/* Returns the struct through which the samples of the plan's shards are written to the file. */
 struct plan_sections *plan_writer_sections(struct plan_writer *writer);
 /* Writes everything that follows the sections, and makes the plan visible. facts->plan.shards are
  * the finished shards, in order. Frees the writer even after an error. */

@@ -238,9 +238,10 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
     return SHEAF_OK;
 }
 
-/* Returns the index of a label in the plan. Index 0 is "no label". Then come the classes in the
- * order of their numbers, and then the labels without a class. If the plan appends to a data set
- * (`grows`), only labels that samples have get an index, in byte order. */
+/* Returns the index of a label in the plan. Index 0 is always "no label". In a plan for a new data
+ * set, the classes follow in the order of their numbers, and then the labels without a class. In a
+ * plan that appends to a data set (`grows`), the labels that samples have follow in byte order;
+ * classes that no sample has get no index. */
 static uint32_t slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                         uint32_t names, bool grows)
 {

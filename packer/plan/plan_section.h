@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The samples of a plan's shards as bytes. Each shard has one section, which consists of records
- * (plan_record.h) in compressed blocks that take a fifth of the memory. Stored plans (plan_file.h)
- * and plans that are packed immediately (plan_stash.h) use the same sections. */
+ * (plan_record.h) in compressed blocks. A section needs about a fifth of the memory that the
+ * samples need as structs. Stored plans (plan_file.h) and plans that are packed immediately
+ * (plan_stash.h) use the same sections. */
 #ifndef PACKER_PLAN_PLAN_SECTION_H
 #define PACKER_PLAN_PLAN_SECTION_H
 

@@ -23,11 +23,11 @@
 
 /* ---- Files into the sort --------------------------------------------------------------------- */
 
-/* Adds a file to the sort. The sort key is the file's path, with a NUL instead of the dot after the
- * sample's key. This puts the files into the order that plan_group() needs. The value of the entry
- * is
- *
- *     varint label * 2 + bad | varint origin | varint bytes | stamp | url or text */
+/* Adds a file to the sort. The sort key is the file's path, with a NUL instead of the dot that ends
+ * the sample's key. This puts the files into the order that plan_group() needs. The value consists
+ * of the label and a flag for bad files (a varint: label * 2 + flag), the origin (a varint: enum
+ * catalog_origin), the file's size (a varint), its stamp, and then the file's URL or its content,
+ * if the origin needs one of them. */
 static int take_file(void *context, const struct catalog_found *f, struct sheaf_error *err)
 {
     struct plan_sort *g = context;
@@ -346,10 +346,11 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* Gives the labels their final indexes. If a file .cls contains numbers, they replace the sample's
- * other label. If all samples with another label have a file .cls, and at least one of these files
- * contains numbers, the other labels have no meaning and are dropped. This happens for an unpacked
- * data set, whose directories are not classes. */
+/* Gives the labels their final indexes. If a sample's file .cls contains numbers, they replace the
+ * label that the directory or list gives to the sample. If all samples with such a label have a
+ * file .cls, and at least one of these files contains numbers, the labels from directories and
+ * lists have no meaning and are dropped. This happens if a data set was extracted into files,
+ * because the directories are then not classes. */
 static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));

@@ -3,10 +3,11 @@
  * Sorts the files of a source into the samples of a plan, in bounded memory. Data that does not fit
  * into memory goes to temporary files.
  *
- *     scan -> files, sorted by (order of their key, key, suffix) -> samples -> splits
- *
- * Files with the same key have the same order number, so they come out of the sort together, and
- * the samples come out in the order of the plan. Only labels and problems stay in memory. */
+ * The files that the scan finds are sorted by the order number of their key, then by key, then by
+ * suffix. The order number of a key is a hash of the key and the seed, or 0 if samples are not
+ * shuffled. So the files of a sample come out of the sort together, and the samples come out in the
+ * order of the plan. The samples are then divided into splits. Only labels and problems stay in
+ * memory. */
 #ifndef PACKER_PLAN_PLAN_SORT_H
 #define PACKER_PLAN_PLAN_SORT_H
 
@@ -49,10 +50,10 @@ struct plan_sort {
     const struct source *source;
     char *directory;            /* of temporary files */
     size_t memory_bytes;        /* limit for each sort and for each stream */
-    /* largest amount of memory in use at one time for the first sort, its stream of samples, and
-     * the labels */
+    /* largest amount of memory in use at one time for the sort of the files, the stream of samples
+     * that reads the sorted files, and the labels */
     uint64_t memory_peak;
-    struct catalog catalog;     /* labels; its sink is the first sort */
+    struct catalog catalog;     /* labels; files that are added to it go to `files` */
     struct sort *files;
     uint64_t file_count;
     struct odd_fields odd;

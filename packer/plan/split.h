@@ -2,9 +2,9 @@
  *
  * Divides a data set into several splits, class by class. The functions have no side effects.
  *
- *     train=0.8,val=0.2           fractions, which add up to 1
- *     train=0.9,val=rest          rest: everything that the other splits leave
- *     train=60/class,val=rest     60 samples of each class, or all if it has fewer */
+ * The option "train=0.8,val=0.2" gives fractions, which must add up to 1. In "train=0.9,val=rest",
+ * the split val gets all samples that the other splits leave. In "train=60/class,val=rest", the
+ * split train gets 60 samples of each class, or all samples of a class that has fewer. */
 #ifndef PACKER_PLAN_SPLIT_H
 #define PACKER_PLAN_SPLIT_H
 
