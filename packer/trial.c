@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests whether a sample can be packed; see trial.h. The function fills a block with this one
- * sample exactly as a run does, so that the result is the same. */
+ * Tests whether a sample can be packed; see trial.h. trial_try packs the sample into a block in
+ * memory exactly as a run does, so that the result is the same. */
 #include "packer/trial.h"
 
 #include "packer/pack_options.h"

@@ -63,10 +63,11 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* Returns whether a manifest belongs to the plan of this output. Two plans with the same hash may
- * have different files with the same names and sizes. So the note of the manifest (a text that some
- * stores keep with an object) is compared with the plan's origin. A run that resumes does not
- * compare the note, because such a run changes no finished data set. */
+/* Returns whether a manifest belongs to the plan of the output `o`. The plan hash must be the same.
+ * Two plans with the same hash may still have different files with the same names and sizes. So if
+ * o->compares_origin is set, the note of the manifest (a text that some stores keep with an object)
+ * must also be the plan's origin, or empty. A run that resumes does not compare the note, because
+ * it changes no finished data set. */
 static bool is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
@@ -201,12 +202,13 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* the directory that contains these names, and the split that the directory belongs to. If the
-     * run has splits, `split` is NULL for the directory DEST itself */
+    /* `directory` is the directory whose names are listed, and `split` is the split in it ("" if
+     * the data set has no splits). In a run with splits, the directory DEST is listed as well, and
+     * its `split` is NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
-    /* a file in the directory that has a name which Sheaf uses for files other than shards; NULL if
-     * there is none */
+    /* a file in the directory that is named like a report, an index or a table of keys of this run;
+     * NULL if there is none */
     char *stray;
     struct sheaf_error *err;
 };
@@ -414,9 +416,10 @@ static int know_shard(struct inspection *x, const char *split, const char *name,
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* Handles one file of the journal. If the file's name begins with the names of a split and a shard,
- * the file is the shard's entry (the facts about a finished shard), and the shard is recorded as
- * known. Any file counts as a leftover of a run, unless it is a temporary file. */
+/* Handles one file in the journal's directory. If the file's name begins with the names of a split
+ * and a shard, the file is the journal entry of a finished shard; the shard is then added to
+ * x->known, so that it is not reported as a shard without an owner. Every file except a temporary
+ * file shows that a run has left something, so sets has_leftovers. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;
@@ -457,10 +460,10 @@ static int find_unknown(void *context, const struct store_entry *entry)
     return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
 }
 
-/* Looks in a directory for a shard that belongs neither to a data set nor to a run. The names in
- * the journal were listed before. Now the manifest is read first, and then the directory is listed.
- * So a shard that a run finishes or removes meanwhile is still known from the journal or from the
- * manifest. */
+/* Looks in a directory for a shard that belongs neither to a data set nor to a run. The order is
+ * important: the caller has listed the journal, then this function reads the manifest, and then it
+ * lists the directory. So if a run finishes or removes a shard meanwhile, the shard is still known
+ * from the journal or from the manifest. */
 static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -538,8 +541,9 @@ static int list_below(void *inspection, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
-/* Returns whether Sheaf uses this name in this directory for a file other than a shard. Reports are
- * in DEST; the index and the table of keys are in each split. An edit writes no reports. */
+/* Returns whether this run would write a file (other than a shard) with this name in this
+ * directory. A run writes its reports in DEST, but an edit writes no reports. It writes an index
+ * and a table of keys in the directory of each split. */
 static bool is_stray(const struct inspected_names *l, const char *name)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
@@ -741,8 +745,9 @@ static int refuse_grown(const struct destination *d, struct sheaf_error *err)
                    (unsigned long long)d->samples);
 }
 
-/* This process cannot find out whether the other run is still working. So the message names the
- * process that began the other run, and the user can check. */
+/* Refuses a destination that another run has claimed. This process cannot find out whether the
+ * other run is still working. So the message names the process that began the other run, and the
+ * user can check. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

@@ -63,9 +63,9 @@ typedef int destination_below_fn(void *context, char *directory, const char *nam
                                  struct sheaf_error *err);
 int destination_for_each_below(const char *dest, destination_below_fn *each, void *context,
                                struct sheaf_error *err);
-/* Like destination_manifest, for a directory that may contain the split `name`. Sets *is to whether
- * the directory contains this split, and the split belongs to the data set in the directory above
- * it. */
+/* Reads the manifest in a directory, as destination_manifest does. Sets *is to whether the
+ * directory contains a data set that was packed as the split `name` of the data set in the
+ * directory above. */
 int destination_split(const struct output *output, const char *directory, const char *name,
                       struct manifest_found *found, bool *is, struct sheaf_error *err);
 
@@ -103,13 +103,14 @@ struct destination {
     /* the error that says why a file cannot be read, or that it is missing; its code is SHEAF_OK
      * if there is no fault */
     struct sheaf_error fault;
-    /* whether the data set at the destination was packed, and not only indexed */
+    /* whether Sheaf packed the data set at the destination; false if Sheaf only made an index for
+     * shards that another program wrote */
     bool is_ours;
     bool has_leftovers;         /* of a run, in the journal's directory */
     /* a file that is named like a shard but belongs to no data set; NULL if there is none */
     char *unknown;
-    /* a file with another name that Sheaf uses, which belongs to no data set; NULL if there is
-     * none */
+    /* a file that is named like a report, an index or a table of keys of this run, but belongs to
+     * no data set; NULL if there is none */
     char *stray;
 };
 
@@ -122,8 +123,9 @@ void destination_clear(struct destination *found);
 
 /* Sets *finished to whether the data set of this plan exists completely. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
-/* Counts the lines of skipped.tsv and converted.tsv. If `part` is not 0, counts the lines of the
- * reports that append number `part` has written instead. */
+/* Counts the lines of the reports skipped.tsv and converted.tsv. Each append has reports of its
+ * own. If `part` is 0, counts the lines of the reports of the first packing, otherwise of append
+ * number `part`. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
 /* Adds the counts in the manifests of the data set to the result, and counts the lines of its

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of the journal. The entry of a shard consists of
+ * The files of the journal. The journal entry of a shard begins with a magic number, which names
+ * the release, and with 64-bit numbers (the "words"; see enum word). Then come the plan hash, the
+ * XXH3 of the shard, the shard's name, its section of the index, its lines of skipped.tsv, the list
+ * of the files beside the shard (`sides`), the name of the compression library, the hashes of the
+ * keys, the counts of the fields, and its lines of converted.tsv. The entry ends with an XXH3-64 of
+ * all its other bytes.
  *
- *     magic | words | plan hash | XXH3 of the shard | name | section | skipped | sides | library |
- *     keys | fields | converted | XXH3-64 of everything before
- *
- * The words are 64-bit numbers. Only entries of known releases are read. Entries of release 0.2
- * lack two of the numbers: that of resized images, and that of samples whose field `cls` does not
- * consist of numbers. Entries of release 0.1 also lack everything that belongs to the parts after
- * `sides`, the list of the files beside the shard. */
+ * Only entries of known releases are read. Entries of release 0.2 do not have the words for the
+ * number of resized images and for the number of samples with a word in their field `cls`. Entries
+ * of release 0.1 do not have the words from WORD_LIBRARY_SIZE on, nor the parts after `sides`. */
 #include "publish/journal.h"
 
 #include <stdio.h>
@@ -106,8 +107,8 @@ static size_t fixed_bytes(size_t words)
     return sizeof(magic) + words * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES;
 }
 
-/* Returns whether the sizes in the words of a journal entry add up to at most `size`. `fixed` is
- * the total size of the entry's parts with a fixed size. */
+/* Returns whether the sizes of a journal entry's parts add up to `size`. The sizes of the parts
+ * with variable length are in `words`; `fixed` is the total size of all other parts. */
 static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
 {
     uint64_t sum = fixed;
@@ -459,10 +460,11 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes a journal entry of this plan, if it is still the same file as in the listing. If the file
- * has changed, another run of the same plan has claimed the destination since, and the entry
- * belongs to that run. If the listing has no ETag, and for all files that are not entries, the file
- * is read twice and compared instead. */
+/* Removes a file of the journal. A journal entry of this plan is removed only if it is still the
+ * file that was listed. If the entry has changed, another run of the same plan has claimed the
+ * destination since, and the entry belongs to that run. A file that is not such an entry, or whose
+ * ETag was not listed, is removed by journal_remove, which looks at the file, checks that this run
+ * still has the claim, and removes the file if it has not changed since. */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {
@@ -497,9 +499,10 @@ static int clear_one(void *context, const struct store_entry *entry)
     return several_add(&c->several, entry->name, &listed, c->err);
 }
 
-/* Removes the run's own claim. If the run has written the claim itself, the claim's stamp (a number
- * that identifies the file) shows that it is still the same file. The stamp is unknown if this
- * process has only joined the run, or if the store does not tell stamps. */
+/* Removes the run's claim. If the claim's stamp (a number that identifies the file) is known, the
+ * claim is removed only if it is still the same file. The stamp is unknown if this process has only
+ * joined the run, or if the store has no stamps. In that case journal_remove reads the claim first
+ * to see whether it still belongs to the run. */
 static int remove_claim(const struct journal *j, struct sheaf_error *err)
 {
     char *url;

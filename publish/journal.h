@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * The journal: which run packs a destination, and which shards it has finished, so that another run
- * can resume.
+ * The journal tells which run packs a destination and which shards the run has finished, so that
+ * another run can resume.
  *
- * While a data set is packed, DEST/.sheaf-partial/ contains
- *
- *     plan                    the claim: the plan's hash, the format of file names, and the run's
- *                             own number and holder
- *     [SPLIT.]SHARD.HASH.done for each finished shard: its facts for the manifest and the index;
- *                             HASH is the beginning of the plan's
+ * While a data set is packed, the journal is the directory DEST/.sheaf-partial. The file "plan" in
+ * it is the claim: it has the plan hash, the format of file names, and the run's own number and
+ * holder. For each finished shard, there is a journal entry in a file [SPLIT.]SHARD.HASH.done,
+ * where HASH is the beginning of the plan hash. The entry has the facts about the shard for the
+ * manifest and the index.
  *
  * When a run writes or removes a file in DEST, it first looks at the file, then checks that it
  * still has the claim, and then acts only if the file has not changed (see store_commit_over). A
- * run that takes over a destination replaces the claim before anything else. So a run that was
- * stopped between these steps never undoes later work. packer/PLAN.md has the reasons.
+ * run that takes over a destination replaces the claim before anything else. So if a run is stopped
+ * for a while between looking at a file and acting, it cannot undo what another run has done
+ * meanwhile. packer/PLAN.md has the reasons.
  *
- * An entry is written before its shard. It does not yet have the stamp by which the shard can be
- * recognised without reading it. When the shard has its final name, the entry is replaced by one
- * with the stamp. The directory is removed with its last file. */
+ * The journal entry is written before its shard. It does not yet have the shard's stamp, a number
+ * by which the shard can be recognised without reading it. When the shard has its final name, the
+ * entry is replaced by an entry with the stamp. The directory is removed with its last file. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 
@@ -144,8 +144,8 @@ int journal_put_file(const struct journal *journal, const char *url, const void 
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Gives a file that was written its final name. A file that already has this name is replaced, but
- * only if it is still the one that the caller saw (`seen`). Frees the writer even after an
+/* Makes a written file visible under its final name. A file that already has this name is replaced,
+ * but only if it is still the file that the caller saw (`seen`). Frees the writer even after an
  * error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,

@@ -207,7 +207,8 @@ static int clear_journal(void *output, struct sheaf_error *err)
     return journal_clear_files(&((const struct output *)output)->journal, err);
 }
 
-/* The claim is removed last. If an earlier step fails, a later run of the same plan can do it. */
+/* Removes the files that the run no longer needs. The claim is removed last: if an earlier removal
+ * fails, a later run of the same plan finds the claim and repeats the removal. */
 int output_end(const struct output *o, struct sheaf_error *err)
 {
     void *context = (void *)(uintptr_t)o;

@@ -54,8 +54,9 @@ struct output {
     bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* whether the note of the manifest (a word that the store keeps with the object) is compared as
-     * well as the plan hash, to find out whether a data set has the plan of this run */
+    /* whether a manifest belongs to the plan of this run only if its note (a text that the store
+     * keeps with the object) equals `origin`; otherwise it is enough that the plan hash is the
+     * same */
     bool compares_origin;
 };
 
@@ -83,22 +84,24 @@ static inline enum output_ask output_ask(bool resume, bool overwrite, bool grows
     return (enum output_ask)((grows ? ASK_GROW : ASK_PACK) + (resume ? 1 : overwrite ? 2 : 0));
 }
 
-/* Prepares DEST for a request. Refuses if DEST contains something that must not be replaced.
- * Otherwise claims DEST, removes what is to be replaced, and begins the journal. Sets *finished if
- * the data set of this plan exists already. (output_claim.c has the table of actions.) */
+/* Prepares DEST for one of the requests of enum output_ask. Refuses if DEST contains something that
+ * must not be replaced. Otherwise claims DEST, removes the files to be replaced, and begins the
+ * journal. Sets *finished if DEST already has the finished data set of this output's plan.
+ * (output_claim.c has the table that tells what to do.) */
 int output_claim(struct output *output, enum output_ask ask, bool *finished,
                  struct sheaf_error *err);
-/* Locks DEST. Fails if output_claim would fail, and changes nothing else. */
+/* Locks DEST, and keeps the lock. Returns the error that output_claim would return. Does not change
+ * the files in DEST. */
 int output_check(struct output *output, enum output_ask ask, struct sheaf_error *err);
-/* Fails as output_claim would, and changes nothing. */
+/* Returns the error that output_claim would return, without locking DEST or changing its files. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
 /* Reads a shard and the files beside it. Sets *intact to whether they have the sizes and hashes
  * that the shard's journal entry states. An error means that they cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
-/* Like output_check_shard, for callers that pack the shard again if it is not intact or cannot be
- * read. */
+/* Returns true if a shard and the files beside it have the sizes and hashes that the journal entry
+ * states. Returns false if not, or if they cannot be read. */
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 

@@ -23,10 +23,10 @@ enum action {
     FAULTY,
     FULL,                       /* refuse: there is a data set */
     OTHER,                      /* refuse: there is a data set of another plan */
-    /* refuse, because Sheaf packed the data set, and its shards alone do not contain everything
-     * about it */
+    /* refuse to index the shards again, because Sheaf packed the data set: its manifest has facts,
+     * such as classes, that its shards do not contain */
     OURS,
-    /* refuse, because there is no run that a part could join */
+    /* refuse, because this process packs one part of a plan, and there is no run for it to join */
     NO_RUN,
     O_RUN,                      /* refuse: the run there has another plan */
     /* refuse, because a run is working at the destination, or was killed there */
@@ -36,7 +36,8 @@ enum action {
     BROKEN,                     /* refuse: the claim is damaged */
     /* refuse, because a file is named like a shard but belongs to no data set */
     ALIEN,
-    /* refuse, because a file with another name that Sheaf uses belongs to no data set */
+    /* refuse, because a file that belongs to no data set is named like a report, an index or a
+     * table of keys of this run */
     STRAY,
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
@@ -45,8 +46,7 @@ enum action {
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    /* like BEGIN, and also remove the remains of a run whose claim (the file that names the run) is
-     * damaged */
+    /* claim, look again, and remove the files of an earlier run whose claim is damaged */
     MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
@@ -96,11 +96,11 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. The first row counts whose condition is true and which has an action for
- * the request. If the findings in `needs` were not inspected yet, they are inspected before the
- * condition is evaluated. The columns are the requests:
- *
- *     pack    resume  replace join    append  resume  replace index   replace keys */
+/* The table of actions. For a request, the first row decides whose condition is true and whose
+ * action for the request is not NEXT. If a condition needs findings (`needs`) that were not
+ * inspected yet, they are inspected first. The columns are the requests in the order of enum
+ * output_ask: pack, resume, replace, join; append, its resume and its replace; index and its
+ * replace; and keys. */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);
     unsigned needs;
@@ -233,9 +233,10 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* Inspects the destination once more after this run has claimed it. Another run may have claimed it
- * just before. No run can claim it afterwards without replacing this run's claim. Also fails if the
- * server cannot list the destination. */
+/* Called after this run has claimed the destination. Fails if the destination has a data set or
+ * files that belong to no data set, because another run may have put them there after the first
+ * inspection and before this run's claim. After the claim, no other run can do this without
+ * replacing the claim. Also fails if the server cannot list the destination. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets many processes pack the parts of one plan into the same destination; some parts may even be
- * packed twice at the same time. Each process joins the run that made the claim, and finds shards
- * that are finished. output_shard.c publishes a shard beside such processes. output_clean, which
- * also serves pack and append, removes what killed runs left. */
+ * Lets many processes pack the parts of one plan into the same destination. A part may even be
+ * packed by two processes at the same time. Each process joins the run that has claimed the
+ * destination (see journal.h), and finds the shards that are already finished. output_shard.c
+ * publishes a shard while other processes may publish the same shard. output_clean removes the
+ * incomplete uploads and temporary files of killed runs; it is also called by runs that pack or
+ * append in a single process. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -367,8 +369,9 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* Even without this cleaning, the data set is complete. Failing to clean is nevertheless an error,
- * because in a resumed run the store may answer again. */
+/* Removes incomplete uploads of killed runs. If the store does not answer, returns an error
+ * although the data set is complete: the user then resumes the run, which tries the removal
+ * again. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;
@@ -384,8 +387,9 @@ int output_clean_lost(const struct output *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* A program that may not list the uploads cannot remove them. The uploads do no harm to the data
- * set, so such a refusal is not an error. */
+/* Removes incomplete uploads and temporary files of killed runs. If this process has no permission
+ * to list uploads, the uploads remain. This is not an error, because they do no harm to the data
+ * set. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

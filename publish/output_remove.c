@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes a data set that is being replaced. The run must have the claim.
+ * Removes a data set that is being replaced. The run must have claimed the destination (see
+ * journal.h).
  *
- * First a copy of the manifest is stored, because it lists the files of the data set. Then the
- * manifest is removed, after which there is no data set any more. Then the other files are removed.
- * If the run is stopped before the end, the next run with the claim finishes the removal. Only
- * files that a manifest or a journal entry names are removed.
+ * First a copy of the manifest is stored, because the manifest lists the files of the data set.
+ * Then the manifest is removed, after which there is no data set any more. Then the other files are
+ * removed. If the run is stopped before the end, the next run that claims the destination finishes
+ * the removal. Only files that a manifest or a journal entry names are removed.
  *
- * In a store without stages, the manifest is not removed but replaced by a stand-in that names the
- * run. Otherwise a run that has lost its claim, and does not know this, would find the manifest's
- * name free and publish its own. */
+ * In a store without stages (store/stage.h), the manifest is not removed but replaced by a stand-in
+ * that names the run. If there were no file with the manifest's name, a run that has lost its claim
+ * without noticing this could publish its own manifest there. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -305,9 +306,9 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* Returns whether a manifest may be removed. This includes a manifest that cannot be parsed. Before
- * this run claimed the destination, it looked for manifests of other data sets and found none. So
- * an earlier run of this plan wrote that manifest, and the store has damaged it. */
+/* Returns whether a manifest was written by a run of this plan, so that it may be removed. A
+ * manifest that cannot be parsed is also taken for such a manifest, damaged by the store: before
+ * this run claimed the destination, it found no manifest of another data set. */
 static bool is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||
@@ -360,8 +361,9 @@ static bool is_of_run(const struct output *o, const char *name)
     return false;
 }
 
-/* Removes the manifest of a data set for which this run will not make a new one. The data set is a
- * split that this run does not have; or it has no splits, and this run has splits. */
+/* Removes the manifest of a data set that is being replaced, in a directory in which this run will
+ * not make a new data set. This is the case for a split that this run does not have, and for DEST
+ * if the old data set has no splits but this run has splits. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {

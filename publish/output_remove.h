@@ -11,9 +11,10 @@
  * then acts only if the file is still the same. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
-/* The type of a function that writes the bytes of a file. It is called once. Nobody sees the file
- * until the caller commits *writer. After a failure *writer is NULL. */
+/* The type of a function that writes the bytes of a file to `writer`. */
 typedef int output_content_fn(void *context, struct store_writer *writer, struct sheaf_error *err);
+/* Creates the file `url` and calls `content` once to write its bytes. Nobody sees the file until
+ * the caller commits *writer. Sets *writer to NULL on failure. */
 int output_write(const char *url, output_content_fn *content, void *context,
                  struct store_writer **writer, struct sheaf_error *err);
 /* Like output_put_over, for a file whose bytes `content` writes. */

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishes a shard in four steps: its journal entry, the files beside it, the shard itself, and
- * the entry again with the stamps.
+ * the journal entry again, now with the stamps of these files. (A stamp identifies a file without
+ * reading it.)
  *
- * Several runs may make the same shard at the same time with different content, because a file may
- * be readable for only one of them. The shard that is finished first wins. Each run first requests
- * the states of all these files and checks the claim. Then it replaces only files that have not
- * changed since. A run that notices a change uses the winner's shard, or fails.
+ * Several runs may make the same shard at the same time with different content, for example because
+ * a source file is readable for only one of them. The run that finishes the shard first wins. To
+ * notice other runs, each run looks at all these files and then checks that it still has the claim.
+ * Afterwards it replaces only files that have not changed since it looked. A run that notices a
+ * change uses the winner's shard, or fails.
  *
- * The entry is written first. It shows other runs that this run is working on the shard. If another
- * run tries to finish its own version of the shard, it fails when it writes the stamps, which is
- * the last step.
+ * The journal entry is written first, to show other runs that this run is working on the shard. It
+ * also changes the file that the other runs saw. So another run that tries to finish its own
+ * version of the shard fails in the last step, when it writes the entry with the stamps.
  *
  * On a local disk, a lock of the directory keeps the runs apart. Runs that find no files of the
  * shard share the lock, and a run that replaces a file holds the lock alone. */
@@ -222,9 +224,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 #define LOCK_WAIT_NS 20000000l
 
 /* Waits for the lock of the destination. Other processes hold the lock while they publish a shard
- * or commit. A run that makes a new data set holds the lock as long as it packs; but its claim has
- * been noticed before, so this function does not wait for such a run. Only the caller's interrupt
- * flag ends the wait. */
+ * or commit a data set. This function does not wait for a run that makes a new data set, although
+ * such a run holds the lock as long as it packs: this process has seen that run's claim before, and
+ * has refused. Only the caller's interrupt flag ends the wait. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -16,8 +16,8 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Returns whether `dest` is the directory of the source or the directory above it. If the source is
- * a file, the directory above these two counts as well. */
+/* Returns whether `dest` is the directory of the source, or the directory above it. The directory
+ * of a source that is a file is the directory that contains this file. */
 static bool is_at(const char *source, const char *dest)
 {
     char *real = realpath(local_path(source), NULL);

@@ -23,9 +23,9 @@ struct publish_facts {
     uint64_t skipped_count;
 };
 
-/* Writes skipped.tsv. Then writes for each split the index, the table of keys, other readers' index
- * files and the manifest, from the journal entries of its shards. Returns SHEAF_ERR_CHANGED if the
- * destination belongs to another run. */
+/* Writes skipped.tsv. Then writes for each split the index, the table of keys, the index files for
+ * programs other than Sheaf, and the manifest, from the journal entries of the split's shards.
+ * Returns SHEAF_ERR_CHANGED if the destination belongs to another run. */
 int publish_dataset(struct output *output, const struct publish_facts *facts,
                     struct sheaf_error *err);
 
@@ -35,8 +35,8 @@ int publish_dataset(struct output *output, const struct publish_facts *facts,
  * data set since this run opened it. */
 int publish_grown(struct output *output, const struct publish_facts *facts,
                   struct sheaf_error *err);
-/* Writes other readers' index files for the whole data set. Called after the manifest was
- * written. */
+/* Writes the index files for programs other than Sheaf, for the whole data set. Called after the
+ * manifest was written. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
 /* Finds the manifest of the data set output->grows, before the data set is changed. Returns
@@ -67,16 +67,16 @@ struct publish_edit {
     struct tally *fields;       /* of all samples afterwards; taken over */
 };
 
-/* Writes the index files and tables of keys of an edited data set, its manifest, and other readers'
- * index files. Returns SHEAF_ERR_CHANGED if another run has changed or replaced the data set since
+/* Writes the index files and tables of keys of an edited data set, its manifest, and the index
+ * files for programs other than Sheaf. Returns SHEAF_ERR_CHANGED if another run has changed or replaced the data set since
  * this run opened it. */
 int publish_edited(struct output *output, const struct publish_edit *edit,
                    struct sheaf_error *err);
 
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
-/* Writes the index, the table of keys and other readers' files for shards that exist already. Then
- * writes the manifest. It replaces the manifest that existed when the run claimed the
+/* Writes the index, the table of keys, and the index files for programs other than Sheaf, for
+ * shards that exist already. Then writes the manifest. It replaces the manifest that existed when the run claimed the
  * destination. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,
@@ -102,8 +102,8 @@ int publish_manifest(struct output *output, const char *directory, const struct 
  * room for them. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
-/* Writes other readers' index files for the whole data set. `name` is the name of the split, or
- * NULL. */
+/* Writes the index files for programs other than Sheaf, for the whole data set. `name` is the name
+ * of the split, or NULL. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);
 

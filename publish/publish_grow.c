@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes appended samples. First writes their index and table of keys. Then writes the manifest
- * of the whole data set, which replaces the manifest for which the plan was made. Other readers'
- * files for the whole data set are written last, because until then the new shards might still be
- * removed. */
+ * Publishes appended samples. First writes the index and the table of keys of the appended samples.
+ * Then writes the manifest of the whole data set. It replaces the manifest to which the append was
+ * planned. The index files for programs other than Sheaf are written last, because they cover the
+ * whole data set, and the new shards might be removed again before the manifest is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,7 +129,8 @@ static int publish_parts(struct output *o, struct publish_files *files,
     return code;
 }
 
-/* Writes other readers' index files. If the data set is a split, the manifest contains its name. */
+/* Writes the index files for programs other than Sheaf. They need the name of the split, which the
+ * manifest contains if the data set is a split. */
 static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
 {
     char *split = NULL;

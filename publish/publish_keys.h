@@ -13,15 +13,16 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    /* number of samples for which the table was first made; edits may have removed some of them
-     * since (see key_table_make). If it is less than `samples`, `samples` is used instead */
+    /* number of samples for which the table was first made; it is more than `samples` if edits have
+     * removed samples since (see key_table_make); if it is less (0 by default), `samples` is used
+     * instead */
     uint64_t keyed;
     /* whether a journal entry was written by a release that did not store the hashes of keys. */
     bool is_incomplete;
 };
 
-/* Opens the table of keys for a data set in `directory`. Uses at most `memory_bytes` bytes of
- * memory, which count as part of the caller's memory. */
+/* Begins a table of keys for a data set in `directory`. Uses at most `memory_bytes` bytes of
+ * memory, which the caller must include in its own memory limit. */
 int publish_keys_open(struct publish_keys *keys, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err);
 /* Adds the key_hash() of the next sample's key. */

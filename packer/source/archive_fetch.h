@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies an archive from a store into a temporary file. From the copy, the members can be read in
- * the order of the plan; in the store, each member would need a request of its own. */
+ * Copies an archive from a store into a temporary file. In the copy, the members can be read in the
+ * order in which the plan packs them; in the store, each member would need a request of its own. */
 #ifndef PACKER_SOURCE_ARCHIVE_FETCH_H
 #define PACKER_SOURCE_ARCHIVE_FETCH_H
 

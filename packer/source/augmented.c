@@ -26,8 +26,9 @@ void augmented_free(struct augmented *a)
     buf_free(&a->texts);
 }
 
-/* Determines the key of the sample that the line describes, and appends it to a->texts, which is
- * empty before. */
+/* Appends the key of the sample that a line describes to a->texts, which must be empty. The key is
+ * the path of the first object that the line names, up to the first dot of the base name. If the
+ * line names no object, the key is the number of the line. */
 static int keep_key(struct augmented *a, const struct augmented_line *line, uint64_t number,
                     struct sheaf_error *err)
 {
@@ -105,8 +106,9 @@ static int add_text(struct augmented *a, const struct attribute *text, struct sh
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
-/* Uses an attribute as the name of the label's class. Sets *name to NULL if that is impossible; the
- * attribute then becomes a field. */
+/* Uses the value of the attribute *name as the name of the label's class. Sets *name to NULL if the
+ * label cannot have a class name (see list_name_label). In that case the attribute becomes a
+ * field. */
 static int take_class(struct augmented *a, const struct attribute **name, struct sheaf_error *err)
 {
     const size_t at = a->parser.text.size, size = json_string_length((*name)->value);

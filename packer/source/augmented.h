@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses a line of SageMaker's augmented manifest. A line is a sample:
+ * Parses a line of SageMaker's augmented manifest. A line is a JSON object that describes a sample,
+ * such as {"source-ref": "s3://bucket/cats/1.jpg", "label": "cat", "boxes": [[1, 2]]}. It has three
+ * kinds of attributes:
  *
- *     {"source-ref": "s3://bucket/cats/1.jpg", "label": "cat", "boxes": [[1, 2]]}
+ * An attribute NAME-ref has the URL of an object. The object's bytes become a field. The field's
+ * suffix is the suffix of the object's name. If the object's name has no suffix, the field's suffix
+ * is NAME. If the sample already has a field with the object's suffix, it is NAME.SUFFIX.
  *
- *     NAME-ref        an object, whose bytes become a field; its suffix is that of the object's
- *                     name, or NAME if the object's name has none, or NAME.SUFFIX if the sample
- *                     already has a field with that suffix
- *     label, labels, class, class_name
- *                     the label: a number, an array of numbers, or the name of a class. The first
- *                     of these attributes is the label; if it is a number, the attribute class is
- *                     the name of this number
- *     anything else   a field NAME, with the value as it was written
+ * The first of the attributes label, labels, class and class_name is the label: a number, an array
+ * of numbers, or the name of a class. If it is a number and the line also has an attribute class,
+ * the value of class is the name of the class with this number. If a line has none of these
+ * attributes, an attribute NAME is the label if an attribute NAME-metadata says so, as in lines
+ * made by Ground Truth's classification jobs.
  *
- * In lines made by Ground Truth's classification jobs, the label may be in an attribute with any
- * NAME; the attribute NAME-metadata then says so. This NAME is the label if the line has none of
- * the names above.
+ * Any other attribute NAME becomes a field NAME, with the value as it was written.
  *
  * The sample's key comes from the first object: its path in the bucket up to the first dot of its
  * base name. If a line has no object, its key is its number. The functions have no side effects. */

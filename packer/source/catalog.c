@@ -90,7 +90,7 @@ static int make_room(struct catalog *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Adds a new label with a copy of its numbers. */
+/* Adds a new label. A label may have an array of numbers (`values`); the array is copied. */
 static int add_label(struct catalog *c, const struct catalog_label *wanted, uint32_t *slot,
                      struct sheaf_error *err)
 {
@@ -245,9 +245,10 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* Returns the location of a file that is packed under another name, and the path of any other file.
- * The location of a member of an archive is only a position in the archive. It contains no dot and
- * would mean nothing to users, so the path is returned for a member as well. */
+/* Returns the name of a file for messages: its location, if the file is a local file that is packed
+ * under another name, otherwise the path under which it is packed. The location of a member of an
+ * archive is only a position in the archive. Such a position contains no dot and would mean nothing
+ * to users, so the path is returned. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

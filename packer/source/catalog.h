@@ -15,7 +15,8 @@
 #include "packer/source/problems.h"
 #include "sheaf.h"
 
-/* An object whose location does not follow from its path. */
+/* The location of a file that is not stored at its path under the root of the source. `url` is a
+ * URL, the path of a local file, or the position of a member in an archive. */
 struct catalog_object {
     uint64_t stamp;
     char url[];
@@ -106,12 +107,12 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Reports a bad file. `named` is the name under which the file would be packed. If this name has a
- * key, all files with the key are left out. */
+/* Reports a bad file. `named` is the name under which the file would be packed. If a sample key can
+ * be taken from this name, the plan leaves out all files with this key. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
-/* Returns the name of a file for messages: its location if it is packed under another name,
- * otherwise its path. */
+/* Returns the name of a file for messages: its location if it is a local file that is packed under
+ * another name, otherwise the path under which it is packed. */
 const char *catalog_shown(const struct catalog_file *file);
 
 /* Returns the bytes of memory that the catalog needs. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides which paths of a source are packed, with patterns as in a .gitignore (path_glob.h). The
- * last pattern that matches a path decides about it. If a directory is left out, nothing in it is
- * packed. A path that matches no pattern is packed, unless the first pattern selects files to be
- * packed. In that case, only paths that match such a pattern are packed, and everything in
- * directories that match one. */
+ * Decides which paths of a source are packed, with patterns as in a .gitignore (path_glob.h). A
+ * pattern either selects paths to be packed or leaves paths out. If several patterns match a path,
+ * the last one decides. If a directory is left out, nothing in it is packed.
+ *
+ * The first pattern decides about paths that match no pattern. If the first pattern leaves paths
+ * out, all such paths are packed. If it selects paths, such a path is packed only if it is in a
+ * directory that a pattern has selected. */
 #ifndef PACKER_SOURCE_FILTER_H
 #define PACKER_SOURCE_FILTER_H
 

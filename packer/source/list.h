@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parses the lists that name files and their labels, line by line. The functions have no side
- * effects.
+ * effects. There are four kinds of lists.
  *
- *     plain   path
- *     .lst    index TAB label [TAB label ...] TAB path          (MXNet)
- *     .csv    path,label[,label ...]; or a header that names the columns    (RFC 4180)
- *     .jsonl  {"path": ..., "label": number, [numbers] or "class name"}, or a line of an augmented
- *             manifest, {"NAME-ref": path, "label": ...}
+ * A line of a plain list is a path. A line of MXNet's .lst file consists of an index, one or more
+ * labels, and a path, separated by TABs. A .csv file (RFC 4180) has a path and then labels in each
+ * line, or begins with a header line that names the columns; its columns may also be separated by
+ * tabs or semicolons. A line of a .jsonl file is a JSON object: either {"path": PATH, "label":
+ * LABEL}, where LABEL is a number, an array of numbers or the name of a class, or a line of an
+ * augmented manifest, such as {"NAME-ref": PATH, "label": LABEL}. A plain list whose first line
+ * looks like a .csv file with several columns is read as a .csv file.
  *
  * formats/column_names.h has the names of columns and members that are paths and labels. The
- * content of other columns and members is returned as further fields. Columns may also be separated
- * by tabs or semicolons, and a plain list that looks like a table is read as a table.
+ * content of other columns and members is returned as further fields.
  *
  * A label that is not a number is the name of a class. If a line has a number in the column `label`
  * and also a column `class`, the class is the name of the number. */
@@ -41,8 +42,8 @@ struct list_field {
 struct list_entry {
     const char *path;           /* as written, NUL-terminated; any text but "" */
     size_t path_size;
-    /* The name of the class. If the line has a single number as its label, this is the name of the
-     * class with that number. NULL if the line has no label, or only numbers. */
+    /* name of the label's class, or NULL if the line does not name a class; if the line has a
+     * number as well, the number is the class's number */
     const char *class_name;
     size_t class_size;
     const double *labels;

@@ -20,8 +20,10 @@ void list_columns_free(struct list_columns *columns);
  * became a field. */
 int list_columns_count(struct list_columns *columns, const char *name, const char *problem,
                        struct sheaf_error *err);
-/* Reports the counts, and adds the number of values that were left out to the problems. `url` is
- * the list. has_label tells whether some other column is the label. */
+/* Reports to the user which columns of the list `url` became fields, and how many values of each
+ * column were left out. Adds the number of left-out values to problems->left_out_values.
+ * `has_label` tells whether the list has labels; if not, the report says which names a column of
+ * labels must have. */
 void list_columns_tell(const struct list_columns *columns, struct problems *problems,
                        const char *url, bool has_label);
 

@@ -120,8 +120,9 @@ static void trim(struct list_cell *cell)
     cell->text[cell->size] = '\0';
 }
 
-/* Splits a copy of the record at `separator`, and removes blanks around the names. Returns false if
- * the record cannot be split. */
+/* Splits a copy of a line into cells at `separator`, and removes blanks around each cell, because
+ * the line may be a header whose cells are the names of columns. Returns false if the line cannot
+ * be split. */
 static bool split_copy(struct list_parser *p, const char *line, size_t size, char separator,
                        int *code, struct sheaf_error *err)
 {

@@ -29,9 +29,10 @@ static bool integer_label(json_int_t integer, double *label)
     return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
 }
 
-/* Adds a label that is a JSON number. The rule is the same as for labels in text. An integer
- * (without point and exponent) must be exact as a label. Any other number is rounded to a 32-bit
- * float, unless it is a whole number up to 2^53. */
+/* Adds a label (a double) that is a JSON number. The rule is the same as for labels in text. A
+ * number without point and exponent must be stored exactly, otherwise it is an error. A number with
+ * a point or an exponent is rounded to a 32-bit float, unless it is a whole number up to 2^53 such
+ * as 1.0. */
 static int add_number(struct list_parser *p, const json_t *number, struct sheaf_error *err)
 {
     double value = json_number_value(number);
@@ -94,8 +95,9 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     return code;
 }
 
-/* Returns the member that is the path or key: by its name, or the first object of an augmented
- * manifest. Returns NULL if there is none. */
+/* Returns the member of a line that is the path or key of a file. This is the member with a known
+ * name (see column_rank). If there is none, it is the first member NAME-ref, as in an augmented
+ * manifest. Returns NULL if the line has neither. */
 static const struct attribute *path_of(const struct list_parser *p,
                                        const struct augmented_line *l)
 {

@@ -27,7 +27,8 @@ static void clean_absolute(char *path)
         path[0] = '\0';
 }
 
-/* Adds the path of `name` in `directory` to the names of the root. Frees `directory`. */
+/* Adds the path DIRECTORY/NAME to r->names, the absolute paths by which the root is known. Frees
+ * `directory`. Does nothing if `directory` is NULL. */
 static int add_name(struct list_root *r, char *directory, const char *name,
                     struct sheaf_error *err)
 {

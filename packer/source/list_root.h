@@ -21,7 +21,7 @@ struct list_root {
     struct buf text;            /* the path that was found last */
     /* the directory whose symbolic links were resolved last; NULL if there is none */
     char *directory;
-    /* path of that directory relative to the root; NULL if it is not under the root */
+    /* path of `directory` relative to the root; NULL if `directory` is not under the root */
     char *below;
 };
 

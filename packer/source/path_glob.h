@@ -3,12 +3,11 @@
  * A pattern for paths, with the syntax of a line in a .gitignore. The functions have no side
  * effects.
  *
- *     *.tmp       the base name, at any depth
- *     raw/        with a slash at the end: a directory
- *     /notes      with a slash elsewhere: the path from the root, where `*` and `?` match no slash
- *     a/?/b.jpg
- *     a/ ** /b    (without the blanks) any number of directories, including none
- *     a/ **       everything in it
+ * A pattern without a slash, such as `*.tmp`, must match the base name of a path, at any depth. A
+ * slash at the end, as in `raw/`, means that only directories match. With a slash elsewhere, as in
+ * `/notes` or `a/?/b.jpg`, the pattern must match the path from the root, and `*` and `?` match no
+ * slash. Two stars between two slashes match any number of directories, including none. Two stars
+ * after the last slash match everything in the directory.
  *
  * `!` at the beginning inverts the pattern. A backslash makes the next byte literal. */
 #ifndef PACKER_SOURCE_PATH_GLOB_H

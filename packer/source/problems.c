@@ -222,8 +222,8 @@ void problems_limit(struct problems *p, uint64_t found)
     p->most = (uint64_t)(is_share ? number / 100 * (double)found : number);
 }
 
-/* Returns the error of a run that skips bad files, or SHEAF_OK. The run fails if too many files are
- * bad, or if the reason is not in the files themselves. */
+/* Returns the error of a run that may skip bad files, or SHEAF_OK. Returns an error if too many
+ * files are bad, or if files have changed during the run and p->on_change is SHEAF_FAIL. */
 static int verdict_of_skipped(const struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first;

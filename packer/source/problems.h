@@ -51,8 +51,8 @@ struct problems {
      * label is reported, but not as a problem */
     uint64_t labelled, unlabelled;
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
-    /* samples whose field `cls` does not consist of numbers: first the samples without another
-     * label, then the samples that keep another label */
+    /* samples whose field `cls` does not consist of numbers: `unread` has the samples that have no
+     * label, `kept_labels` the samples that keep the label of their directory or list */
     struct cls_words unread, kept_labels;
     uint64_t left_out_values;   /* values of lists that could not become fields */
     /* samples whose field `cls` consists of numbers, which replace the class that the source
@@ -115,9 +115,9 @@ int problems_verdict(struct problems *p, struct sheaf_error *err);
  * problems_verdict. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
-/* Returns SHEAF_ERR_CHANGED unless the number of files found equals the number of files packed and
- * skipped. `found` and `packed` count files (for a program, samples), and each problem is one of
- * them. */
+/* Returns SHEAF_ERR_CHANGED unless `found` equals `packed` plus the number of problems. `found` and
+ * `packed` count files, or samples if a program supplies the samples. Each problem is a file or
+ * sample that was skipped. */
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                       struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue of requests for sizes. The requests run at the same time, in a window of outstanding
- * work, and answers are taken in the order of the requests. */
+ * A queue of requests for the sizes of objects in a store. At most WINDOW requests run at the same
+ * time. The answers are taken in the order of the requests. */
 #include "packer/source/size_queue.h"
 
 #include <stdlib.h>

@@ -15,8 +15,9 @@ int sizes_open(struct sizes **sizes, struct scan *scan, struct sheaf_error *err)
 void sizes_close(struct sizes *sizes);
 
 /* Requests the size of the object at `url`, which becomes the file `path` of the catalog.
- * `is_below` tells whether the location of the object follows from `path`. The call may wait for
- * earlier objects, and fail because of one of them. */
+ * `is_below` tells whether `url` is the root of the source followed by `path`; the catalog then
+ * need not store `url`. The call may wait for the answer about an earlier object, and may return an
+ * error of that object. */
 int sizes_add(struct sizes *sizes, const char *path, const char *url, bool is_below,
               uint32_t label, struct sheaf_error *err);
 /* Waits for all. */

@@ -156,8 +156,8 @@ static int look_at_file(struct source_look *look, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Refuses a view as a source, because its document is neither a list of files nor an object with
- * samples. */
+/* Refuses a view as a source. A view (formats/view.h) is a file that selects and mixes samples of
+ * data sets. It is neither a list of files nor a file with samples. */
 static int refuse_view(struct source_look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -26,8 +26,9 @@ enum source_at {
     SOURCE_AT_PREFIX
 };
 
-/* Says which objects belong to a source of this kind. It is used by callers that read whole objects
- * instead of samples (modes/objects.c). */
+/* The objects that belong to a source. Each kind of source has one of these values
+ * (source_ops.objects). Callers that read whole objects instead of samples use the value
+ * (modes/objects.c). */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
@@ -41,8 +42,8 @@ struct source_ops {
     const char *noun;           /* in messages: "directory" */
     enum source_at at;
     enum source_objects objects;
-    /* the suffixes that the names of such files have (not counting the suffix of a codec), ended by
-     * NULL; NULL if any name is allowed */
+    /* the suffixes by which a file is recognised as a source of this kind (without the suffix of a
+     * codec), ended by NULL; NULL if the name may have any suffix */
     const char *const *suffixes;
     /* whether the source consists of everything in a directory or prefix, so that the output
      * must not be inside it */
@@ -136,8 +137,8 @@ int source_open(const char *url, const char *root, struct source *source,
 /* Opens the source of a stored plan. Its files can be read, but it cannot be scanned. */
 int source_reopen(const char *kind, const char *root, bool is_remote, struct source *source,
                   struct sheaf_error *err);
-/* Returns the real path of the root (without symbolic links), which is the same for all its names.
- * The caller frees it. Returns NULL if memory is exhausted. */
+/* Returns the path of the root without symbolic links, so that the result is the same for every
+ * path that leads to this root. The caller frees it. Returns NULL if memory is exhausted. */
 char *source_root_name(const struct source *source);
 void source_close(struct source *source);
 

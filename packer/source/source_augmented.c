@@ -107,9 +107,10 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
     return found;
 }
 
-/* Returns whether the file is an augmented manifest. If the first line has a member with a path,
- * the file is a list instead. The first line of a file whose name ends with ".jsonl" must name an
- * object by its URL; other files need not have an object in it. */
+/* Returns whether the file is an augmented manifest, judging by its first line. The line must begin
+ * with `{`. If the line has a member with a path, the file is a list instead. If the file's name
+ * ends with ".jsonl", the line must have an attribute NAME-ref with the URL of an object; with
+ * other names, a line without such an attribute is accepted. */
 static bool detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

@@ -177,9 +177,9 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Finds a data file in a local copy of the report. Tries three paths: the whole key; the layout of
- * the bucket, in which data files are beside the manifest's directory; and the manifest's own
- * directory. */
+/* Finds a data file of the report in a local copy. Tries four paths relative to the directory
+ * x->data_root: the whole key; then the file's base name in ../data/, where the bucket has it, in
+ * data/, and in the directory itself. Returns the last path without testing it. */
 static char *find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };

@@ -68,8 +68,8 @@ static int check_overlaps(const struct source *sources, char **roots, size_t cou
     return SHEAF_OK;
 }
 
-/* Sets the root of a source to the common root. The rest of its own root becomes the part of the
- * tree that is scanned. */
+/* Sets the root of a source to the common root, the first `size` bytes of `whole`, which is its own
+ * root. The rest of its own root becomes s->below, the directory or prefix to be scanned. */
 static int set_root(struct source *s, const char *whole, size_t size, struct sheaf_error *err)
 {
     free(s->root);

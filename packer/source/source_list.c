@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of files. Reads the lines of the list through the store, and finds each file under the
- * root, which is a directory or a prefix in a store. */
+ * A list of files. The list itself is read with the functions of store.h, so that it may be a local
+ * file or an object. Each file of the list is then found under the root, which is a directory or a
+ * prefix in a store. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -29,8 +29,8 @@ struct tree {
     const struct source *source;
     struct scan *scan;
     struct stat_queue *queue;
-    /* directories that were found but not read yet; each is stored as its path, followed by a
-     * struct; the last one is read first */
+    /* a stack of the directories that were found but not read yet; each entry consists of a path
+     * and a struct with its length; the directory on top of the stack is read first */
     struct buf below;
     /* whether the path may contain a symbolic link; without a link there can be no loop */
     bool linked;

@@ -13,7 +13,8 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* number of paths in a chunk; it takes about 100 us if the kernel has all attributes in memory */
+/* number of paths in a chunk; reading the attributes of a chunk takes about 100 us if the kernel
+ * has them in memory */
 #define CHUNK_PATHS 128u
 #define CHUNKS      32u
 #define THREADS     8u          /* they wait for the disk, not for a processor */

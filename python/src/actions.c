@@ -219,8 +219,9 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
                          "problem_count", (unsigned long long)result->problems);
 }
 
-/* Checks the data set and then its columns. The counts of the columns are added to the result.
- * Records of columns are not samples of the data set. */
+/* Verifies the data set and then its columns (fields that are stored in data sets of their own).
+ * Adds the counts for the columns to *result, except the number of samples: a record of a column is
+ * only a value for a sample that was already counted. */
 static int verify_all(const struct sheaf_dataset *dataset,
                       const struct sheaf_reader_options *reading,
                       const struct sheaf_verify_options *options,

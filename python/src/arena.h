@@ -2,17 +2,16 @@
  *
  * The memory for samples that a DataLoader's worker shares with its program.
  *
- *     piece ... | free | piece ... | free, no memory yet || a reader's ... | no memory yet |
+ * The memory is a memfd with the largest size that it may reach. It has two parts; in each of them,
+ * only the beginning that has been used so far is backed by memory. The first part is divided into
+ * pieces, which are allocated and freed one by one. A piece is allocated at the lowest free
+ * position, so that used memory is used again; fresh memory would first have to be cleared and
+ * mapped by the kernel. Only the worker process keeps track of the allocated pieces. The second
+ * part is for one reader, which puts its samples there (sheaf_reader_options.memory), so that the
+ * samples need not be copied.
  *
- * The memory is a memfd with the largest size that it may reach. Only the parts that have been used
- * are backed by memory. The part before the || is divided into pieces, which are allocated and
- * freed one by one. A piece is allocated at the lowest free position, so that memory is reused,
- * because fresh memory would have to be cleared and mapped. Only the worker process keeps track of
- * the allocated pieces. The rest of the memory is for one reader, which puts its samples there
- * (sheaf_reader_options.memory), so that the samples need not be copied.
- *
- * The functions do not need the GIL and may be called on any thread. A forked child has the same
- * memory; it never gives any of it back. */
+ * The functions do not need the GIL and may be called on any thread. A forked child shares the
+ * memory, but never frees a part of it. */
 #ifndef PYTHON_ARENA_H
 #define PYTHON_ARENA_H
 

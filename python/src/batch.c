@@ -442,8 +442,8 @@ static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
     return rows_view(&rows, self);
 }
 
-/* Copies the bytes of a field of all samples, one after another, to memory of the caller that has
- * `size` bytes. */
+/* Copies the bytes of a field of all samples, one after another, to a buffer of `size` bytes that
+ * the caller provides. */
 static PyObject *batch_join(struct batch_object *self, PyObject *args)
 {
     unsigned long long address, size, at = 0;

@@ -17,9 +17,9 @@ struct borrowed {
     PyObject *items;
 };
 
-/* Makes fields of a mapping from names to bytes-like objects, without copying the bytes. Returns
- * -1 with an exception on failure. The struct must be zero-initialised, and must be freed in any
- * case. */
+/* Makes an array of fields from a mapping (a dict of names and bytes-like objects), without copying
+ * the bytes. Returns -1 with an exception on failure. The struct must be zero-initialised, and must
+ * be freed in any case. */
 int borrowed_fields(struct borrowed *b, PyObject *mapping);
 void borrowed_free(struct borrowed *b);
 

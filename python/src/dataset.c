@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A data set that is being opened, from sources or from a channel. Opening may continue after the
- * caller has stopped waiting for it. For a channel, `sources` is {name, root} or {name, root,
- * manifest}. */
+/* A data set that is being opened, either from sources or from a SageMaker channel (an input of a
+ * training job). Opening may continue after the caller has stopped waiting for it. For a channel,
+ * `sources` consists of the channel's name, its root, and the manifest if one is given. */
 struct dataset_opening {
     char **sources;
     size_t count;

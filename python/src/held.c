@@ -12,9 +12,9 @@
 /* largest number of requests of one worker that wait for an answer */
 #define AHEAD_BATCHES 8u
 #define HELD_MOST  ((size_t)256 << 20)
-/* largest number of separate ranges of requested ordinals that are recorded. Few ranges exist at a
- * time, because a gap between two ranges is soon detected. So this number is far above the number
- * of workers. */
+/* largest number of separate ranges of requested ordinals that are recorded. There are rarely more
+ * ranges than workers, because the serving thread soon notices a gap between two ranges. So the
+ * limit is far above the number of workers. */
 #define ASKED_MOST 1024u
 #define HOLES_MOST ((size_t)1 << 20)
 /* largest number of samples of a stream that one call skips */

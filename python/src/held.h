@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples that the serving thread (serving.h) has read: the reader's position in the present
- * pass of the loader, samples that nobody has requested yet, and samples that workers have
- * received.
+ * The samples that the serving thread (serving.h) has read in the current pass (iteration over the
+ * loader). The samples are numbered by ordinals, in the order in which the reader returns them.
+ * Before the reader's position are samples that workers have received and samples that are held
+ * because nobody has requested them yet; after the position are samples that were not read yet.
  *
- *     ordinals:  requested and given | held: read, not requested | position | not read yet ...
+ * A stream can only be read forward. To get a sample after the position, the serving thread reads
+ * on; to get an earlier one, it reads the stream again from its beginning.
  *
- * A stream can only be read forward. Seeking in it means reading on, or reading from its beginning
- * once more.
- *
- * Used only on the serving thread, except held_samples_free. */
+ * All functions must be called on the serving thread, except held_samples_free. */
 #ifndef PYTHON_HELD_H
 #define PYTHON_HELD_H
 
@@ -34,8 +33,9 @@ struct piece {
 /* The samples that answer a request of this process. The process uses them where they lie, so they
  * need not be packed. */
 struct held_samples {
-    struct piece **pieces;      /* the pieces in which the samples lie, with a reference to each */
-    size_t piece_count, count;
+    /* the pieces in which the samples lie; the struct has a reference to each piece */
+    struct piece **pieces;
+    size_t piece_count, count;  /* numbers of pieces and of samples */
     struct sheaf_sample samples[];
 };
 
