@@ -90,8 +90,8 @@ static inline enum output_ask output_ask(bool resume, bool overwrite, bool grows
  * (output_claim.c has the table that tells what to do.) */
 int output_claim(struct output *output, enum output_ask ask, bool *finished,
                  struct sheaf_error *err);
-/* Locks DEST, and keeps the lock. Returns the error that output_claim would return. Does not change
- * the files in DEST. */
+/* Locks DEST, which is created if it does not exist. Returns the error that output_claim would
+ * return. Does not change the files in DEST. */
 int output_check(struct output *output, enum output_ask ask, struct sheaf_error *err);
 /* Returns the error that output_claim would return, without locking DEST or changing its files. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);

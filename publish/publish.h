@@ -68,16 +68,16 @@ struct publish_edit {
 };
 
 /* Writes the index files and tables of keys of an edited data set, its manifest, and the index
- * files for programs other than Sheaf. Returns SHEAF_ERR_CHANGED if another run has changed or replaced the data set since
- * this run opened it. */
+ * files for programs other than Sheaf. Returns SHEAF_ERR_CHANGED if another run has changed or
+ * replaced the data set since this run opened it. */
 int publish_edited(struct output *output, const struct publish_edit *edit,
                    struct sheaf_error *err);
 
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
 /* Writes the index, the table of keys, and the index files for programs other than Sheaf, for
- * shards that exist already. Then writes the manifest. It replaces the manifest that existed when the run claimed the
- * destination. */
+ * shards that exist already. Then writes the manifest. It replaces the manifest that existed when
+ * the run claimed the destination. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,
                  struct sheaf_error *err);
