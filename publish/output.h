@@ -55,8 +55,8 @@ struct output {
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
     /* whether a manifest belongs to the plan of this run only if its note (a text that the store
-     * keeps with the object) equals `origin`; otherwise it is enough that the plan hash is the
-     * same */
+     * keeps with the object) is empty or equals `origin`; otherwise it is enough that the plan hash
+     * is the same */
     bool compares_origin;
 };
 

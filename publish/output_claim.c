@@ -96,10 +96,10 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. For a request, the first row decides whose condition is true and whose
- * action for the request is not NEXT. If a condition needs findings (`needs`) that were not
- * inspected yet, they are inspected first. The columns are the requests in the order of enum
- * output_ask: pack, resume, replace, join; append, its resume and its replace; index and its
+/* The table of actions. The action for a request is taken from the first row whose condition is
+ * true and whose action for the request is not NEXT. If a condition needs findings (`needs`) that
+ * were not inspected yet, they are inspected first. The columns are the requests in the order of
+ * enum output_ask: pack, resume, replace, join; append, its resume and its replace; index and its
  * replace; and keys. */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishes appended samples. First writes the index and the table of keys of the appended samples.
- * Then writes the manifest of the whole data set. It replaces the manifest to which the append was
- * planned. The index files for programs other than Sheaf are written last, because they cover the
- * whole data set, and the new shards might be removed again before the manifest is written. */
+ * Then writes the manifest of the whole data set, which replaces the manifest that the data set had
+ * when the append was planned. The index files for programs other than Sheaf are written last,
+ * because they cover the whole data set, and the new shards might be removed again before the
+ * manifest is written. */
 #include <stdlib.h>
 #include <string.h>
 
