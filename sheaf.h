@@ -293,8 +293,9 @@ struct sheaf_source_info {
     /* number of the source's samples that the view chose, or of all its samples if there is no
      * view; and the share of an epoch that comes from this source */
     uint64_t chosen; double share;
-    /* the source's weight in the view; and number of its chosen samples that the view also chose
-     * from an earlier source */
+    /* The first field is the source's weight in the first stage of the view. The second is for a
+     * source that is the same data set as an earlier source: the number of samples that the view
+     * chose from both. */
     uint64_t weight, shared;
 };
 struct sheaf_dataset_info {
@@ -312,7 +313,8 @@ struct sheaf_dataset_info {
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
-    /* 32 hexadecimal digits; "" if positions in the data set cannot be saved (standard input) */
+    /* 32 hexadecimal digits that identify the data set in saved positions; "" for standard input,
+     * in which no position can be saved */
     const char *fingerprint;
     /* text of the manifest; NULL for foreign shards or several sources */
     const char *manifest_json;
@@ -330,16 +332,18 @@ struct sheaf_dataset_info {
     /* when the data set was packed: number of images that were converted, and number of images that
      * were only made smaller; 0 for a view, UINT64_MAX if unknown */
     uint64_t images_converted, images_resized;
-    /* number of files that packing left out; for a conversion, number of samples */
+    /* number of files that were left out when the data set was packed; if it was converted from
+     * another data set, number of samples that were left out */
     uint64_t skipped;
-    /* Number of samples whose key an earlier sample also has, and the first such key or NULL. In a
-     * foreign tar, both samples are in the same shard; they may be one sample whose files do not
-     * lie side by side. In an indexed data set, the two samples may be in different shards. */
+    /* repeated_keys is the number of samples that have the same key as an earlier sample, and
+     * repeated_key is the first such key or NULL. In foreign tars, keys are compared only within a
+     * shard, and a repeated key may also mean that the files of one sample are not next to each
+     * other. In a data set with an index, keys are compared across all shards. */
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples with a repeated key that were joined to the earlier sample with this key */
     uint64_t joined_keys;
-    /* number of values in lists of features that could not become fields when the data set was
-     * packed */
+    /* number of values in list files (such as the columns of a CSV) that could not become fields
+     * when the data set was packed */
     uint64_t left_out_values;
     /* when the data set was packed: number of samples whose file .cls had a word instead of
      * numbers; they have the label of their directory, or none */
@@ -419,8 +423,9 @@ SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t
  * there is no such stage. */
 SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
     uint64_t *samples, const uint64_t **weights);
-/* Writes the numbers of chosen samples to a file in the directory of the view `path`. Sets `name`
- * to the name of this file, to which the view's condition "numbers" must refer. */
+/* Helps to write a view that chooses samples by their numbers. Writes `count` sample numbers to a
+ * file in the directory of the view `path`, and the name of this file to `name`. The program must
+ * then put this name into the member "numbers" of the view's document. */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
@@ -431,7 +436,8 @@ struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
     /* default 1 GiB; hard limit of the memory for reads, and for samples until they are freed */
     uint64_t memory_bytes;
-    /* default NULL; called, without any counts, while sheaf_dataset_read waits for data */
+    /* default NULL; called from time to time while sheaf_dataset_read waits for data; all counts
+     * that it gets are 0 */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
     /* default NULL, 0; columns whose fields are added to the samples, as in a reader. The records
@@ -445,14 +451,16 @@ SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_
  * samples[i] has the number numbers[i]. `options` may be NULL. Any number of threads may call the
  * function on one data set.
  *
- * The reads run concurrently. One read covers samples that are close together (within 64 KiB in a
- * file, within 1 MiB in a remote object, or in one block of a codec). Each sample is checked as by
- * a reader. If one sample is bad, no sample is returned. *samples are valid until sheaf_kept_free,
- * while the data set is open. The data set keeps the 64 shards used last, with their indexes (at
- * most 256 MiB), open for later calls. A forked child process opens the shards again.
+ * The reads run concurrently. Samples that are close together (within 64 KiB in a file, within 1
+ * MiB in a remote object, or in one block of a codec) are read at once. The checksum of each sample
+ * is verified. If one sample is bad, no sample is returned. *samples are valid until
+ * sheaf_kept_free, while the data set is open.
+ *
+ * For later calls, the data set keeps the 64 shards used last open. It also keeps their indexes,
+ * which take at most 256 MiB. A forked child process opens the shards again.
  *
  * Returns SHEAF_ERR_ARGUMENT if `count` is 0 or a number does not exist, _UNSUPPORTED for a stream,
- * and _LIMIT if the memory is too small. */
+ * and _LIMIT if options.memory_bytes is too small for the samples. */
 SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     struct sheaf_kept **kept, struct sheaf_error *error);
@@ -475,9 +483,11 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-/* The action on the remainder if the number of lanes does not divide the number of samples. KEEP:
- * some lanes have one sample more. DROP: the remainder, at most lanes - 1 samples, is left out.
- * PAD: shorter lanes repeat one sample. */
+/* An epoch is divided among lanes, the sequences of samples that the workers read. If the number of
+ * lanes does not divide the number of samples, this option says what happens to the remainder.
+ * KEEP: some lanes have one sample more than the others. DROP: the remainder, at most lanes - 1
+ * samples, is left out. PAD: each lane that has one sample less than the others repeats a sample.
+ * AUTO: KEEP if there is one rank, otherwise PAD. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
 /* The reader calls this function before it uses the first `bytes` bytes of options.memory, so that
@@ -525,9 +535,9 @@ struct sheaf_reader_options {
     void *memory;
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
     /* default NULL, 0; names of the columns (see sheaf_column_add) that are read with the samples.
-     * The field EXT of the column NAME becomes the sample's field NAME.EXT. Columns do not affect
-     * the order, the positions and the states of a reader. A sample that already has a field of
-     * this name causes SHEAF_ERR_EXISTS. */
+     * A column NAME with values of the type EXT, such as "txt", adds the field NAME.EXT to each
+     * sample. If a sample already has a field NAME.EXT, the reader returns SHEAF_ERR_EXISTS.
+     * Columns do not change the order of the samples or the reader's positions. */
     const char *const *columns; size_t column_count;
     /* default FAIL; what to do with a sample for which a column has no value. FAIL: return
      * SHEAF_ERR_NOT_FOUND. SKIP: leave out and count the sample. NONE: return the sample without
@@ -541,10 +551,11 @@ SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, s
  *
  * - RANK and WORLD_SIZE (torchrun);
  * - OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE (Open MPI);
- * - SLURM_PROCID and SLURM_NTASKS, in a step of srun, which also has a SLURM_STEP_ID (a batch
- *   script has the first two variables as well, but is a single process);
- * - SM_CURRENT_HOST and SM_HOSTS, or else resourceconfig.json in the directory `config` (SageMaker;
- *   NULL means /opt/ml/input/config). The rank is the host's index in the list.
+ * - SLURM_PROCID and SLURM_NTASKS, if SLURM_STEP_ID is set as well (srun sets all three; a batch
+ *   script without srun has only the first two, and is a single process);
+ * - SM_CURRENT_HOST and SM_HOSTS, or else the file resourceconfig.json in the directory `config`,
+ *   which is /opt/ml/input/config if `config` is NULL (SageMaker). The rank is the index of the
+ *   current host in the list of hosts.
  *
  * If `source` is not NULL, *source is set to a static string that names the launcher. Returns
  * SHEAF_END if the variables of no launcher are set. Returns SHEAF_ERR_ARGUMENT if a value is
@@ -575,9 +586,8 @@ SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, ui
  * UINT64_MAX for a stream. */
 SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
 /* Returns the next sample, which is valid until the next call on this reader, or SHEAF_END at the
- * end of the epoch. After some errors, only _error, _get_stats and _free may be called:
- * SHEAF_ERR_CORRUPT or _TRUNCATED with on_corrupt = FAIL, and any other error except
- * SHEAF_ERR_INTERRUPTED. */
+ * end of the epoch. After SHEAF_ERR_CORRUPT or _TRUNCATED with on_corrupt = FAIL, and after any
+ * other error except SHEAF_ERR_INTERRUPTED, only _error, _get_stats and _free may be called. */
 SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf_sample **sample);
 /* Returns between 1 and `max` samples, which are valid until the next call on this reader. If there
  * is no sample, returns the same codes as sheaf_reader_next. An error that follows some samples is
@@ -589,10 +599,11 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * call returned become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they were
  * detached already.
  *
- * Samples of 4 KiB or more are not copied if the reader's memory budget has room for them. Such a
- * sample keeps a whole piece of memory (about 1 MiB; 8 MiB for remote shards), which still counts
- * in the budget. Other samples are copied to memory outside of the budget, where fields of equal
- * index and size are adjacent.
+ * Samples of 4 KiB or more are not copied if the reader's memory budget (memory_bytes) has room for
+ * them. Such a sample keeps its whole read buffer (about 1 MiB; 8 MiB for remote shards), which
+ * still counts in the budget. Other samples are copied to memory that does not count in the budget.
+ * Among the copied samples, the first fields of all samples are next to each other, then the second
+ * fields, and so on.
  *
  * If options.memory is set, samples that are not copied lie in this memory. Another process or a
  * device that has access to the memory can then use the samples without a copy. The memory belongs
@@ -612,16 +623,18 @@ SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
  * back further than the sample at which the epoch was started or resumed. */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
-/* Resumes at a position. Seed, epoch, lanes, buffer size and remainder come from the text. If the
- * position follows a whole round (one sample of each lane), it fits any world_size x workers that
- * divides the number of lanes. Any other position fits only the same rank and worker. Returns
- * SHEAF_ERR_CHANGED if the position belongs to another data set, and SHEAF_ERR_ARGUMENT if the text
- * is damaged or the position is outside of the epoch. (For a stream, sheaf_reader_next returns this
- * error if the position is outside of the epoch.) */
+/* Resumes at a position. Seed, epoch, lanes, buffer size and remainder come from the text. If each
+ * lane has returned the same number of samples before the position, the position fits any
+ * world_size x workers that divides the number of lanes. Any other position fits only the same rank
+ * and worker. Returns SHEAF_ERR_CHANGED if the position belongs to another data set, and
+ * SHEAF_ERR_ARGUMENT if the text is damaged or the position is outside of the epoch. (For a stream,
+ * it is sheaf_reader_next that returns SHEAF_ERR_ARGUMENT if the position is outside of the
+ * epoch.) */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint that positions have after `samples` samples of all ranks in
- * options->epoch. For a view it covers only the stages up to this point, so that positions stay
- * valid when another stage is appended to the view. */
+/* Writes the fingerprint that sheaf_reader_position stores in a position of options->epoch after
+ * all ranks together have read `samples` samples. For a view, the fingerprint covers only the
+ * stages up to this position. So positions stay valid when another stage is appended to the
+ * view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
@@ -646,7 +659,8 @@ struct sheaf_reader_stats {
     /* number of members of foreign tars that belong to no sample, such as links */
     uint64_t passed_over;
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
-    /* for foreign shards: number of bytes after damage in which no record was found */
+    /* for foreign shards: number of bytes that were skipped after damaged places, up to the next
+     * record that was found */
     uint64_t lost_bytes;
     uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
                                        gaps */
@@ -696,9 +710,10 @@ struct sheaf_channel_options {
     /* default 600; largest number of seconds to wait until a pipe appears, and the same again until
      * its first byte arrives */
     uint64_t wait_seconds;
-    /* default NULL: the attributes are those in the platform's configuration. Otherwise the
-     * attributes of an augmented manifest that arrives in a pipe, such as "image-ref,label". The
-     * pipe has a RecordIO record for each attribute of a line, in this order. */
+    /* for an augmented manifest in Pipe mode: the names of its attributes, such as
+     * "image-ref,label". For each line of the manifest, the pipe has one RecordIO record for each
+     * attribute, in the order of these names. default NULL: the names are in the platform's
+     * configuration. */
     const char *attributes;
     /* default NULL: the manifest is in the channel's directory. Otherwise the path or URL of
      * dataset.json. It is needed if each host has only a part of the shards, because the manifest
@@ -761,7 +776,8 @@ SHEAF_CALL int sheaf_channel_report_failure(const char *root, const char *messag
     struct sheaf_error *error);
 
 /* ---- The plan of an epoch, without reading data (sheaf_epoch) -------------------------------
- * A range of one shard that one worker of one rank reads, in one lane. */
+ * A range of samples of one shard. One worker of one rank reads it, in one lane (a sequence of
+ * samples; see enum sheaf_remainder). */
 struct sheaf_stretch {
     uint32_t rank, worker, lane;
     uint32_t shard;             /* in manifest order */
@@ -770,9 +786,9 @@ struct sheaf_stretch {
 };
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
-/* Calls `each` for every range of every lane of options->epoch, in the order of (rank, worker,
- * lane, sequence). rank and worker in the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a
- * stream. */
+/* Calls `each` for every range of samples (struct sheaf_stretch) that is read in options->epoch.
+ * The ranges are ordered by rank, worker and lane, and within a lane as they are read. rank and
+ * worker in the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
@@ -801,9 +817,10 @@ enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 struct sheaf_mixing {
     uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    /* Measures how close samples stay to their neighbours. A sample's neighbours are the samples
-     * directly before and after it in the manifest. The value is the mean number of neighbours (0
-     * to 2) that came within the 100 steps before the sample. */
+    /* Measures how close together in the epoch samples stay that are neighbours in the manifest.
+     * Each sample has two neighbours: the samples directly before and after it in the manifest. The
+     * value is the mean number of neighbours (0 to 2) that are among the 100 samples before the
+     * sample in the epoch. */
     double neighbours, ideal_neighbours;
     /* 1 if the index has labels; if it is 0, the following fields about labels are 0 as well */
     int has_labels;
@@ -869,8 +886,9 @@ struct sheaf_pack_options {
      * each split. A split that has fewer samples gets one shard for each sample. */
     uint64_t shard_count;
     const char *prefix;             /* "shard" */
-    /* default NULL: the directory in which the list is, or the whole archive. Otherwise the
-     * directory to which the paths in a list are relative, or a directory in the archive. */
+    /* If the source is a list file: the directory to which its paths are relative; default NULL,
+     * the directory of the list file. If the source is an archive: the directory in the archive
+     * that is packed; default NULL, the whole archive. */
     const char *root;
     /* default 0; with 1, samples are in byte order of their keys instead of shuffled */
     int no_shuffle;
@@ -889,10 +907,10 @@ struct sheaf_pack_options {
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* default 512 MiB; hard limit of the memory, without the plan. A quarter of this memory is for
-     * data on its way to S3. If one part of an upload is larger than this quarter, the size of the
-     * part is used instead. (A part has 8 MiB, or 1/5000 of the shard if the shard has more than 40
-     * GB.) */
+    /* default 512 MiB; hard limit of the memory for buffers. Memory for the sorted list of files
+     * and samples (the plan) is not included. A quarter of memory_bytes is for data on its way to
+     * S3, or more if a single part of an upload is larger than this quarter. A part has 8 MiB; if a
+     * shard has more than 40 GB, its parts have 1/5000 of the shard. */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
@@ -921,8 +939,9 @@ struct sheaf_pack_options {
     enum sheaf_key_end key_end;
     /* default 0; with 1, unusual images named .jpg or .jpeg are turned into plain JPEGs */
     int fix_images;
-    /* default USUAL, which stands for NONE in sheaf_convert and for MARKERS in other calls; how
-     * images are checked. With DECODE, every pixel of an image must be decodable. */
+    /* default USUAL; how images are checked. MARKERS: the markers of JPEGs are checked. DECODE:
+     * every pixel of an image must be decodable. NONE: images are not checked. USUAL stands for
+     * NONE in sheaf_convert and for MARKERS in other calls. */
     enum sheaf_check_images check_images;
     /* default 90; quality (1 to 100) of the JPEGs that packing makes */
     int quality;
@@ -977,8 +996,9 @@ struct sheaf_pack_result {
     /* for RecordIO: number of records that contain the magic number, so that they are stored in
      * several parts */
     uint64_t multipart_records;
-    /* largest memory for buffers and for parts sent to S3, at most memory_bytes; and the memory
-     * that the plan takes */
+    /* memory_peak_bytes is the largest amount of memory that buffers and parts sent to S3 took; it
+     * is at most options.memory_bytes. plan_bytes is the memory that the sorted list of files and
+     * samples (the plan) took in addition. */
     uint64_t memory_peak_bytes, plan_bytes;
     uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
     uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
@@ -1002,24 +1022,24 @@ struct sheaf_pack_result {
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs several sources together. The sources are either directories and lists, or prefixes and
- * lists. All prefixes must be in the same bucket. Keys are relative to the common directory of all
- * sources. Classes are relative to their source; a file directly in a source has the source's name
- * as its class. */
+/* Packs several sources together. Each source is a directory or a list file of local files; or else
+ * each source is a prefix or a list file of objects, all in the same bucket. Keys are relative to
+ * the common directory of all sources. Classes are relative to their source; a file directly in a
+ * source has the source's name as its class. */
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
 /* Appends the samples of sources, which are given as in sheaf_pack_sources, to the data set
- * `dataset`. They become new shards of the same kind. If shard_bytes is 0, the default in this
- * call, the new shards have about the same size as the existing ones. Known classes keep their
- * numbers, and new classes get the next numbers. Open readers continue undisturbed. A reader that
- * is opened meanwhile sees the data set as before the append or as after it. Resuming at a position
- * from before the append returns SHEAF_ERR_CHANGED.
+ * `dataset`. The samples become new shards with the same container and codec. If shard_bytes is 0,
+ * the default in this call, the new shards have about the same size as the existing ones. Known
+ * classes keep their numbers, and new classes get the next numbers. Open readers continue
+ * undisturbed. A reader that is opened meanwhile sees the data set as before the append or as after
+ * it. Resuming at a position from before the append returns SHEAF_ERR_CHANGED.
  *
- * A file whose key the data set already has counts as a bad file. If only bad files are new, the
- * call returns SHEAF_OK and makes no new shards. `overwrite` removes the shards of an unfinished
- * append. With `resume`, the call also returns SHEAF_OK if the last append added exactly these
- * samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards.
+ * A file whose key the data set already has counts as a bad file. If the sources have no files but
+ * such bad files, the call returns SHEAF_OK and makes no new shards. `overwrite` removes the shards
+ * of an unfinished append. With `resume`, the call also returns SHEAF_OK if the last append added
+ * exactly these samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards.
  *
  * `dataset` may also be a directory of splits. Then the samples are divided among all splits, as
  * the option `split` says or, if it is NULL, as sheaf_pack divided the data. A key that one split
@@ -1076,9 +1096,10 @@ struct sheaf_edit_result {
 };
 SHEAF_API void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size);
 /* Edits the data set `dataset`, which is a directory or URL. Returns SHEAF_ERR_NOT_FOUND if a key
- * or a file belongs to no sample, _UNSUPPORTED for views and foreign shards, and _CORRUPT if a
- * shard that must be written again is damaged. If the options name no list and no source, the call
- * only removes replaced shards (option `purge`). */
+ * in the options, or a file of the source options->replace, belongs to no sample. Returns
+ * _UNSUPPORTED for views and foreign shards, and _CORRUPT if a shard that must be written again is
+ * damaged. If delete_keys, labels and replace are all NULL, the call only removes replaced shards
+ * (option `purge`). */
 SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
     struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 
@@ -1137,12 +1158,13 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
  * prepares the directory `dest`, as options->resume and overwrite specify; with dry_run, `dest` is
  * unchanged. Local paths are stored as absolute paths and must mean the same on every machine.
  * Sorting uses temporary files. They are in TMPDIR if it is set, otherwise beside the plan if
- * possible, otherwise in /var/tmp. The result has the planned numbers.
+ * possible, otherwise in /var/tmp. *result contains the planned numbers of files, samples and
+ * shards.
  *
- * Returns SHEAF_ERR_LIMIT if packing a sample needs more than memory_bytes, or if a shard of this
- * size cannot be sent to S3 with this memory. Returns SHEAF_ERR_EXISTS if `dest` has a data set or
- * a run that must not be replaced, or if a file at `plan` belongs to another destination or is not
- * a plan. */
+ * Returns SHEAF_ERR_LIMIT if packing a sample needs more than memory_bytes, or if a shard of the
+ * planned size cannot be sent to S3 with memory_bytes. Returns SHEAF_ERR_EXISTS if `dest` has a
+ * data set or the shards of an unfinished run, and the options do not allow replacing them. Also
+ * returns SHEAF_ERR_EXISTS if a file at `plan` belongs to another destination or is not a plan. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -1246,9 +1268,9 @@ SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_optio
  * If this function is not called, the manifest lists the class names of the samples. The list
  * begins with label 0, or with label 1 if that is the smallest label. If a label has no name, the
  * list has its number as the name. TFRecords also keep each sample's own class name. In the other
- * containers, a sample whose class name does not fit into the list is refused with
- * SHEAF_ERR_ARGUMENT. This happens if its label already has another name, or is not an integer from
- * 0 to 2^20 - 1. */
+ * containers, sheaf_packer_append returns SHEAF_ERR_ARGUMENT for a sample with a class name if an
+ * earlier sample gave its label another class name, or if its label is not an integer from 0 to
+ * 2^20 - 1. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
 /* Appends a copy of the sample. The call blocks while the memory budget is used up. */
@@ -1257,23 +1279,24 @@ SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct she
  * the call has no effect. If a program makes no cuts, a shard ends when its payload reaches
  * shard_bytes. */
 SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
-/* sheaf_packer_cut_at ends the current shard like sheaf_packer_cut, and stores `place` with it.
- * `place` is the program's position in its input and must not be 0. sheaf_packer_skip is for
- * resumed runs (option `resume`). It returns the `place` of the last shard that an earlier run
- * finished, or 0 if all samples must be appended. The program must then not append the samples of
- * finished shards again. sheaf_packer_skip must be called before the first sample and after
+/* These two functions let a resumed run continue in the middle of its input. sheaf_packer_cut_at
+ * ends the current shard like sheaf_packer_cut, and stores `place` for this shard. `place` is the
+ * program's position in its input, and must not be 0. In a run with the option `resume`,
+ * sheaf_packer_skip sets *place to the value of the last shard that an earlier run finished, and
+ * the program then appends only the samples after this position. *place becomes 0 if all samples
+ * must be appended. sheaf_packer_skip must be called before the first sample and after
  * sheaf_packer_set_classes. */
 SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
 SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
-/* Returns 1 if an earlier run has already finished the data set (with `resume`) or the part. The
- * program then need not append samples. If it does, the samples are only counted, and
- * sheaf_packer_finish returns the existing result. */
+/* Returns 1 if an earlier run has already finished the data set (only with the option `resume`).
+ * The program then need not append samples. If the program appends samples nevertheless, they are
+ * only counted. In both cases sheaf_packer_finish returns the existing result. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
 /* Waits until all samples are written, then writes the manifest. `result` may be NULL. */
 SHEAF_CALL int sheaf_packer_finish(struct sheaf_packer *packer, struct sheaf_pack_result *result);
-/* Ends packing without publishing anything, and removes what was written. If the packer has an
- * identity, the finished shards stay, so that a later run can resume. The first error of the packer
- * is kept. */
+/* Ends packing without publishing anything, and removes what was written. If the option `identity`
+ * was given, finished shards stay, so that a later run can resume. sheaf_packer_error still returns
+ * the packer's first error. */
 SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
 SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
@@ -1321,8 +1344,8 @@ SHEAF_API void sheaf_unpack_options_init(struct sheaf_unpack_options *options, s
 struct sheaf_unpack_result { uint64_t samples, files, bytes;   /* that were written */
     uint64_t duplicates; };     /* samples with a repeated key: renamed, or left out */
 /* Writes each field as a file `directory`/KEY.SUFFIX. The directory is created, and nothing is
- * written outside of it. Returns SHEAF_ERR_EXISTS if a file exists already. `reading` may also set
- * memory_bytes and threads. */
+ * written outside of it. Returns SHEAF_ERR_EXISTS if a file exists already. Of the options
+ * `reading`, memory_bytes and threads are used as well, in addition to those named above. */
 SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
@@ -1423,16 +1446,18 @@ struct sheaf_column_result {
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
     uint64_t elsewhere;             /* for a part of a plan: number of values of other parts */
 };
-/* Adds a column from a source. The source is JSON Lines or CSV with a member or column `key`, or a
- * directory or prefix of files KEY.EXT. Each other member or column becomes a field with its name;
- * `value` becomes the field txt, or json if the value is an object or array. Keys may come in any
- * order. The shards of the base are not read, except to distinguish samples whose keys have similar
- * hashes. Returns SHEAF_ERR_EXISTS if the column exists already. */
+/* Adds a column from a source. The source is a JSON Lines or CSV file, or a directory or prefix of
+ * files KEY.EXT. In JSON Lines, the member `key` is the key of a sample; in CSV, the column `key`.
+ * Each other member or column becomes a field with its name, except `value`, which becomes the
+ * field txt, or json if the value is an object or array. Keys may come in any order. The file
+ * dataset.keys stores only parts of the keys' hashes. If two keys have the same part, the shards
+ * are read to distinguish their samples; otherwise no shard is read. Returns SHEAF_ERR_EXISTS if
+ * the column exists already. */
 SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
-/* Writes a column sample by sample, in the order of the base's numbers:
- *   1) _open  2) _append for the samples _next, ... up to the last one  3) _finish  4) _free
+/* Writes a column sample by sample, in the order of the base's numbers: call _open, then _append
+ * for each sample from the number that _next returns up to the last sample, then _finish and _free.
  * A sample without fields has no value. _free before _finish leaves nothing visible. Finished
  * shards stay for `resume`. */
 struct sheaf_column_writer;
@@ -1522,19 +1547,21 @@ struct sheaf_fetch_result {
     uint64_t unfinished;
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
-/* Copies objects unchanged into `directory`, which is created. The source is a prefix, the objects
- * of a manifest file or of an augmented manifest, or one object. File names are relative to the
- * prefix. Objects of an augmented manifest are named by their keys, and the manifest is written as
- * well, with the lines for this host. `result` is always written.
+/* Copies objects unchanged into `directory`, which is created. The source is a prefix, a manifest
+ * file, an augmented manifest, or one object. Files of a prefix are named relative to the prefix.
+ * Files of an augmented manifest are named by the objects' keys, and the lines of the augmented
+ * manifest for this host are written to a file as well. *result is set even if the call fails.
  *
- * Before anything is fetched, the call refuses object names that are invalid as file names
- * (_UNSUPPORTED) or collide (_EXISTS), and a lack of disk space (_LIMIT). A file gets its final
- * name once it is complete and checked: a shard of a data set by the hash in the manifest, another
- * object by its ETag if that is an MD5. A file gets the modification time of its object. A later
- * call keeps a file that has the time and size of its object, and replaces a file that differs.
- * Files that belong to no object are not touched. A failed call leaves the finished files, and
- * large files that are partly written. The next call resumes these if the object still has the same
- * ETag. */
+ * Before anything is fetched, the call returns SHEAF_ERR_UNSUPPORTED if an object's name cannot be
+ * a file name, _EXISTS if two names collide, and _LIMIT if there is not enough disk space. A file
+ * gets its final name once it is complete and checked. A shard of a data set is checked by the hash
+ * in its manifest, and another object by its ETag if that is an MD5. A file gets the modification
+ * time of its object.
+ *
+ * A later call keeps a file that has the time and size of its object, and replaces a file that
+ * differs. Files that belong to no object are not touched. After a failed call, finished files
+ * stay, and so do partly written large files. The next call continues a partly written file if its
+ * object still has the same ETag. */
 SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
     struct sheaf_error *error);
@@ -1584,10 +1611,11 @@ struct sheaf_feed_result {
  * of each pipe, and writes the source to the pipe. The source is one of:
  *
  * - a directory or prefix, in byte order of names (if nothing is under the prefix, the objects
- *   whose names start with it); of a data set's directory, only the shards are written;
+ *   whose names start with it). If the directory is a data set, only its shards are written;
  * - a manifest file;
- * - an augmented manifest: the attributes of each line in the given order. A NAME-ref becomes the
- *   bytes of its object, a string becomes its text, and any other value is written as in the line;
+ * - an augmented manifest. The attributes that options->attributes names are written for each line,
+ *   in the order of these names. An attribute NAME-ref becomes the bytes of its object, a string
+ *   becomes its text, and any other value is written as in the line;
  * - one object.
  *
  * If a reader closes its pipe early, the next pipe has the next epoch. A pipe is removed when its
@@ -1611,7 +1639,7 @@ struct sheaf_survey {
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
 };
 /* Counts and measures the objects that sheaf_fetch would copy from a source, without reading them.
- * Of the options, only the last three fields are used. */
+ * Of the options, only progress, context and interrupt are used. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */
@@ -1660,9 +1688,10 @@ SHEAF_API void sheaf_pixels_options_init(struct sheaf_pixels_options *options, s
  * whole pixels. */
 struct sheaf_crop_box { int32_t top, left, height, width, flipped; };
 /* Writes the crops of the image (JPEG, PNG, WebP, GIF or BMP) to `out`, with width x height x 3
- * bytes for each crop. The crops of a view follow each other. If `crops` is not NULL, the box of
- * each crop is written to it. Grey and CMYK images become RGB. Transparency is dropped. Of 16 bits,
- * the upper 8 are used. The picture is turned as its EXIF orientation says.
+ * bytes for each crop. The crops of each element of options->views are next to each other, in the
+ * order of the views. If `crops` is not NULL, the box of each crop is written to it. Grey and CMYK
+ * images become RGB. Transparency is dropped. Of 16 bits, the upper 8 are used. The picture is
+ * turned as its EXIF orientation says.
  *
  * Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the image is faulty. An image of more than
  * 178,956,970 pixels, or of more than 65,535 pixels on a side, is refused before memory is
@@ -1684,11 +1713,11 @@ SHEAF_CALL int sheaf_pixels_mask(const void *data, size_t size,
 SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned threads,
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
-/* sheaf_pixels_bytes returns the number of bytes of all crops of a sample for the view `view`, or 0
- * if there is no such view. sheaf_pixels_crops returns the number of crops of a sample for all
- * views. Crops of masks count as further views. With V views (1 if options.views is NULL), view V *
- * (m + 1) + v has the crops that view v makes of mask m, which is the field options.masks[m] of
- * each sample. */
+/* sheaf_pixels_bytes returns the number of bytes of all crops of one sample for the view `view`, or
+ * 0 if there is no such view. The views are numbered: first the V views of the image (the elements
+ * of options.views, or 1 view if that is NULL), then the V views of the mask options.masks[0], then
+ * the V views of options.masks[1], and so on. sheaf_pixels_crops returns the number of crops of one
+ * sample. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
 /* Begins to make the crops of each sample's image. Each sample's seed determines its crops. `field`
@@ -1714,9 +1743,9 @@ SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
  * "pixels1, libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". A program that needs equal pixels
  * stores this text with its state. The text belongs to the calling thread. */
 SHEAF_API const char *sheaf_pixels_version(void);
-/* Encodes one crop (3 channels, in its layout) or one crop of a mask (1 channel) as a PNG. The
- * caller sets *room to the number of bytes at `png`; the call sets it to the number of bytes used.
- * A PNG takes at most SHEAF_PNG_ROOM bytes. */
+/* Encodes one crop of an image (3 channels, in the order `layout`) or one crop of a mask (1
+ * channel) as a PNG. The caller sets *room to the number of bytes at `png`; the call sets it to the
+ * number of bytes used. A PNG takes at most SHEAF_PNG_ROOM bytes. */
 #define SHEAF_PNG_ROOM(width, height, channels)                                                 \
     (((size_t)(width) * (channels) + 1) * (height) * 129 / 128 + 4096)
 SHEAF_CALL int sheaf_pixels_png(const void *pixels, uint32_t width, uint32_t height,

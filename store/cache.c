@@ -41,8 +41,8 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    /* version of the content, if the caller knows it; NULL if the version of the original object
-     * is used */
+    /* version of the content, which the caller gave; NULL if the caller gave none, so that the
+     * version of the object `inner` is used */
     char *version;
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
@@ -328,8 +328,8 @@ static void run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    /* Another thread may close the object as soon as `done` was called. cached_close then waits
-     * until this job has ended. */
+    /* `done` must be the last call, because another thread may close the object as soon as `done`
+     * was called. cached_close waits until the function run_task has returned. */
     read->done(read);
 }
 

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * A local cache for remote objects. Their blocks are files in a directory, which any number of
- * processes on a host may share.
- *
- *     DIR/total                           bytes of all blocks together, under a lock
- *     DIR/<hash of URL, size and version>/<block>     BLOCK bytes of the object, and their hash
+ * A local cache for remote objects. The blocks of the objects are files in a directory DIR, which
+ * any number of processes on a host may share. The file DIR/HASH/BLOCK has one block of an object
+ * and the hash of this block; HASH is a hash of the object's URL, size and version. The file
+ * DIR/total has the number of bytes of all blocks together, and is protected by a lock.
  *
  * A block is written under a temporary name and renamed, so it is complete or absent. When a
- * process first uses a block, it compares the hash. A block that was damaged in the cache is
- * fetched again. If a block was damaged before it was stored, the hash matches. The reader then
- * finds the damage and calls store_distrust. Before a block is written, its size is added to the
- * total. If the total exceeds the limit, the least recently used blocks are removed. If an object
- * was replaced, it has another version and so another name in the cache.
+ * process first uses a block, it compares the hash. If the block was damaged in the cache, the hash
+ * differs and the block is fetched again. The hash does not show damage from before the block was
+ * stored; a reader that finds such damage calls store_distrust. Before a block is written, its size
+ * is added to the total. If the total exceeds the limit, the least recently used blocks are
+ * removed. If an object was replaced, it has another version and so another name in the cache.
  *
  * A fault of the cache itself (such as a full disk) costs speed but is not an error. */
 #ifndef STORE_CACHE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names, settings and commits of the Hugging Face hub. The table of commits lives as long as the
- * process's connections, so that the same revision always means the same commit. */
+ * Names, settings and commits of the Hugging Face hub. A table remembers the commit of each
+ * revision until the process ends its connections. So the same revision always means the same
+ * commit. */
 #include "store/hf.h"
 
 #include <pthread.h>
@@ -257,8 +258,8 @@ static int ask_commit(struct hf_name *name, struct sheaf_error *err)
     return code;
 }
 
-/* Requests the commit of a revision. The lock is held meanwhile, so that another thread does not
- * get a different commit. */
+/* Finds the commit of a revision in the table, or requests it from the hub. The lock of the table
+ * is held during the request, so that two threads cannot get different commits for one revision. */
 static int find_commit_locked(struct hf_context *hf, struct hf_name *name, struct sheaf_error *err)
 {
     struct known_commit *k = hf->locked.commits;

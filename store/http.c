@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread of the HTTP engine, and its queues.
- *
- *     any thread            the engine's thread
- *     http_submit ---> submitted ---> queued (in order of due time) ---> active ---> done()
- *                      (locked)         until due, and a slot is free      in libcurl
+ * The thread of the HTTP engine, and its queues. http_submit, which any thread may call, puts an
+ * exchange into the list `submitted`, under a lock. The engine's thread moves it to the queue
+ * `queued`, in order of due time. When the exchange is due and a slot is free, it becomes active in
+ * libcurl. At the end the thread calls `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
- * handles. Used handles are kept in a list for reuse, because libcurl keeps connections with the
- * multi handle, and resetting an easy handle costs nothing. */
+ * handles. Used easy handles are kept in a list for reuse, because libcurl keeps connections with
+ * the multi handle, and resetting an easy handle costs nothing. */
 #include "store/http.h"
 
 #include <curl/curl.h>

@@ -76,8 +76,9 @@ struct http_exchange {
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
     /* The body of the response goes to `into` (into_size bytes) if the status is 2xx and `into` is
-     * not NULL, and otherwise to `reply`, for which the caller sets a limit. A body with status 2xx
-     * that does not fit makes the exchange fail. The text of an error is cut at the limit. */
+     * not NULL. Otherwise it goes to `reply`, whose limit the caller sets. If a body with status
+     * 2xx does not fit, the exchange fails. A body with another status (the text of an error) is
+     * cut at the limit of `reply`. */
     void *into;
     size_t into_size;
     struct buf reply;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connects libcurl with epoll. libcurl tells which sockets it waits for, and when it must be called
- * at the latest. libcurl reads a socket as long as the socket has data, and a nearby server always
- * sends more. So the sockets of earlier requests are handled first, because their data is needed
- * first. Events are handled only for a short time; then new requests are sent. */
+ * Connects libcurl with epoll. libcurl tells this file on which sockets it waits, and when it must
+ * be called at the latest. Once libcurl reads a socket, it continues as long as the socket has
+ * data. With a nearby server, one socket could thus occupy the thread. So the sockets of earlier
+ * requests are handled first, because their data is needed first. Events are handled only for a
+ * short time; then new requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>

@@ -70,10 +70,10 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
     return x->failure == HTTP_ANSWERED ? size : 0;
 }
 
-/* Compares the request line that was sent with the URL. If memory is exhausted, libcurl 7.88 sends
- * the request without its query, and the response would be mistaken for the complete one. The
- * request line must have the query of the URL. The URL may be ours or that of a redirect, and the
- * request may go to the server or to a proxy. A CONNECT request has no query. */
+/* Checks that the request line that was sent has a query if the URL has a query. (If memory is
+ * exhausted, libcurl 7.88 sends the request without its query, and the response would be mistaken
+ * for the right one.) A CONNECT request to a proxy has no query and is not checked. The URL may be
+ * that of a redirect. */
 static int on_sent(CURL *easy, curl_infotype type, char *data, size_t size, void *context)
 {
     struct http_exchange *x = context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Objects of web servers. All stores that read from web servers use this code, each with its own
- * target. */
+ * Objects of web servers. The stores for http:// and https:// URLs and for the Hugging Face hub use
+ * this code. */
 #ifndef STORE_HTTP_OBJECT_H
 #define STORE_HTTP_OBJECT_H
 

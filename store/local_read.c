@@ -416,8 +416,9 @@ static int wait_readable(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* Waits first for a program that writes to the pipe, because a pipe without a writer looks as if it
- * had ended. Later, the pipe itself reports when it has no data. */
+/* Waits first until a program has opened the pipe for writing, because a pipe without a writer
+ * looks as if it had ended. After that, a read shows whether the pipe has no data yet or has
+ * ended. */
 int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                    struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads local files, named pipes and standard input ("-"). The other half of the local store is
- * store_file.c. The functions belong to struct store_ops. */
+ * Reads local files, named pipes and standard input ("-"). The rest of the local store is in
+ * store_file.c. The functions are entries of the table struct store_ops of the local store. */
 #ifndef STORE_LOCAL_READ_H
 #define STORE_LOCAL_READ_H
 

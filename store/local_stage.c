@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements stages (see stage.h) as directories. A run gives its files their names through its
- * stage. When another run renames the stage, the first run's paths through the old name no longer
- * exist. */
+ * Implements stages (see stage.h) as directories. A run moves each file first into its stage and
+ * then to its final name. When another run renames the stage, the first run no longer finds its
+ * stage, so it cannot publish any more files. */
 #include "store/local_stage.h"
 
 #include <dirent.h>

@@ -95,9 +95,10 @@ void local_write_open(struct local_write *w, int fd, const char *url)
     w->pieces[0].write = w->pieces[1].write = w;
 }
 
-/* Allocates a piece by mmap. On usual disks, the memory, offset and size of a direct write must be
- * multiples of a page or less. malloc would place a file's pieces between allocations that live
- * longer, and the freed pieces would leave holes. */
+/* Allocates a piece (a buffer of LOCAL_PIECE bytes) by mmap, which aligns it to a page. On usual
+ * disks, the memory, offset and size of a direct write must be multiples of the page size or of a
+ * smaller power of two. malloc would place a file's pieces between allocations that live longer,
+ * and the freed pieces would leave holes. */
 static bool map(struct local_piece *p)
 {
     void *data = mmap(NULL, LOCAL_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,

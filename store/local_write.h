@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a local file from start to end, with two pieces of memory:
- *
- *     writer's thread    copy into a piece | copy into the other | ...
- *     a thread                             | write the piece     | ...
+ * Writes a local file from start to end, with two pieces of memory. While a thread of its own
+ * writes one piece to the file, the writer's thread copies data into the other piece.
  *
  * A file that has more than one piece is written directly, without the kernel's page cache, if the
- * file system supports this. Most of the cost of a buffered write is fresh memory for the cache.
- * The whole file must be on the disk in any case before it gets its name. The next reader of such a
- * file reads it from the disk. A smaller file stays in the cache. If a write fails, a later call
- * reports this. */
+ * file system supports direct writes. A buffered write would spend most of its time on fresh memory
+ * for the page cache, and the file must be on the disk before it gets its name anyway. The next
+ * reader of the file reads it from the disk. A file of one piece stays in the page cache. If a
+ * write fails, a later call reports the error. */
 #ifndef STORE_LOCAL_WRITE_H
 #define STORE_LOCAL_WRITE_H
 

@@ -9,8 +9,9 @@
 
 #include "store/store.h"
 
-/* store_see finds the object to which the name refers now. store_see_note also returns the note of
- * this object (see STORE_NOTE_SIZE), or "" if there is none or it cannot be determined. */
+/* store_see finds the object that is now at `url`. store_see_note also sets `note` to the note of
+ * this object, a word that the store keeps with it (see STORE_NOTE_SIZE). `note` becomes "" if the
+ * object has no note or its note cannot be determined. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
 /* Requests the states of several objects, like store_see. All requests run at the same time. */
 int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],

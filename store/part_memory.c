@@ -13,8 +13,8 @@
 #include "base/transfer_window.h"
 #include "base/workers.h"
 
-/* At first at most PARTS_FIRST parts of uploads may be sent at once, and later at most PARTS_MOST.
- * A usual part has PART_BYTES bytes. */
+/* The window starts with at most PARTS_FIRST parts of uploads that are sent at once, and grows to
+ * at most PARTS_MOST. A usual part has PART_BYTES bytes. */
 #define PARTS_FIRST 8u
 #define PARTS_MOST  32u
 #define PART_BYTES  ((uint64_t)8 << 20)

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * The memory for parts of uploads, which all writers of a run share. A writer that finds no room
- * waits until the store acknowledges a part of any writer.
- *
- *     0                     used            limit
- *     | filling, sent, idle |               |          0 <= used <= peak <= limit
+ * waits until the store acknowledges a part of any writer. Parts that are being filled, parts that
+ * were sent and unused buffers together use at most `limit` bytes.
  *
  * Unused (idle) buffers are kept for the next part of any writer, as long as parts have the same
  * size.
  *
  * The writers also share a window that limits the number of parts sent at once
- * (base/transfer_window.h). It exists as long as the run, so a new writer begins with the number
- * that earlier ones have found to be best. */
+ * (base/transfer_window.h). The window exists as long as the run. So a new writer begins with the
+ * number of parts that was best for earlier writers. */
 #ifndef STORE_PART_MEMORY_H
 #define STORE_PART_MEMORY_H
 

@@ -6,8 +6,9 @@
  * One connection of many may stall while the others continue. Then its consumer waits, although
  * later reads are done. Therefore a read that has had no answer for much longer than its peers is
  * requested again on another connection. Only the missing bytes are requested, into the same
- * memory. Each further request waits twice as long. A read is compared with all answers up to now,
- * and not only with those before its beginning, so the first reads of a process can also be late.
+ * memory. Before each further request for the same read, the wait is doubled. A read is also
+ * compared with answers that arrived after it had begun. So even the first reads of a process can
+ * be recognised as late.
  *
  * Repeated requests must not add load to a server that is slow as a whole. A server gets a few
  * extra requests at first, and later one for every four answers. */
@@ -34,8 +35,8 @@ uint64_t peers_patience(const struct peers *peers, unsigned times);
  * left. */
 bool peers_pay(struct peers *peers);
 
-/* peers_note_of, peers_patience_of and peers_pay_of do the same as peers_note, peers_patience
- * and peers_pay, for the servers of this process. `origin` identifies a server
+/* peers_note_of, peers_patience_of and peers_pay_of do the same as peers_note, peers_patience and
+ * peers_pay, with the peers that the whole process has in common for the server `origin`
  * ("https://host:port"). */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a remote object in order. Sends large requests ahead of the current offset, so that the
- * network stays busy while earlier bytes are processed.
- *
- *     object    |.....|#####|#####|#####|#####|.............|
- *                     ^ here      under way    ^ begun next */
+ * Reads a remote object in order. While the caller processes the bytes at the current offset,
+ * requests for the next pieces are under way, so that the network stays busy. When the caller has
+ * finished a piece, a request for the piece after the last requested one is sent. */
 #ifndef STORE_READ_AHEAD_H
 #define STORE_READ_AHEAD_H
 

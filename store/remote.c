@@ -4,11 +4,11 @@
  * for the whole process.
  *
  * A process opens and closes data sets and readers many times. A TLS connection, or the credentials
- * of a role, cost more than most requests that use them. So everything that the process reads and
- * writes shares them. No result depends on this state: the environment and the configuration files
- * determine the meaning of a URL when its bucket is first used. The state is made, under a lock,
- * for the first URL that needs it. A forked child does not use it. A process that uses no such URL
- * never has it.
+ * of a role, cost more than most requests that use them. So all reads and writes of the process
+ * share its connections and credentials. The engine and the context are made, under a lock, when
+ * the first remote URL is used. A forked child does not use those of its parent. They do not change
+ * the meaning of a URL: that depends on the environment and the configuration files at the time
+ * when the URL's bucket is first used.
  *
  * An exit handler ends the threads. It is registered after libcurl and OpenSSL were started, and so
  * runs before their own handlers, because no thread may use OpenSSL while OpenSSL is cleaned up. */

@@ -55,8 +55,9 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
            *first <= *last && *last < *total;
 }
 
-/* Returns whether a Content-Range describes no bytes. Such a header is "bytes 0--1/0" (Adobe's
- * S3Mock), one with an asterisk before the "/0", or a missing header. */
+/* Returns whether a Content-Range describes no bytes. Such a header has the total size 0: "bytes
+ * 0--1/0" (Adobe's S3Mock), or "bytes * /0" (without the second blank). A missing header counts as
+ * well. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);

@@ -54,8 +54,9 @@ int remote_object_init(struct remote_object *object, const struct store_ops *ops
 void remote_close(struct store_object *object);
 
 /* Returns whether the response to a GET of an object's first byte shows the object's size, and sets
- * *bytes. An empty object has no first byte (status 416, or 206 without bytes). Some servers send
- * the whole object instead, for which the exchange fails with HTTP_TOO_LONG. */
+ * *bytes. An empty object has no first byte (status 416, or 200 or 206 without bytes); *bytes
+ * becomes 0. Some servers send the whole object instead of the first byte. The exchange then fails
+ * with HTTP_TOO_LONG, but the function still finds the size in the headers. */
 bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
 
 /* Parses "bytes 0-99/1000" and "bytes * /1000" (without the blank). A total of '*' becomes

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes the settings of a call to the stores of the URLs that the call writes to. */
+ * Passes the settings that the user gave to a library call (such as S3's storage class) to the
+ * stores to which the call writes. */
 #include "store/scopes.h"
 
 #include "base/error.h"

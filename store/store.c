@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses a store by the URL and calls its functions. Implements further functions for all stores
- * by means of these. */
+ * Chooses a store by the URL and calls its functions. Also implements functions that call several
+ * functions of a store. */
 #include "store/store.h"
 
 #include <inttypes.h>

@@ -15,9 +15,9 @@
 
 #include "sheaf.h"
 
-/* The name of the directory for temporary files. It lies in the directory for which the files are
- * written. The store removes the directory when it becomes empty. A store that needs no temporary
- * files does not create the directory. */
+/* The name of the directory for temporary files. The directory lies in the directory in which the
+ * finished files will be. The store removes the directory when it becomes empty. A store that needs
+ * no temporary files does not create the directory. */
 #define STORE_PARTIAL ".sheaf-partial"
 
 /* A note is a word that a store keeps with an object: in the extended attributes of a file, or in
@@ -104,8 +104,8 @@ static inline bool store_is_mark(const struct store_entry *entry)
  * result. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
-/* Returns whether an object with this name belongs to the caller, which gives such names to its own
- * objects. */
+/* Returns whether an object with the name `name` was written by the program that passes this
+ * function. The program recognises its objects by the form of their names. */
 typedef bool store_is_ours_fn(const void *context, const char *name);
 
 /* A request for the size of an object, which store_stat_start begins. The caller must keep this
@@ -150,8 +150,8 @@ struct store_ops {
      * SHEAF_ERR_IO. Handles short reads, EINTR and retries. */
     int (*read)(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err);
-    /* Implements store_read_start, and `read_cancel` implements store_read_cancel. NULL if the
-     * store gains nothing from reads that start early. */
+    /* Implements store_read_start, and `read_cancel` implements store_read_cancel. Both are NULL if
+     * the store gains nothing from starting a read before its result is needed. */
     void (*read_start)(struct store_read *read);
     void (*read_cancel)(struct store_read *read);
     /* Reads at most `size` next bytes of a stream. Sets *got to 0 at the end of the stream. */
@@ -186,9 +186,9 @@ struct store_ops {
     /* store_etag_is_md5; NULL: no. */
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
-    /* Set only in a read-only store. Returns the error for the action `what` ("writing",
-     * "removing"). A read-only store does not have the functions create, remove, free_space and
-     * make_directory, and those that need them. */
+    /* NULL unless the store is read-only. Sets *err to the error that the action `what` ("writing",
+     * "removing") is not possible, and returns its code. In a read-only store, the functions that
+     * change objects (such as create and remove) are NULL. */
     int (*refuse)(const char *url, const char *what, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
@@ -211,8 +211,8 @@ struct store_ops {
     /* store_sweep. NULL if a killed writer leaves nothing visible. */
     int (*sweep)(const char *url, struct sheaf_error *err);
 
-    /* Implements store_clean, and `clean_object` implements store_clean_object. NULL if interrupted
-     * writes to this store leave nothing invisible behind. */
+    /* Implements store_clean, and `clean_object` implements store_clean_object. Both are NULL if an
+     * interrupted write to this store never leaves an incomplete upload. */
     int (*clean)(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                  struct sheaf_error *err);
     int (*clean_object)(const char *url, struct sheaf_error *err);
@@ -242,8 +242,8 @@ struct store_ops {
     int (*stage_drop)(const char *partial, const char *only, const char *except,
                       struct sheaf_error *err);
     int (*stage_remove)(const char *url, const char *stage, struct sheaf_error *err);
-    /* Implements store_find_abilities. NULL if the store can do everything that it has functions
-     * for. */
+    /* Implements store_find_abilities. NULL if each function in this table works on every
+     * server. */
     int (*find_abilities)(const char *directory, struct store_abilities *abilities,
                           struct sheaf_error *err);
     /* Implements store_scope_open. It is called only if `texts` is not NULL. The function pointer
@@ -280,8 +280,8 @@ bool store_is_dangling(const char *url);
 bool store_names_one(const char *url);
 /* Returns words that tell a person where the URL's bytes are: "S3", "HTTP", "local disk", "NFS". */
 const char *store_place(const char *url);
-/* Returns the smallest size of a read that is worth its round trip to a file server. Returns 0 if
- * any size is suitable, or if the URL's store has no files. */
+/* Returns the smallest size of a read that is efficient on a network file system such as NFS.
+ * Returns 0 if the URL is not on a network file system. */
 size_t store_read_bytes(const char *url);
 
 /* This function and the following ones call the function of the same name in the URL's store. A
@@ -303,8 +303,8 @@ void store_read_start(struct store_read *read);
 /* Makes a read end soon. Its result is SHEAF_ERR_INTERRUPTED, unless the read had ended already. */
 void store_read_cancel(struct store_read *read);
 /* Brings bytes of an object into the cache that the processes of this machine share, and returns
- * when most of them should be there. If the bytes cannot be read, this function is silent; a later
- * read reports the error. */
+ * when most of the bytes should be in the cache. If the bytes cannot be read, this function is
+ * silent; a later read reports the error. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
 /* Discards the cached copies of these bytes, because the bytes have proved to be damaged. The next
  * read gets them from the object itself. */
@@ -375,9 +375,9 @@ int store_sweep(const char *url, struct sheaf_error *err);
 int store_sync(const char *url, struct sheaf_error *err);
 
 /* Removes incomplete uploads directly in the directory `url` whose names `is_ours` accepts. An
- * upload is identified only by its name; uploads with other names stay. Some stores list uploads
- * only by an object's name, or not at all. For them, sets *by_name, and the caller must call
- * store_clean_object for each name. `by_name` may be NULL. */
+ * upload is identified only by its name; uploads with other names stay. Some stores cannot list the
+ * uploads in a directory. For such a store, sets *by_name, and the caller must call
+ * store_clean_object for each name that it may have used. `by_name` may be NULL. */
 int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                 struct sheaf_error *err);
 int store_clean_object(const char *url, struct sheaf_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options that name a channel instead of a data set, shared by `cat` and `info`. */
+ * The options that name a channel (the input that SageMaker gives to a training job) instead of a
+ * data set, shared by the commands `cat` and `info`. */
 #ifndef TOOLS_CHANNEL_H
 #define TOOLS_CHANNEL_H
 
@@ -41,7 +42,8 @@ int channel_open(struct channel_options *c, const struct command *command, size_
 int channel_dataset(const struct channel_options *c, char **sources, size_t count,
                     struct sheaf_dataset **dataset, struct sheaf_error *error);
 
-/* Closes the channel. If `status` is a failure, reports it to the platform. Returns `status`. */
+/* Closes the channel. If `status` is a failure, writes the last error message to the file
+ * output/failure, which SageMaker reads. Returns `status`. */
 int channel_close(struct channel_options *c, int status);
 
 #endif

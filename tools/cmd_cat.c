@@ -34,8 +34,8 @@ struct ends {
     bool broken;                    /* that reader has gone away */
 };
 
-/* The command reports if an epoch reads at least AGAIN_TIMES the size of the data, and at least
- * AGAIN_BYTES. */
+/* The command prints a note that samples were read again if it has read at least AGAIN_TIMES times
+ * the size of the data, and at least AGAIN_BYTES bytes. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 
@@ -264,9 +264,9 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
         size_text((double)info.bytes, bytes));
 }
 
-/* Returns the number of draws that an epoch of a view with weights leaves out. An epoch consists of
- * lanes (sequences of samples). With the remainder "keep", a lane that is one step shorter than the
- * other lanes skips its last draw (ORDER.md, section 9). */
+/* In a view with weights, samples are drawn repeatedly at random, in lanes (parallel sequences).
+ * Returns the number of draws that an epoch leaves out: with the remainder "keep", a lane with one
+ * step less than the other lanes skips its last draw (ORDER.md, section 9). */
 static uint64_t left_out_draws(const struct cat *cat)
 {
     const struct sheaf_reader_options *o = &cat->options;
@@ -352,8 +352,8 @@ static int end_broken(struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* Reports that no sample is left. A position at the end of an epoch is valid, but the user may not
- * know that the position is there. */
+/* Reports that no sample is left. The position from which the command resumed is valid, but it is
+ * the end of an epoch, which the user may not know. */
 static void say_nothing_left(const struct cat *cat)
 {
     if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)
@@ -422,7 +422,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     return status;
 }
 
-/* Checks that a position can be saved. Does so before anything is read from a pipe. */
+/* Checks that a position can be saved. Must be called before the data is read, because data from a
+ * pipe cannot be read again. */
 static int check_positions(const struct cat *cat, const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -437,7 +438,8 @@ static int check_positions(const struct cat *cat, const struct sheaf_dataset *da
     return STATUS_FAILURE;
 }
 
-/* Opens the directory for crops, if the user named one. Returns the exit status. */
+/* If the user chose crops, opens the directory to which they are written. Returns the exit
+ * status. */
 static int open_crops(struct cat *cat, const struct sheaf_dataset *dataset)
 {
     int status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf commit: publishes the parts of a plan as a data set. */
+ * sheaf commit: publishes, as one data set, the parts that the workers of a distributed run have
+ * packed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +39,8 @@ static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
     return NULL;
 }
 
-/* Prints the same summary of the data set as sheaf pack does. `url` is the plan, which names the
- * data set. */
+/* Prints the same summary of the data set as sheaf pack does. `url` is the URL of the plan file, in
+ * which the URL of the data set is stored. */
 static void say_fields(const char *url)
 {
     struct sheaf_plan_info info;

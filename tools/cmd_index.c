@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf index: makes a data set of foreign shards without changing them. */
+ * sheaf index: writes an index for shards that other programs have made (foreign shards), so that
+ * they can be used as a data set. The shards are not changed. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -53,7 +53,8 @@ static const char *container_name(const struct sheaf_dataset_info *info)
     return name ? name : info->source_count > 1 ? "several" : "unknown";
 }
 
-/* Returns how often an epoch of a view draws each chosen sample of a source, on average. */
+/* Returns how often, on average, an epoch of a view reads each of the samples that the view has
+ * selected from a source. */
 static double passes_of(const struct sheaf_dataset_info *info,
                         const struct sheaf_source_info *source)
 {

@@ -88,8 +88,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
     int code;
 
     options->progress = progress_show;
-    /* unless on_error is SKIP, a run that packs fails at the first bad file; the file is not
-     * reported here, because its error is the command's result */
+    /* Without on_error SKIP, a run other than a dry run fails at the first bad file. Its error is
+     * printed as the command's result, so the file is not reported here. */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = print_shard;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf view: writes the document of a view. The options become members of its JSON; the library
- * interprets and checks the document. */
+ * sheaf view: writes a JSON document that describes a view (a selection or mixture of data sets).
+ * The options become members of the document; the library interprets and checks it. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lineage of the data. A training run must record these facts, so that people can later find
- * out which data the run read and in which order. */
+ * The lineage of the data: the data set and the options of the reader. A training run records it,
+ * so that people can later find out which data the run read and in which order. */
 #ifndef TOOLS_LINEAGE_H
 #define TOOLS_LINEAGE_H
 

@@ -18,8 +18,8 @@
 
 /* ---- The verdict ----------------------------------------------------------------------------- */
 
-/* Limits of the measures, relative to an ideal shuffle. If they are exceeded, training is probably
- * affected. They are rules of thumb. */
+/* Limits from which the order of an epoch is graded as poor or fair, compared with an ideal
+ * shuffle. With a poor grade, training is probably affected. The limits are rules of thumb. */
 #define LABELS_POOR     0.7
 #define LABELS_FAIR     0.95
 #define RUN_POOR        3.0
@@ -47,10 +47,10 @@ static enum grade labels_grade(const struct sheaf_mixing *m)
                                     run > RUN_POOR || batch < LABELS_POOR) : GRADE_GOOD;
 }
 
-/* Grades how close samples stay to their neighbours in the data set. If the labels are unknown, the
- * data set may be sorted by class, so the grade may be poor. If the labels are known, labels_grade
- * judges how well they are mixed. Then the worst grade here is fair, because the only disadvantage
- * is that some samples occur close together in every epoch. */
+/* Grades how far samples are moved away from their neighbours in the data set. If the labels are
+ * unknown, the result may be GRADE_POOR, because the data set may be sorted by class. If the labels
+ * are known, labels_grade judges how well they are mixed. Then this function returns GRADE_FAIR at
+ * worst, because the only disadvantage is that some samples occur close together in every epoch. */
 static enum grade places_grade(const struct sheaf_mixing *m)
 {
     const double more = m->neighbours - m->ideal_neighbours;

@@ -19,7 +19,8 @@
 #include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
-/* largest part of a job's time that its start may take */
+/* if the download takes more than this part of a job's time, File mode is not recommended, unless
+ * FastFile mode would take longer in total */
 #define STARTUP_SHARE  0.1
 /* if requests take more than this part of the reading time, files count as small */
 #define OVERHEAD_SHARE 0.25

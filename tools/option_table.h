@@ -28,7 +28,7 @@ enum option_kind {
 
 struct option_texts {
     const char *texts[OPTION_TEXTS_MOST + 1];   /* ended by NULL */
-    /* for each text, the name of the option with which the user gave it */
+    /* names[i] is the name of the option with which the user gave texts[i] */
     const char *names[OPTION_TEXTS_MOST];
     size_t count;
 };

@@ -191,8 +191,8 @@ static int store_choice(const struct option *option, const char *text)
     return misuse("--%s: \"%s\" is not %s", option->name, text, list);
 }
 
-/* The names of the options that the user gave, each name once. Options that every command has, such
- * as --help, are not included. */
+/* The names of the options that the user gave, each name once. Options that all commands have in
+ * common, such as --quiet, are left out. */
 static const char *given_names[GIVEN_MOST];
 static size_t given_count;
 

@@ -85,8 +85,8 @@ int options_parse(const struct command *command, const struct option *options, i
 
 /* Called if the user gave the option `name`, with which the command takes no arguments. `replaced`
  * names the arguments that the option replaces, and `count` is the number of arguments that the
- * user gave. Refuses any arguments, and options that are not in the text `allowed`. Returns -1 if
- * there are none; otherwise returns the exit status. */
+ * user gave. Prints an error and returns the exit status if there are arguments, or if the user
+ * gave options that are not in the text `allowed`. Otherwise returns -1. */
 int options_only(const char *name, const char *replaced, size_t count, const char *allowed);
 
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number

@@ -23,7 +23,8 @@ static struct {
     double started;         /* when this stage began */
     double next;            /* no line before then */
     bool shown;             /* whether the terminal shows the line */
-    /* time of the last line in a log, or of the first call; 0 before the first call */
+    /* time at which a line was last written to a log; before the first line, time of the first
+     * call; 0 before the first call */
     double logged;
 } line;
 

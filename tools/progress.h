@@ -18,9 +18,9 @@ extern sheaf_progress_fn *progress_also;
 /* Removes the progress line, if one is shown, so that other text can be written. */
 void progress_clear(void);
 
-/* Writes the times of the stages to `text`, for --verbose, as in ": scan 0.161 s, pack 0.058 s".
- * Writes "" if there are no stages. Returns `text`. */
 #define STAGES_ROOM 400
+/* Writes the time that each stage of the command took to `text`, as in ": scan 0.161 s, pack
+ * 0.058 s". Writes "" if there are no stages. Returns `text`. */
 const char *progress_stages(char text[STAGES_ROOM]);
 
 /* Seconds of the monotonic clock. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much a command prints, by --quiet and --verbose:
- *
- *     complain()   errors, and the findings of verify   always
- *     say()        notes                                not with --quiet
- *     detail()     everything else                      only with --verbose
+ * How much a command prints with --quiet and --verbose. complain() always prints: errors, and the
+ * findings of `sheaf verify`. say() prints notes, unless --quiet was given. detail() prints
+ * everything else, only with --verbose.
  *
  * Results are always printed on standard output. The summary of what a command has written is not
  * printed with --quiet. */

@@ -122,9 +122,10 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Returns the time at which the set of credentials should be renewed next. While the set is still
- * good, its source may return the same set again, or fail. The source is then asked again when a
- * quarter of the remaining time has passed, but at least once a minute. */
+/* Returns the time at which the set of credentials should be renewed next. Called after the source
+ * was asked for a new set. The source may have failed, or returned the same set again. So it is
+ * asked again when a quarter of the set's remaining time has passed, or after AGAIN_MOST_MS at the
+ * latest. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * AWS credentials: sets of keys, and a cache that renews them before they expire.
+ * AWS credentials: sets of keys (an access key, its secret and a session token), and a cache that
+ * renews a set before it expires.
  *
  * A set never changes and is reference-counted. So a request that was signed with an old set may
  * continue while a new set already exists. The cache fetches sets on a thread of its own, which is
- * started when needed. A call of the cache never blocks, and requests do not wait for a renewal
- * unless the old set has expired. */
+ * started when needed. Calls of the cache never block. A request is signed with the old set while a
+ * renewal is under way. Only if the old set has expired is the request put off until the renewal is
+ * done. */
 #ifndef STORE_S3_CREDENTIALS_H
 #define STORE_S3_CREDENTIALS_H
 

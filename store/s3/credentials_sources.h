@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sources of AWS credentials, in the order of AWS's own tools:
+ * The sources of AWS credentials. As in AWS's own tools, they are asked in this order:
  *
- *     1. environment       AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
- *     2. role              of the profile: role_arn with source_profile or credential_source
- *     3. web identity      AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN (Kubernetes), each before
- *                          the profile's web_identity_token_file and role_arn
- *     4. single sign-on    of the profile, with the token that `aws sso login` left
- *     5. keys              of the profile in the credentials file
- *     6. credential_process of the profile
- *     7. keys              of the profile in the config file
- *     8. container         AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, _FULL_URI (ECS, EKS, SageMaker)
- *     9. instance          the metadata service, version 2 (EC2)
+ * - The environment has AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
+ * - The profile names a role: role_arn with source_profile or credential_source.
+ * - A web identity (as in Kubernetes) is given by AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or
+ *   else by web_identity_token_file and role_arn in the profile.
+ * - The profile uses single sign-on, with the token that `aws sso login` has stored.
+ * - The profile has keys in the credentials file.
+ * - The profile names a program: credential_process.
+ * - The profile has keys in the config file.
+ * - A container (ECS, EKS, SageMaker) has AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI.
+ * - An instance (EC2) has a metadata service, of which version 2 is used.
  *
  * Each function below returns a set, or SHEAF_END if its source is not configured, or an error. An
  * error ends the search, because a user who names a profile does not want other keys. The functions

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Credentials of single sign-on (IAM Identity Center). The command `aws sso login` stores a token
- * in ~/.aws/sso/cache. While the token is valid, the portal exchanges it for the keys of a role.
- *
- *     [profile train]                     [sso-session company]
- *     sso_session = company               sso_region = eu-west-1
- *     sso_account_id = 123456789012       sso_start_url = https://company.awsapps.com/start
- *     sso_role_name = Reader
+ * in ~/.aws/sso/cache. While the token is valid, the portal exchanges it for the keys of a role. A
+ * section [profile NAME] of ~/.aws/config has the settings sso_session, sso_account_id and
+ * sso_role_name. The value of sso_session names a section [sso-session SESSION], which has the
+ * settings sso_region and sso_start_url.
  *
  * Alternatively, sso_region and sso_start_url are in the profile itself. The name of the token's
  * file comes from the session's name, or from the URL if there is no session. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * AWS's shared configuration: ~/.aws/config and ~/.aws/credentials.
+ * AWS's shared configuration: ~/.aws/config and ~/.aws/credentials. A file consists of sections,
+ * whose settings have the form "region = eu-west-1". A profile "train" has the section [profile
+ * train] in ~/.aws/config and the section [train] in ~/.aws/credentials; the second one takes
+ * precedence. A name with blanks is quoted, as in [profile "two words"].
  *
- *     [profile train]                 in config; [train] in credentials, which takes precedence
- *     region = eu-west-1
- *     s3 =
- *         addressing_style = path     named "s3.addressing_style" here
- *     [services minio]                named section "services minio" here
- *     [profile "two words"]           a name may be quoted
+ * After a line "s3 =", an indented line "addressing_style = path" is a nested setting, which the
+ * functions below name "s3.addressing_style". Sections of other kinds, such as [services minio],
+ * are named by their whole text, as in "services minio".
  *
  * Keys are the same in upper and lower case. */
 #ifndef STORE_S3_PROFILE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * S3: the location of a bucket, and requests to it. A bucket is a named target of requests. The
- * context has the configuration, the credentials, and the buckets that the process has used.
+ * S3: the location of a bucket, and requests to it. A struct s3_bucket has the servers to which
+ * requests for the bucket are sent, and says how they are signed. The S3 context of a process has
+ * the configuration, the credentials, and the buckets that the process has used.
  *
  * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone). Requests to
  * them are signed with the keys of a session that lasts five minutes. The session is obtained and

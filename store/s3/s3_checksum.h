@@ -33,9 +33,10 @@ void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
                          uint64_t part_bytes);
 
-/* Computes a checksum of checksums, for stores that compute no checksum of the whole object. It
- * covers the bytes of the parts' checksums, in order. Begin with 0 and call it for each part. The
- * result is written as "TEXT-COUNT". */
+/* Computes a checksum of checksums, for stores that compute no checksum of the whole object. It is
+ * the checksum of the bytes of the parts' checksums, in order. `nested` is 0 for the first part,
+ * and then the result of the previous call. In requests, the final result is written as
+ * "TEXT-COUNT": its text, and the number of parts. */
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
 
 #endif

@@ -3,9 +3,10 @@
  * Removes incomplete uploads that our runs have left.
  *
  * A listing of uploads has only keys and ids, so our uploads are recognised by their keys. All
- * pages of the listing are read before the first upload is aborted. Then the listing is read again
- * until it contains no upload of ours. So an upload that could not be aborted is noticed. Keys are
- * not requested in encoded form, because radosgw would encode them without saying so.
+ * pages of the listing are read before the first upload is aborted. Then the listing is read again.
+ * If it still contains an upload of ours, the abort is repeated. After ROUNDS_MOST rounds, the
+ * function returns an error. Keys are not requested in encoded form, because radosgw would encode
+ * them without saying so.
  *
  * Some stores (MinIO) list uploads only for a prefix that is a whole key. So if a listing is empty,
  * a test upload (the probe) shows whether the store lists uploads by directory. Other stores
@@ -148,7 +149,8 @@ static int clean_key(const struct s3_bucket *bucket, const char *key, struct she
     return code;
 }
 
-/* Finds out whether a listing of the directory contains an upload that exists. */
+/* Begins a test upload for `key`, and finds out whether a listing of the directory contains this
+ * upload. */
 static int probe_listing(const struct cleaning *c, const char *key, bool *listed,
                          struct sheaf_error *err)
 {

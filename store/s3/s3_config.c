@@ -202,9 +202,9 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Reads the flags that choose hosts. Flags for all services take precedence over the flags in the
- * profile's part for S3. Dual-stack hosts can be requested in two places, and neither place can
- * revoke the other. */
+/* Reads the flags that choose hosts. A flag for all services takes precedence over the same flag in
+ * the profile's settings for S3. As an exception, dual-stack hosts are used if
+ * use_dualstack_endpoint is true for all services or for S3. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
     bool is_s3_dual = false;

@@ -52,7 +52,8 @@ struct s3_config {
 int s3_config_load(struct s3_config *config, struct sheaf_error *err);
 void s3_config_free(struct s3_config *config);
 
-/* Returns whether the endpoint of buckets is Amazon's own, or has a host name of Amazon's. */
+/* Returns whether buckets are at Amazon: no endpoint is configured, or the host name of the
+ * endpoint contains ".amazonaws.com". */
 bool s3_config_is_amazon(const struct s3_config *config);
 
 /* Sets *url to the endpoint of another service. Examples for `service` and `host` are ("sts",

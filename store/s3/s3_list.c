@@ -138,8 +138,9 @@ struct name_listing {
     struct listing listing;
 };
 
-/* Returns the name of a listed entry after the prefix. Returns NULL if it is not a plain entry but
- * the prefix itself, another marker of a directory, or a hidden name. */
+/* Returns the part of a listed key that follows the prefix. Returns "" for keys to be skipped: the
+ * prefix itself, keys that end in '/', and hidden names. Returns NULL if the key does not begin
+ * with the prefix. */
 static const char *name_below(const struct name_listing *all, const char *key,
                               struct sheaf_error *err)
 {

@@ -143,8 +143,8 @@ static bool is_in(const struct store_scope *s, const char *bucket, const char *k
 }
 
 /* Returns the settings for a key. If two scopes cover the same place, the one that began first
- * applies. (The second run will be refused there, and must not change the requests of the first
- * one.) */
+ * applies. (The later call will be refused, because the destination is in use, and must not change
+ * the requests of the earlier call.) */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *bucket,
                                             const char *key)
 {

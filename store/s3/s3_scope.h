@@ -15,9 +15,9 @@ struct store_scope;
 int s3_scopes_open(struct s3_scopes **scopes, struct sheaf_error *err);
 void s3_scopes_close(struct s3_scopes *scopes);         /* NULL is fine */
 
-/* Begins a scope (a call that writes with settings of its own). The texts override the settings of
- * the environment for the object `key` (with or without '/' at the end), and for all keys under
- * it. */
+/* Begins a scope (a call that writes with settings of its own). `texts` has elements of the form
+ * "NAME=VALUE" and is ended by NULL. The elements override the settings of the environment for the
+ * object `key` (with or without '/' at the end), and for all keys under it. */
 int s3_scope_begin(struct s3_scopes *scopes, const char *bucket, const char *key,
                    const char *const *texts, struct store_scope **scope, struct sheaf_error *err);
 void s3_scope_end(struct store_scope *scope);

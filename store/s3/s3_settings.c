@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of settings for S3 requests, and the functions that use it: checks of values, headers,
- * advice. */
+ * The table of settings for S3 requests, and the functions that use the table. They check values,
+ * set headers, and add the names of missing settings to an error message. */
 #include "store/s3/s3_settings.h"
 
 #include <ctype.h>
@@ -19,8 +19,9 @@
 #define TAGS_MOST 10            /* S3's own limit */
 #define VARIABLE "SHEAF_S3_"
 
-/* The type of a function that checks the value of a setting. If the header needs another value, the
- * function sets *header to it as allocated memory, or to "" if the header must not be sent. */
+/* The type of a function that checks the value of a setting. If the value of the header differs
+ * from the text of the setting, the function sets *header to the header's value as allocated
+ * memory, or to "" if the header must not be sent. */
 typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };
@@ -29,7 +30,8 @@ static take_fn take_key, take_context, take_tags, take_owner, take_payer;
 
 static const struct setting {
     const char *name;
-    /* the allowed values, separated by '|'; if there is a function `take`, a description of them */
+    /* the allowed values, separated by '|'; or, if the function `take` checks the value, a
+     * description of the allowed values */
     const char *values;
     const char *header;
     enum on on;

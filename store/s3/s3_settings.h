@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Settings that a bucket's policy may require of requests. A table lists for each setting its name,
- * its values, its header, and the requests that send the header. The text "NAME=VALUE" in an option
- * corresponds to the variable SHEAF_S3_NAME, in which '_' replaces '-'. */
+ * its values, its header, and the requests that send the header. A setting is given as a text
+ * "kms-key=VALUE" in an option, or as an environment variable such as SHEAF_S3_KMS_KEY. */
 #ifndef STORE_S3_S3_SETTINGS_H
 #define STORE_S3_S3_SETTINGS_H
 
@@ -19,11 +19,12 @@ struct s3_settings {
     char *values[S3_SETTINGS];
 };
 
-/* Reads the settings from the environment. They must be freed in any case, like those of the next
- * function. */
+/* Reads the settings from the environment. The caller must pass the settings to s3_settings_free,
+ * even after a failure. */
 int s3_settings_of_environment(struct s3_settings *settings, struct sheaf_error *err);
-/* Combines the settings `base` with the texts, which end with NULL. If a name occurs several times,
- * the last text counts. "NAME=" removes a setting. */
+/* Combines the settings `base` with `texts`, an array of "NAME=VALUE" that is ended by NULL. If a
+ * name occurs several times, the last value is used. "NAME=" removes a setting. The caller must
+ * pass the result to s3_settings_free, even after a failure. */
 int s3_settings_with(const struct s3_settings *base, const char *const *texts,
                      struct s3_settings *settings, struct sheaf_error *err);
 bool s3_settings_are_same(const struct s3_settings *a, const struct s3_settings *b);

@@ -54,7 +54,7 @@ struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key)
     };
 }
 
-/* Computes the MD5 of the body. If the machine's security rules forbid MD5, the text stays empty,
+/* Computes the MD5 of the body. If the machine's security rules forbid MD5, md5_text stays empty,
  * and the ETag is not compared. */
 static void prove_md5(struct s3_put *put)
 {
@@ -251,8 +251,9 @@ struct beginning {
     char **upload_id;
 };
 
-/* Handles the response to the beginning of an upload. If a store knows only checksums of checksums,
- * its response does not mention the type of the checksum. */
+/* Handles the response to the beginning of an upload. of_whole becomes true if the store computes a
+ * checksum of the whole object. A store that only computes a checksum of the parts' checksums does
+ * not mention the type of the checksum. */
 static int begin_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_proving *proving = ((struct beginning *)r)->proving;
@@ -401,8 +402,8 @@ static enum proof check_crc(const struct s3_completion *u, const char *answered,
     return strcmp(answered, expected + title) == 0 ? PROVEN : DISPROVEN;
 }
 
-/* Requests the object itself to check it, because the response may be lost, and some stores send an
- * empty response. */
+/* Requests the state of the completed object to check it, because the response to the completion
+ * may be lost, and some stores send an empty response. */
 static int check_object(const struct s3_completion *u, const char *what, enum proof *proof,
                         struct store_seen *now, struct sheaf_error *err)
 {
@@ -430,8 +431,8 @@ static int check_object(const struct s3_completion *u, const char *what, enum pr
     return code;
 }
 
-/* Sends the checksum of the whole object with the completion, so that the store refuses to combine
- * other parts. */
+/* Sends the checksum of the whole object with the completion, so that the store refuses to complete
+ * the upload if its parts differ from those that were sent. */
 static int send_checksum(struct request *r, const struct s3_completion *u, struct sheaf_error *err)
 {
     const struct s3_checksum *kind = u->proving->checksum;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The requests of a multipart upload, and the proof that its bytes arrived. The proof is a checksum
- * that the store verifies and returns (s3_checksum.h), or else the MD5 of each part if its ETag is
- * one. If there is neither (encryption with KMS, without checksums), a mark in the object's
- * metadata shows that the object comes from this upload. The mark is a number that no other upload
- * has. */
+ * The requests of a multipart upload, and the proof that its bytes arrived. The proof is the first
+ * of the following that is available: a checksum that the store verifies and returns
+ * (s3_checksum.h); the ETags of the parts, if they are MD5s; the mark, a number in the object's
+ * metadata that no other upload has. (With encryption by KMS and without checksums, only the mark
+ * is available. It shows that the object comes from this upload.) */
 #ifndef STORE_S3_S3_UPLOAD_H
 #define STORE_S3_S3_UPLOAD_H
 
@@ -59,7 +59,9 @@ int s3_put_prove(struct s3_put *put, struct sheaf_error *err);
 /* Computes the checksums, and runs the request. */
 int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 
-/* Begins a multipart upload with a new mark. Sets proving->of_whole according to the response. */
+/* Begins a multipart upload. Sets `mark` to a new number that is stored in the metadata of the
+ * object, so that the object can be recognised. Sets proving->of_whole according to the
+ * response. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
 /* Adds a condition to a request that writes or removes an object: the name must still refer to the
@@ -82,9 +84,9 @@ struct s3_completion {
     /* whether the store has completed the upload, even if a later check failed */
     bool is_done;
 };
-/* Completes an upload under the condition of s3_require. Makes sure that the object exists with all
- * its bytes. *now describes the object. Its stamp is 0 if it cannot be distinguished from other
- * objects of the same size. */
+/* Completes an upload, if the name still refers to the object `seen` (see s3_require). Makes sure
+ * that the object exists with all its bytes. *now describes the object. now->stamp is 0 if nothing
+ * distinguishes the object from other objects of the same size. */
 int s3_upload_complete(struct s3_completion *upload, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,

@@ -3,9 +3,9 @@
  * Lists everything under a prefix. A response has at most a thousand keys, and is needed to send
  * the next request, so a single listing of a million keys takes minutes. But listings of different
  * prefixes can run at the same time. So prefixes are split at their slashes until there are enough
- * of them to keep LANES listings busy. Each prefix is then listed completely:
- *
- *     "images/"  --split-->  "images/cat/", "images/dog/", ...  --listed, LANES at a time-->
+ * of them to keep LANES listings busy. Each prefix is then listed completely. For example,
+ * "images/" is split into "images/cat/", "images/dog/" and so on, and up to LANES of these are
+ * listed at the same time.
  *
  * If a prefix has more entries than one response holds, it is not split, because that could take
  * more requests than it saves. The caller's thread passes the entries on. */

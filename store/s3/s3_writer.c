@@ -26,9 +26,9 @@
 #define PART_BYTES ((uint64_t)8 << 20)
 #define PART_STEP  ((uint64_t)1 << 20)
 #define PART_MOST  ((uint64_t)4 << 30)
-/* With PARTS_EXPECTED parts, an object of the expected size is complete. If the object becomes
- * larger, every further PARTS_OF_A_SIZE parts are twice as large as the ones before. So the 10000
- * parts that S3 allows reach S3's largest object. */
+/* Parts are so large that an object of the expected size has at most PARTS_EXPECTED parts. If the
+ * object becomes larger, the size of parts is doubled after every further PARTS_OF_A_SIZE parts. So
+ * the 10000 parts that S3 allows are enough for the largest object that S3 allows. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
 struct part_slot {
@@ -281,8 +281,8 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
         const size_t full = part_bytes(w, w->part_count + 1);
         size_t piece;
 
-        /* A full part is sent only when the caller writes more bytes, because this part may be the
-         * whole object. */
+        /* A full part is sent only when the caller writes more bytes. If no more bytes follow the
+         * first part, it is the whole object, which needs no multipart upload. */
         if (w->filling != NULL && w->filling->size == full)
             code = send_part(w, err);
         if (code == SHEAF_OK && w->filling == NULL)

@@ -296,8 +296,8 @@ static bool is_listing(const char *root)
     return strncmp(root, "List", strlen("List")) == 0;
 }
 
-/* Finds the values that belong to a whole page of a listing. The page is parsed once only for them,
- * because some servers put these values before the entries and others put them after. */
+/* Finds the values that belong to a whole page of a listing. The page is parsed separately for this
+ * purpose, because some servers put these values before the entries and others after. */
 static int page_visit(void *context, const char *parent, const char *name, const char *text,
                       struct sheaf_error *err)
 {

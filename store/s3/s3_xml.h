@@ -59,7 +59,8 @@ struct s3_xml_page {
 /* Reads the values that belong to the page as a whole, and checks that the text is valid XML to its
  * end. The caller must free the page even after a failure. */
 int s3_xml_page(const void *data, size_t size, struct s3_xml_page *page, struct sheaf_error *err);
-/* Calls `each` for each entry of a page that s3_xml_page has read, and records the first one. */
+/* Calls `each` for each entry of a page that s3_xml_page has read, and records the first entry in
+ * *page. */
 int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_xml_entry_fn *each,
                    void *context, struct sheaf_error *err);
 void s3_xml_page_free(struct s3_xml_page *page);
@@ -68,14 +69,14 @@ void s3_xml_page_free(struct s3_xml_page *page);
  * element may have any name. */
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err);
 
-/* Returns SHEAF_OK if the root element is <CompleteMultipartUploadResult>, or if its name begins in
- * the same way. The content of the element is ignored, because some stores leave it out. The caller
- * checks the object itself instead. */
+/* Returns SHEAF_OK if the name of the root element begins with "CompleteMultipartUpload". The
+ * content of the element is ignored, because some stores leave it out. Instead, the caller must
+ * check the completed object. */
 int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err);
 
 /* The <Credentials> in the responses to AssumeRole, AssumeRoleWithWebIdentity and CreateSession. If
- * one of the first three values is missing, the result is SHEAF_ERR_CORRUPT. The caller frees the
- * strings. */
+ * the access key, the secret key or the session token is missing, s3_xml_credentials returns
+ * SHEAF_ERR_CORRUPT. The caller frees the strings with s3_xml_credentials_free. */
 struct s3_xml_credentials {
     char *access_key_id, *secret_access_key, *session_token;
     char *expiration;           /* "2026-11-20T21:00:00Z", or NULL */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The function tables of the S3 store and of the store for Google Cloud Storage, with the functions
- * that open objects and other small ones. remote_read.c reads, s3_upload.c writes, and s3_list.c
- * lists. */
+ * that open objects and other short functions. remote_read.c reads, s3_upload.c writes, and
+ * s3_list.c lists. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Computes what all read requests for an object share: the path "/encoded%20key" (the request
- * target adds "/bucket"), and the headers that the object's settings demand. */
+/* Computes what all read requests for an object share: the path "/encoded%20key", before which each
+ * request puts "/bucket" if necessary, and the headers that the object's settings demand. */
 static char *take_path(struct remote_object *o, const struct s3_bucket *bucket, const char *key,
                        struct sheaf_error *err)
 {
@@ -49,7 +49,8 @@ static int locate_object(const char *url, const struct s3_bucket **bucket, char 
     return code == SHEAF_OK ? need_key(url, *key, err) : code;
 }
 
-/* Opens an object whose values in `o` the caller has set. Frees `o` on failure. */
+/* Completes the opening of `o`, in which the caller has set the facts about the object, such as its
+ * size. `code` is the error of the caller so far. Frees `o` on failure. */
 static int finish_open(struct remote_object *o, const char *url, const struct s3_bucket *bucket,
                        const char *key, int code, struct store_object **object,
                        struct sheaf_error *err)
@@ -156,9 +157,9 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
 
 /* Removes an object, if it is still the one that the caller saw. A server that does not know
  * conditions usually ignores them and removes the object. With such a server, a changed object is
- * protected only because store.c compares it just before. An earlier attempt may have removed the
- * object although its response was lost. Some servers then respond with 404, and others say that
- * the object is not the expected one. */
+ * protected only because store.c compares it just before. If the response to an earlier attempt was
+ * lost, the object may already be gone. Some servers then respond with 404, and others say that the
+ * object is not the expected one. So the function looks whether an object is left. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
  * consume: a training program whose computing takes a fixed time, to measure when it waits for
- * data.
+ * data. It has three forms:
  *
- *     consume RATE EPOCHS SECONDS channel ROOT        the channel "train" of ROOT (sheaf.h), in any
- *                                                     form, read by the library, shuffled
- *     consume RATE EPOCHS SECONDS files WORKERS LIST  a file per sample, whose paths are the lines
- *                                                     of LIST, in a random order
- *     consume RATE EPOCHS SECONDS urls WORKERS LIST   the same, but LIST has HTTP URLs of objects
+ *     consume RATE EPOCHS SECONDS channel ROOT;
+ *     consume RATE EPOCHS SECONDS files WORKERS LIST;
+ *     consume RATE EPOCHS SECONDS urls WORKERS LIST.
+ *
+ * With "channel", the library reads the channel "train" of ROOT (see sheaf.h) shuffled. With
+ * "files", each line of the file LIST is the path of a file with one sample, and the files are read
+ * in a random order. "urls" is like "files", but the lines are HTTP URLs.
  *
  * After SECONDS the program ends early, and prints the figures of the samples so far.
  *
- * It takes BATCH samples, then computes for BATCH / RATE seconds, as a GPU would. The wait for the
- * first batch is "first", and the waits for all others are "stall". With files and urls, WORKERS
- * threads read ahead, as a data loader's workers do. Prints a line of JSON. */
+ * It takes BATCH samples, then computes for BATCH / RATE seconds, as a GPU would. The line of JSON
+ * that it prints has the wait for the first batch ("first") and the sum of the waits for all other
+ * batches ("stall"). With files and urls, WORKERS threads read ahead, as a data loader's workers
+ * do. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -2,11 +2,9 @@
  *
  * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: the limit of moving bytes over HTTP. It is a
  * bare loop over libcurl's multi interface in one thread, with one transfer per connection under
- * way and reused memory.
- *
- *     FIRST LAST URL      copies a range into memory
- *     PUT FILE URL        reads a file into memory and sends it
- *     POST FILE URL       sends a file with that method and ignores the response
+ * way and reused memory. Each line of the file LIST is one transfer. A line "FIRST LAST URL" copies
+ * a range of bytes into memory. "PUT FILE URL" reads a file into memory and sends it. "POST FILE
+ * URL" sends a file by POST and ignores the response.
  *
  * With --check it computes the checksums that a reliable program needs: the CRC-32C of received
  * bytes, and the CRC-64/NVME of sent ones. At an empty line, the program waits until all earlier

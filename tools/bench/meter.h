@@ -17,7 +17,8 @@ struct meter {
 };
 
 void meter_begin(struct meter *meter);
-/* Records the time of the first result. Must be called when there is a result. */
+/* Records the time of the first result. Call this function whenever a result arrives; only the
+ * first call has an effect. */
 void meter_first(struct meter *meter);
 void meter_print(const struct meter *meter);
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * read_sheaf PASSES [OPTION]... SOURCE...: reads PASSES epochs through libsheaf in the way of a
- * training program: in batches, with every checksum verified. The time includes opening.
- *
- *     --no-shuffle  --shuffle-buffer N  --threads N  --memory BYTES
- *     --column NAME    read this column with the samples
- *     --limit N        end each epoch after N samples
- *     --skip-passes N  leave opening and the first N epochs out of the time
- *     --crops SIDE     make a random crop of each image, on a further thread */
+ * training program: in batches, with every checksum verified. The measured time includes opening
+ * the data set. Options: --no-shuffle, --shuffle-buffer N, --threads N and --memory BYTES as in
+ * `sheaf cat`. --column NAME reads this column with the samples. --limit N ends each epoch after N
+ * samples. --skip-passes N does not measure the opening and the first N epochs. --crops SIDE makes
+ * a random crop of each image, on a further thread. */
 #include <stdlib.h>
 #include <string.h>
 

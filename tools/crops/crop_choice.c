@@ -58,8 +58,8 @@ static bool take_word(const char *text, const char *const *words, size_t count, 
     return false;
 }
 
-/* Parses the value of the name `crop` in the user's choice of crops. The functions after it do the
- * same for the other names. */
+/* Parses VALUE of "crop=VALUE" in the user's choice of crops. The functions take_... below parse
+ * the values of the other names. */
 
 static bool take_crop(struct crop_choice *c, const char *text)
 {

@@ -19,8 +19,8 @@
 
 /* ---- Crops of some samples in memory --------------------------------------------------------- */
 
-/* The crops of several samples. The first views have the crops of the images. They are followed by
- * the views of each mask field. */
+/* The crops of several samples. The array `views` begins with the views of the images, followed by
+ * the views of mask 0, of mask 1, and so on. */
 struct crops {
     struct sheaf_pixels_pool *pool;
     struct sheaf_pixels_batch *batch;
@@ -163,9 +163,8 @@ int crop_files_open(const char *directory, const struct crop_choice *choice, uns
     return open_list(f);
 }
 
-/* Writes crop number `crop` of sample i as a PNG. `number` selects a view of the image or of a
- * mask: view v of the image has the number v, and view v of mask m has
- * (m + 1) * view_count + v. */
+/* Writes crop number `crop` of sample i as a PNG. `number` is an index into crops.views: v for view
+ * v of the image, and (m + 1) * view_count + v for view v of mask m. */
 static int put_png(struct crop_files *f, size_t number, size_t i, size_t crop, const char *name)
 {
     const struct sheaf_pixels_view *view = &f->choice->views[number % f->choice->view_count];

@@ -15,11 +15,13 @@
 
 /* The text has the form "224" or "WIDTHxHEIGHT", followed by any number of ",NAME=VALUE". The names
  * and values are those of sheaf.Pixels in Python: crop, resize, scale, ratio, flip, filter, order,
- * field, mask, view. If there are views, each view has a size, and the text begins with a name. */
+ * field, mask, view. If the text has values "view=...", each of them has a size of its own. The
+ * text then has no size at its beginning. */
 #define CROP_CHOICE_TEXT "SIZE[,NAME=VALUE]..."
 struct crop_choice {
     struct sheaf_pixels_options options;
-    /* the views in `options`; if `options` has none, one view of the chosen size */
+    /* the views that the user gave with "view="; if the user gave none, one view of the size in the
+     * text */
     struct sheaf_pixels_view views[CROP_VIEWS_MOST];
     size_t view_count;
     const char *field;                  /* NULL: the first image */

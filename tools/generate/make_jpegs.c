@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * make_jpegs: writes a tree of real JPEG files like Caltech-256's, for the demo, tests and
- * measurements.
- *
- *     DIR/001.amber-anchor/001_0001.jpg ... DIR/257.../257_0827.jpg
+ * measurements. The files have names such as DIR/001.amber-anchor/001_0001.jpg.
  *
  * Class and file sizes are distributed like Caltech's: most classes have 80 to 150 images and a few
  * up to 800; file sizes are log-normal around the mean. A few hundred images are drawn and encoded.
  * Each file is one of these images, with the file's number in a comment segment. So every file is a
- * valid JPEG, all files differ, and writing takes hardly longer than the disk does. Everything
- * follows from the seed. */
+ * valid JPEG, all files differ, and the files are written about as fast as the disk can. The same
+ * seed gives the same files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the plan of an epoch. The library passes the ranges one by one, grouped by worker. The
- * total of a worker is printed before its ranges, so the ranges are collected until the next worker
- * begins. */
+ * Prints which ranges of samples each worker reads in an epoch. The library passes the ranges one
+ * by one, grouped by worker. The total of a worker is printed before its ranges, so the ranges are
+ * collected until the next worker begins. */
 #include "tools/plan/plan.h"
 
 #include <inttypes.h>

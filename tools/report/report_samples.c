@@ -240,7 +240,8 @@ static void read_stream(const struct sheaf_dataset *dataset, struct report_sampl
     sheaf_reader_free(reader);
 }
 
-/* Returns how many samples can be read within the limit of bytes. */
+/* Returns how many samples of average size have about READ_BYTES bytes together, within the limits
+ * AT_ONCE and REPORT_LOOKS_MOST. */
 static size_t count_of(const struct sheaf_dataset_info *info)
 {
     const uint64_t each = info->samples == 0 ? 1 : info->bytes / info->samples + 1;
