@@ -16,7 +16,7 @@ struct arena_chunk {
     char data[];
 };
 
-static void *take_bytes(struct arena *a, size_t size, size_t alignment)
+static void *arena_take_bytes(struct arena *a, size_t size, size_t alignment)
 {
     size_t start = (a->used + alignment - 1) & ~(alignment - 1);
 
@@ -41,12 +41,12 @@ static void *take_bytes(struct arena *a, size_t size, size_t alignment)
 
 void *arena_take(struct arena *a, size_t size)
 {
-    return take_bytes(a, size, sizeof(double));
+    return arena_take_bytes(a, size, sizeof(double));
 }
 
 const char *arena_text(struct arena *a, const char *text, size_t size)
 {
-    char *copy = size == SIZE_MAX ? NULL : take_bytes(a, size + 1, 1);
+    char *copy = size == SIZE_MAX ? NULL : arena_take_bytes(a, size + 1, 1);
 
     if (copy == NULL)
         return NULL;

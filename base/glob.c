@@ -12,29 +12,30 @@
 
 /* ---- Sets ------------------------------------------------------------------------------------ */
 
-static bool is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
+static bool glob_is_digit(uint8_t c) { return c >= '0' && c <= '9'; }
 static bool is_lower(uint8_t c) { return c >= 'a' && c <= 'z'; }
 static bool is_upper(uint8_t c) { return c >= 'A' && c <= 'Z'; }
 static bool is_alpha(uint8_t c) { return is_lower(c) || is_upper(c); }
-static bool is_alnum(uint8_t c) { return is_alpha(c) || is_digit(c); }
-static bool is_blank(uint8_t c) { return c == ' ' || c == '\t'; }
+static bool is_alnum(uint8_t c) { return is_alpha(c) || glob_is_digit(c); }
+static bool glob_is_blank(uint8_t c) { return c == ' ' || c == '\t'; }
 static bool is_space(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static bool is_graph(uint8_t c) { return c > ' ' && c < 0x7f; }
 static bool is_print(uint8_t c) { return c >= ' ' && c < 0x7f; }
 static bool is_punct(uint8_t c) { return is_graph(c) && !is_alnum(c); }
 static bool is_cntrl(uint8_t c) { return c < ' ' || c == 0x7f; }
-static bool is_xdigit(uint8_t c) { return is_digit(c) || ((c | 0x20) >= 'a' && (c | 0x20) <= 'f'); }
+static bool is_xdigit(uint8_t c) { return glob_is_digit(c) || ((c | 0x20) >= 'a'
+                                                               && (c | 0x20) <= 'f'); }
 
 /* Character classes for ASCII, in every locale. */
 static const struct { const char *name; bool (*has)(uint8_t c); } classes[] = {
-    { "alnum", is_alnum }, { "alpha", is_alpha }, { "blank", is_blank }, { "cntrl", is_cntrl },
-    { "digit", is_digit }, { "graph", is_graph }, { "lower", is_lower }, { "print", is_print },
+    { "alnum", is_alnum }, { "alpha", is_alpha }, { "blank", glob_is_blank }, { "cntrl", is_cntrl },
+    { "digit", glob_is_digit }, { "graph", is_graph }, { "lower", is_lower }, { "print", is_print },
     { "punct", is_punct }, { "space", is_space }, { "upper", is_upper }, { "xdigit", is_xdigit },
 };
 
 /* Moves *at past the character class "[:NAME:]" of a pattern, and sets *has if the class contains
  * the byte. Returns false if no class has this name. */
-static bool take_class(const char **at, const char *end, uint8_t byte, bool *has)
+static bool glob_take_class(const char **at, const char *end, uint8_t byte, bool *has)
 {
     const char *name = *at + 2, *close = memmem(name, (size_t)(end - name), ":]", 2);
 
@@ -71,12 +72,12 @@ static bool take_byte(const char **at, const char *end, uint8_t *byte)
 
 /* Takes the next member of a "[...]" set: a class, a range, or a single byte. Sets *has if the
  * member contains `byte`. Returns false if the member is invalid. */
-static bool take_member(const char **at, const char *end, uint8_t byte, bool *has)
+static bool glob_take_member(const char **at, const char *end, uint8_t byte, bool *has)
 {
     uint8_t first, last;
 
     if (begins_class(*at, end))
-        return take_class(at, end, byte, has);
+        return glob_take_class(at, end, byte, has);
     if (!take_byte(at, end, &first))
         return false;
     last = first;
@@ -99,7 +100,7 @@ static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has
 
     at += negated;
     do {
-        if (at == end || !take_member(&at, end, byte, &found))
+        if (at == end || !glob_take_member(&at, end, byte, &found))
             return 0;
     } while (at < end && *at != ']');
     *has = found != negated;

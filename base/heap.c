@@ -66,7 +66,7 @@ static bool is_free(const struct heap_block *b)
     return (b->size & FREE) != 0;
 }
 
-static struct heap_block *after(struct heap_block *b)
+static struct heap_block *heap_after(struct heap_block *b)
 {
     return (struct heap_block *)(void *)((uint8_t *)b + HEAD + size_of(b));
 }
@@ -79,7 +79,7 @@ struct heap_place {
 
 /* Returns the list for free blocks of this size. Each list has a lower limit, and its blocks have
  * at least that size. */
-static struct heap_place place_of(size_t size)
+static struct heap_place heap_place_of(size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
 
@@ -88,7 +88,7 @@ static struct heap_place place_of(size_t size)
 
 static void insert(struct heap *h, struct heap_block *b)
 {
-    const struct heap_place p = place_of(size_of(b));
+    const struct heap_place p = heap_place_of(size_of(b));
     struct heap_block **list = &h->free[p.row][p.slot];
 
     b->size |= FREE;
@@ -101,9 +101,9 @@ static void insert(struct heap *h, struct heap_block *b)
     h->rows |= (uint64_t)1 << p.row;
 }
 
-static void withdraw(struct heap *h, struct heap_block *b)
+static void heap_withdraw(struct heap *h, struct heap_block *b)
 {
-    const struct heap_place p = place_of(size_of(b));
+    const struct heap_place p = heap_place_of(size_of(b));
 
     if (b->next != NULL)
         b->next->previous = b->previous;
@@ -120,10 +120,10 @@ static void withdraw(struct heap *h, struct heap_block *b)
 
 /* Returns a free block of at least `size` bytes, or NULL. Needs no search, because it considers
  * only lists in which every block is large enough. */
-static struct heap_block *find_block(struct heap *h, size_t size)
+static struct heap_block *heap_find_block(struct heap *h, size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
-    const struct heap_place p = place_of(size + ((size_t)1 << (row - 4)) - 1);
+    const struct heap_place p = heap_place_of(size + ((size_t)1 << (row - 4)) - 1);
     uint32_t slots = h->slots[p.row] & (~0u << p.slot);
     uint64_t rows;
 
@@ -138,9 +138,9 @@ static struct heap_block *find_block(struct heap *h, size_t size)
 
 /* Searches the list of free blocks whose range of sizes contains `size` for a block of at least
  * `size` bytes. Returns NULL if all blocks of this list are smaller. */
-static struct heap_block *search(struct heap *h, size_t size)
+static struct heap_block *heap_search(struct heap *h, size_t size)
 {
-    const struct heap_place p = place_of(size);
+    const struct heap_place p = heap_place_of(size);
     struct heap_block *b = h->free[p.row][p.slot];
 
     while (b != NULL && size_of(b) < size)
@@ -165,7 +165,7 @@ static size_t whole_pages(size_t bytes)
     return (bytes + page - 1) / page * page;
 }
 
-static bool add_range(struct heap *h, uint8_t *base, size_t reserved)
+static bool heap_add_range(struct heap *h, uint8_t *base, size_t reserved)
 {
     struct heap_range *r = calloc(1, sizeof(*r));
 
@@ -187,7 +187,7 @@ static uint8_t *map_addresses(size_t bytes)
 
 /* Reserves a range of addresses with room for `bytes`. The range is as large as all earlier ranges
  * together, if the process has enough addresses left. */
-static bool reserve(struct heap *h, size_t bytes)
+static bool heap_reserve(struct heap *h, size_t bytes)
 {
     const uint64_t left = h->reserved - MIN((uint64_t)h->size, h->reserved);
     size_t size = whole_pages(MAX((size_t)MIN(MAX(h->size, RANGE_LEAST), left), bytes));
@@ -202,7 +202,7 @@ static bool reserve(struct heap *h, size_t bytes)
     }
     if (base == NULL)
         return false;
-    if (add_range(h, base, size))
+    if (heap_add_range(h, base, size))
         return true;
     munmap(base, size);
     return false;
@@ -211,7 +211,7 @@ static bool reserve(struct heap *h, size_t bytes)
 /* Backs `extra` more bytes of the newest address range with memory. Merges these bytes with a free
  * block directly before them, and returns the resulting free block. Returns NULL if the range has
  * no room. */
-static struct heap_block *extend(struct heap *h, size_t extra)
+static struct heap_block *heap_extend(struct heap *h, size_t extra)
 {
     const uint64_t most = MIN(h->most_bytes, h->reserved);
     struct heap_range *r = h->ranges;
@@ -220,7 +220,7 @@ static struct heap_block *extend(struct heap *h, size_t extra)
     if (extra > most - MIN(h->size, most) || extra > budget_room(h->budget))
         return NULL;
     if (r == NULL || extra > r->reserved - r->size) {
-        if (!reserve(h, extra))
+        if (!heap_reserve(h, extra))
             return NULL;
         r = h->ranges;
     }
@@ -236,10 +236,10 @@ static struct heap_block *extend(struct heap *h, size_t extra)
     }
     h->size += extra;
     r->size += extra;
-    r->end = after(b);
+    r->end = heap_after(b);
     r->end->size = 0;
     if (b->before != NULL && is_free(b->before)) {
-        withdraw(h, b->before);
+        heap_withdraw(h, b->before);
         b->before->size += HEAD + b->size;
         b = b->before;
     }
@@ -250,13 +250,13 @@ static struct heap_block *extend(struct heap *h, size_t extra)
 
 /* Grows the heap so that it has a free block of `size` bytes. Grows by a quarter of the heap's
  * present size if possible, otherwise only by the bytes needed. */
-static struct heap_block *grow(struct heap *h, size_t size)
+static struct heap_block *heap_grow(struct heap *h, size_t size)
 {
     const size_t least = whole_pages(size + 2 * HEAD);
     const size_t step = whole_pages(MIN(MAX(h->size / 4, STEP_LEAST), STEP_MOST));
-    struct heap_block *b = extend(h, MAX(least, step));
+    struct heap_block *b = heap_extend(h, MAX(least, step));
 
-    return b != NULL ? b : extend(h, least);
+    return b != NULL ? b : heap_extend(h, least);
 }
 
 int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
@@ -283,7 +283,7 @@ int heap_open_in(struct heap **heap, struct budget *budget, uint64_t most_bytes,
     if (code != SHEAF_OK)
         return code;
     (*heap)->given = *memory;
-    if (add_range(*heap, memory->base, (size_t)most_bytes / page * page))
+    if (heap_add_range(*heap, memory->base, (size_t)most_bytes / page * page))
         return SHEAF_OK;
     free(*heap);
     *heap = NULL;
@@ -367,20 +367,20 @@ void heap_return(struct heap *h, void *piece)
 }
 
 /* Frees a block and merges it with its free neighbours. */
-static void release(struct heap *h, struct heap_block *b)
+static void heap_release(struct heap *h, struct heap_block *b)
 {
-    struct heap_block *next = after(b);
+    struct heap_block *next = heap_after(b);
 
     if (is_free(next)) {
-        withdraw(h, next);
+        heap_withdraw(h, next);
         b->size += HEAD + next->size;
     }
     if (b->before != NULL && is_free(b->before)) {
-        withdraw(h, b->before);
+        heap_withdraw(h, b->before);
         b->before->size += HEAD + b->size;
         b = b->before;
     }
-    after(b)->before = b;
+    heap_after(b)->before = b;
     insert(h, b);
 }
 
@@ -432,13 +432,13 @@ static bool join_small(struct heap *h)
 
     for (size_t i = 0; h->has_small && i < HEAP_SMALL; i++)
         for (void *piece; (piece = pop_small(h, i * GRAIN)) != NULL; found = true)
-            release(h, block_of(piece));
+            heap_release(h, block_of(piece));
     h->has_small = false;
     return found;
 }
 
 /* Takes back a block that is no longer used. */
-static void put_back(struct heap *h, struct heap_block *b)
+static void heap_put_back(struct heap *h, struct heap_block *b)
 {
     if ((b->size & LENT) != 0) {
         b->size &= ~LENT;
@@ -448,7 +448,7 @@ static void put_back(struct heap *h, struct heap_block *b)
     if (is_small(b->size))
         push_small(h, (uint8_t *)b + HEAD, b->size);
     else
-        release(h, b);
+        heap_release(h, b);
 }
 
 void heap_give(struct heap *h, void *piece)
@@ -459,7 +459,7 @@ void heap_give(struct heap *h, void *piece)
         return;
     b = block_of(piece);
     if ((b->size & LENT) == 0 || atomic_fetch_sub(&b->users, 1) == 1)
-        put_back(h, b);
+        heap_put_back(h, b);
 }
 
 /* Takes back the pieces that other threads have returned. */
@@ -471,32 +471,32 @@ static void look_at_returned(struct heap *h)
         return;
     for (b = atomic_exchange(&h->returned, NULL); b != NULL; b = next) {
         next = b->next;
-        put_back(h, b);
+        heap_put_back(h, b);
     }
 }
 
 static struct heap_block *find_or_search(struct heap *h, size_t size)
 {
-    struct heap_block *b = find_block(h, size);
+    struct heap_block *b = heap_find_block(h, size);
 
-    return b != NULL ? b : search(h, size);
+    return b != NULL ? b : heap_search(h, size);
 }
 
 /* Takes a block of `size` bytes from the free blocks, or from new memory if no free block is large
  * enough. */
-static struct heap_block *cut(struct heap *h, size_t size)
+static struct heap_block *heap_cut(struct heap *h, size_t size)
 {
     struct heap_block *b = find_or_search(h, size), *rest;
 
     if (b == NULL && join_small(h))
         b = find_or_search(h, size);
     if (b == NULL)
-        b = grow(h, size);
+        b = heap_grow(h, size);
     if (b == NULL)
         return NULL;
-    withdraw(h, b);
+    heap_withdraw(h, b);
     if (b->size - size >= HEAD + LEAST) {
-        struct heap_block *end = after(b);
+        struct heap_block *end = heap_after(b);
 
         rest = (struct heap_block *)(void *)((uint8_t *)b + HEAD + size);
         rest->before = b;
@@ -522,7 +522,7 @@ void *heap_take(struct heap *h, size_t size)
         h->taken += HEAD + size;
         return piece;
     }
-    b = cut(h, size);
+    b = heap_cut(h, size);
     if (b == NULL)
         return NULL;
     h->taken += HEAD + b->size;

@@ -109,7 +109,7 @@ size_t inflight_busy(struct inflight *w)
 /* Finds the item to collect next. This is the oldest item, or, if the window's order is
  * INFLIGHT_ANY, the oldest of the items that are done. Returns the address of the pointer to this
  * item in the list, or NULL if the item is not done or there is none. */
-static struct inflight_item **find(struct inflight *w)
+static struct inflight_item **inflight_find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;
 
@@ -124,12 +124,12 @@ static struct inflight_item **find(struct inflight *w)
 
 bool inflight_is_ready(struct inflight *w)
 {
-    return find(w) != NULL;
+    return inflight_find(w) != NULL;
 }
 
 struct inflight_item *inflight_take(struct inflight *w)
 {
-    struct inflight_item **link = find(w), *item;
+    struct inflight_item **link = inflight_find(w), *item;
 
     if (link == NULL)
         return NULL;

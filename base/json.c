@@ -46,7 +46,7 @@ struct dump {
     int code;                   /* the first failure, which jansson may not pass on */
 };
 
-static int add(const char *text, size_t size, void *context)
+static int json_add(const char *text, size_t size, void *context)
 {
     struct dump *d = context;
 
@@ -59,7 +59,7 @@ char *json_dump_text(const json_t *value, size_t flags)
 {
     struct dump d = { .text = BUF_INIT(SIZE_MAX / 4) };
 
-    if (json_dump_callback(value, add, &d, flags) != 0 || add("", 1, &d) != 0) {
+    if (json_dump_callback(value, json_add, &d, flags) != 0 || json_add("", 1, &d) != 0) {
         buf_free(&d.text);
         return NULL;
     }

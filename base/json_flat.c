@@ -106,7 +106,7 @@ static const char *take_escape(const char *at, const char *end, char **to)
 
 /* Copies a string and a NUL to *to. `at` points to the first character of the string. Returns the
  * position after its closing quotation mark, or NULL if the string is not valid. */
-static const char *take_string(const char *at, const char *end, char **to)
+static const char *json_flat_take_string(const char *at, const char *end, char **to)
 {
     while (at != NULL && at < end) {
         uint64_t bytes;
@@ -139,7 +139,7 @@ static const char *take_string(const char *at, const char *end, char **to)
     return NULL;
 }
 
-static const char *take_digits(const char *at, const char *end, ptrdiff_t most)
+static const char *json_flat_take_digits(const char *at, const char *end, ptrdiff_t most)
 {
     const char *const first = at;
 
@@ -148,14 +148,14 @@ static const char *take_digits(const char *at, const char *end, ptrdiff_t most)
     return at == first || at - first > most ? NULL : at;
 }
 
-static const char *take_number(const char *at, const char *end)
+static const char *json_flat_take_number(const char *at, const char *end)
 {
     const char *first = at + (*at == '-');
 
-    at = take_digits(first, end, DIGITS_MOST);
+    at = json_flat_take_digits(first, end, DIGITS_MOST);
     if (at == NULL || (*first == '0' && at - first > 1))
         return NULL;
-    return at < end && *at == '.' ? take_digits(at + 1, end, DECIMALS_MOST) : at;
+    return at < end && *at == '.' ? json_flat_take_digits(at + 1, end, DECIMALS_MOST) : at;
 }
 
 /* Reads a value that is not a string. */
@@ -166,7 +166,7 @@ static const char *take_other(const char *at, const char *end, struct json_flat_
     m->value = at;
     m->kind = JSON_FLAT_OTHER;
     if (at < end && (*at == '-' || (*at >= '0' && *at <= '9'))) {
-        at = take_number(at, end);
+        at = json_flat_take_number(at, end);
     } else {
         size_t i = 0, size = 0;
 
@@ -183,13 +183,13 @@ static const char *take_other(const char *at, const char *end, struct json_flat_
 }
 
 /* Reads a member of the object, and the blanks after it. `at` points to the member. */
-static const char *take_member(const char *at, const char *end, char **to,
-                               struct json_flat_member *m)
+static const char *json_flat_take_member(const char *at, const char *end, char **to,
+                                         struct json_flat_member *m)
 {
     if (at == end || *at != '"')
         return NULL;
     m->name = *to;
-    at = take_string(at + 1, end, to);
+    at = json_flat_take_string(at + 1, end, to);
     at = at == NULL ? NULL : json_text_blanks(at, end);
     if (at == NULL || at == end || *at != ':')
         return NULL;
@@ -197,7 +197,7 @@ static const char *take_member(const char *at, const char *end, char **to,
     if (at < end && *at == '"') {
         m->kind = JSON_FLAT_STRING;
         m->value = *to;
-        at = take_string(at + 1, end, to);
+        at = json_flat_take_string(at + 1, end, to);
         m->size = at == NULL ? 0 : (size_t)(*to - m->value) - 1;
     } else {
         at = take_other(at, end, m);
@@ -205,7 +205,7 @@ static const char *take_member(const char *at, const char *end, char **to,
     return at == NULL ? NULL : json_text_blanks(at, end);
 }
 
-static bool has_name(const struct json_flat *object, const char *name)
+static bool json_flat_has_name(const struct json_flat *object, const char *name)
 {
     for (size_t i = 0; i < object->count; i++)
         if (strcmp(object->members[i].name, name) == 0)
@@ -224,8 +224,8 @@ bool json_flat_parse(const char *text, size_t size, char *room, struct json_flat
 
         if (object->count == JSON_FLAT_MOST)
             return false;
-        at = take_member(json_text_blanks(at + 1, end), end, &room, m);
-        if (at == NULL || at == end || has_name(object, m->name))
+        at = json_flat_take_member(json_text_blanks(at + 1, end), end, &room, m);
+        if (at == NULL || at == end || json_flat_has_name(object, m->name))
             return false;
         object->count++;
         more = *at == ',';

@@ -17,7 +17,7 @@ static XXH128_hash_t not_zero(XXH128_hash_t hash)
     return hash;
 }
 
-static XXH128_hash_t hash_of(const char *key)
+static XXH128_hash_t keyset_hash_of(const char *key)
 {
     return not_zero(XXH3_128bits(key, strlen(key)));
 }
@@ -29,7 +29,7 @@ static XXH128_hash_t widen(uint64_t hash)
 
 /* Returns the position in the hash table that holds the hash, or the empty position into which it
  * belongs. */
-static XXH128_hash_t *find(const struct keyset *set, XXH128_hash_t hash)
+static XXH128_hash_t *keyset_find(const struct keyset *set, XXH128_hash_t hash)
 {
     const size_t mask = set->slot_count - 1;
     size_t at = (size_t)hash.low64 & mask;
@@ -42,7 +42,7 @@ static XXH128_hash_t *find(const struct keyset *set, XXH128_hash_t hash)
     }
 }
 
-static int grow(struct keyset *set, struct sheaf_error *err)
+static int keyset_grow(struct keyset *set, struct sheaf_error *err)
 {
     struct keyset grown = { .slot_count = MAX(2 * set->slot_count, (size_t)1024),
                             .count = set->count };
@@ -52,7 +52,7 @@ static int grow(struct keyset *set, struct sheaf_error *err)
         return err_memory(err, grown.slot_count * sizeof(grown.slots[0]));
     for (size_t i = 0; i < set->slot_count; i++)
         if (set->slots[i].low64 != 0 || set->slots[i].high64 != 0)
-            *find(&grown, set->slots[i]) = set->slots[i];
+            *keyset_find(&grown, set->slots[i]) = set->slots[i];
     free(set->slots);
     *set = grown;
     return SHEAF_OK;
@@ -60,16 +60,16 @@ static int grow(struct keyset *set, struct sheaf_error *err)
 
 bool keyset_has(const struct keyset *set, const char *key)
 {
-    const XXH128_hash_t hash = hash_of(key);
+    const XXH128_hash_t hash = keyset_hash_of(key);
 
-    return set->slot_count != 0 && XXH128_isEqual(*find(set, hash), hash);
+    return set->slot_count != 0 && XXH128_isEqual(*keyset_find(set, hash), hash);
 }
 
 bool keyset_has_hash(const struct keyset *set, uint64_t hash)
 {
     const XXH128_hash_t wide = widen(hash);
 
-    return set->slot_count != 0 && XXH128_isEqual(*find(set, wide), wide);
+    return set->slot_count != 0 && XXH128_isEqual(*keyset_find(set, wide), wide);
 }
 
 int keyset_refuse(const char *key, struct sheaf_error *err)
@@ -78,24 +78,24 @@ int keyset_refuse(const char *key, struct sheaf_error *err)
                                     "packed", key), SHEAF_REASON_REPEATED_KEY);
 }
 
-static int make_room(struct keyset *set, struct sheaf_error *err)
+static int keyset_make_room(struct keyset *set, struct sheaf_error *err)
 {
-    return set->count < set->slot_count / 4 * 3 ? SHEAF_OK : grow(set, err);
+    return set->count < set->slot_count / 4 * 3 ? SHEAF_OK : keyset_grow(set, err);
 }
 
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err)
 {
-    const int code = make_room(set, err);
+    const int code = keyset_make_room(set, err);
 
     return code == SHEAF_OK && keyset_has(set, key) ? keyset_refuse(key, err) : code;
 }
 
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err)
 {
-    const int code = make_room(set, err);
+    const int code = keyset_make_room(set, err);
 
     if (code == SHEAF_OK) {
-        *find(set, widen(hash)) = widen(hash);
+        *keyset_find(set, widen(hash)) = widen(hash);
         set->count++;
     }
     return code;
@@ -103,9 +103,9 @@ int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err)
 
 void keyset_add(struct keyset *set, const char *key)
 {
-    const XXH128_hash_t hash = hash_of(key);
+    const XXH128_hash_t hash = keyset_hash_of(key);
 
-    *find(set, hash) = hash;
+    *keyset_find(set, hash) = hash;
     set->count++;
 }
 

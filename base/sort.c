@@ -119,7 +119,7 @@ static const uint8_t *key_of(const uint8_t *buffer, const struct sort_ref *ref, 
     return at;
 }
 
-static int compare_keys(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
+static int sort_compare_keys(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size)
 {
     const int order = memcmp(a, b, MIN(a_size, b_size));
 
@@ -137,14 +137,14 @@ static int compare_refs(const void *x, const void *y, void *buffer)
         return a->order < b->order ? -1 : 1;
     a_key = key_of(buffer, a, &a_size);
     b_key = key_of(buffer, b, &b_size);
-    order = compare_keys(a_key, a_size, b_key, b_size);
+    order = sort_compare_keys(a_key, a_size, b_key, b_size);
     return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
 }
 
 /* Writes bytes to the file through the output buffer, WINDOW_MOST at a time. *used is the number of
  * bytes that wait in the output buffer. */
-static int put_out(struct sort *s, size_t *used, const void *data, size_t size,
-                   struct sheaf_error *err)
+static int sort_put_out(struct sort *s, size_t *used, const void *data, size_t size,
+                        struct sheaf_error *err)
 {
     const uint8_t *at = data;
 
@@ -258,7 +258,7 @@ static void sort_refs(struct sort *s)
     sort_bits(s, refs, s->ref_count, bits);
 }
 
-static int open_file(struct sort *s, struct sheaf_error *err)
+static int sort_open_file(struct sort *s, struct sheaf_error *err)
 {
     if (s->fd >= 0)
         return SHEAF_OK;
@@ -274,15 +274,15 @@ static int write_run(struct sort *s, struct sheaf_error *err)
 {
     const struct sort_ref *refs = refs_of(s);
     size_t used = 0;
-    int code = open_file(s, err);
+    int code = sort_open_file(s, err);
 
     sort_refs(s);
     for (size_t i = 0; i < s->ref_count && code == SHEAF_OK; i++) {
         const uint64_t order = htole64(refs[i].order);
 
-        code = put_out(s, &used, &order, sizeof(order), err);
+        code = sort_put_out(s, &used, &order, sizeof(order), err);
         if (code == SHEAF_OK)
-            code = put_out(s, &used, s->buffer + refs[i].at, refs[i].size, err);
+            code = sort_put_out(s, &used, s->buffer + refs[i].at, refs[i].size, err);
     }
     if (code == SHEAF_OK)
         code = tempfile_write_at(s->fd, s->written, s->out, used, err);
@@ -363,7 +363,7 @@ static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct s
 }
 
 /* Reads the run's next entry. Returns SHEAF_END after the run's last entry. */
-static int advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
+static int sort_advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
     uint64_t key_size, value_size;
@@ -393,13 +393,13 @@ static int advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static bool is_before(const struct sort_run *a, const struct sort_run *b)
+static bool sort_is_before(const struct sort_run *a, const struct sort_run *b)
 {
     int order;
 
     if (a->head.order != b->head.order)
         return a->head.order < b->head.order;
-    order = compare_keys(a->head.key, a->head.key_size, b->head.key, b->head.key_size);
+    order = sort_compare_keys(a->head.key, a->head.key_size, b->head.key, b->head.key_size);
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
@@ -411,9 +411,9 @@ static void sink(struct sort *s, size_t at)
     for (;;) {
         size_t below = 2 * at + 1;
 
-        if (below + 1 < s->heap_size && is_before(s->heap[below + 1], s->heap[below]))
+        if (below + 1 < s->heap_size && sort_is_before(s->heap[below + 1], s->heap[below]))
             below++;
-        if (below >= s->heap_size || !is_before(s->heap[below], run))
+        if (below >= s->heap_size || !sort_is_before(s->heap[below], run))
             break;
         s->heap[at] = s->heap[below];
         at = below;
@@ -430,7 +430,7 @@ static int begin_run(struct sort *s, size_t i, struct sheaf_error *err)
                        .capacity = s->window, .window = malloc(s->window) };
     if (r->window == NULL)
         return err_memory(err, s->window);
-    code = advance(s, r, err);
+    code = sort_advance(s, r, err);
     if (code == SHEAF_OK)
         s->heap[s->heap_size++] = r;
     return code == SHEAF_END ? SHEAF_OK : code;
@@ -489,7 +489,7 @@ int sort_next(struct sort *s, struct sort_entry *entry, struct sheaf_error *err)
     if (s->run_count == 0)
         return next_in_memory(s, entry, err);
     if (s->begun) {
-        const int code = advance(s, s->heap[0], err);
+        const int code = sort_advance(s, s->heap[0], err);
 
         if (code == SHEAF_END)
             s->heap[0] = s->heap[--s->heap_size];

@@ -125,7 +125,7 @@ static int flush_buffer(struct tempfile *s, struct sheaf_error *err)
 
 /* Makes room in a full buffer. Grows the buffer as far as allowed; otherwise moves its content to
  * the temporary file. */
-static int make_room(struct tempfile *s, struct sheaf_error *err)
+static int tempfile_make_room(struct tempfile *s, struct sheaf_error *err)
 {
     const size_t before = s->capacity;
     int code;
@@ -148,7 +148,7 @@ int tempfile_put(struct tempfile *s, const void *data, size_t size, struct sheaf
         const size_t part = MIN(size, s->capacity - s->used);
 
         if (part == 0) {
-            const int code = make_room(s, err);
+            const int code = tempfile_make_room(s, err);
 
             if (code != SHEAF_OK)
                 return code;

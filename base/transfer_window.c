@@ -38,7 +38,7 @@ void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_b
     w->before = MIN(w->before, w->now);
 }
 
-static void set(struct window *w, unsigned now)
+static void transfer_window_set(struct window *w, unsigned now)
 {
     w->now = now;
     w->is_settled = false;
@@ -49,14 +49,14 @@ static void set(struct window *w, unsigned now)
 static void judge(struct window *w, double rate)
 {
     if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
-        set(w, w->before);
+        transfer_window_set(w, w->before);
         w->rest = REST_ROUNDS;
     } else if (w->rest != 0) {
         w->rest--;
     } else if (w->now < w->most) {
         w->before = w->now;
         w->before_rate = rate;
-        set(w, MIN(2 * w->now, w->most));
+        transfer_window_set(w, MIN(2 * w->now, w->most));
         return;
     }
     w->before = 0;
@@ -73,7 +73,7 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     if (!w->is_settled)
         w->is_settled = true;
     else if (waited && rate < SLOW && w->before == 0 && w->now < w->most)
-        set(w, MIN(2 * w->now, w->most));
+        transfer_window_set(w, MIN(2 * w->now, w->most));
     else if (w->reads < MEASURED_WINDOWS * w->now)
         return false;
     else if (waited)
@@ -93,7 +93,7 @@ static bool begins_slowly(struct window *w, uint64_t stall_ns)
 
     if (w->began_ns != 0 || w->now >= w->most || (double)stall_ns < quick_ns || more <= w->now)
         return false;
-    set(w, more < (double)w->most ? (unsigned)more : w->most);
+    transfer_window_set(w, more < (double)w->most ? (unsigned)more : w->most);
     return true;
 }
 

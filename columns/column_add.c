@@ -51,7 +51,7 @@ struct add {
 /* A value of the source. column_row_put stores it in this form as the payload of a sort entry. */
 struct value {
     uint64_t line;              /* line of the source that states the value */
-    bool is_file;               /* whether the value is a file's content; `data` is the file's URL */
+    bool is_file;               /* whether `data` is the URL of a file that has the value */
     const char *key, *extension;
     const uint8_t *data;
     size_t size;
@@ -92,7 +92,7 @@ static int at_value(const struct add *a, const struct value *v, int code, struct
     return code;
 }
 
-static void report(const struct add *a, const struct value *v, struct sheaf_error *why)
+static void column_add_report(const struct add *a, const struct value *v, struct sheaf_error *why)
 {
     if (a->options.report == NULL)
         return;
@@ -116,7 +116,7 @@ struct lookup {
     struct buf matches;         /* struct key_match[], by asked, then by number */
 };
 
-static int by_asked(const void *x, const void *y)
+static int column_add_by_asked(const void *x, const void *y)
 {
     const struct key_match *a = x, *b = y;
 
@@ -167,7 +167,7 @@ static void leave_unknown(struct add *a, const struct value *v)
     a->left_out.unknown++;
     err_set(&why, SHEAF_ERR_NOT_FOUND, "the data set has no sample with the key %.400s", v->key);
     if (a->options.on_unknown == SHEAF_SKIP) {
-        report(a, v, &why);
+        column_add_report(a, v, &why);
     } else if (a->unknown.code == SHEAF_OK) {
         (void)at_value(a, v, why.code, &why);
         a->unknown = why;
@@ -211,7 +211,7 @@ static int place_values(struct add *a, struct lookup *l, struct sheaf_error *err
     matches = (const struct key_match *)(const void *)l->matches.data;
     total = l->matches.size / sizeof(*matches);
     if (total != 0)
-        qsort(l->matches.data, total, sizeof(*matches), by_asked);
+        qsort(l->matches.data, total, sizeof(*matches), column_add_by_asked);
     for (size_t i = 0; i < l->count && code == SHEAF_OK; i++) {
         const struct found_value *f = &l->values[i];
         size_t count = 0;
@@ -317,7 +317,7 @@ static int leave_repeated(struct add *a, const struct value *v, struct sheaf_err
             v->extension, v->key);
     a->left_out.repeated++;
     if (a->options.on_repeated == SHEAF_SKIP) {
-        report(a, v, &why);
+        column_add_report(a, v, &why);
         return SHEAF_OK;
     }
     (void)at_value(a, v, why.code, &why);
@@ -325,8 +325,8 @@ static int leave_repeated(struct add *a, const struct value *v, struct sheaf_err
     return err_because(err, err->code, SHEAF_REASON_REPEATED_KEY);
 }
 
-static int add_field(struct add *a, struct record_values *all, const struct value *v,
-                     struct sheaf_error *err)
+static int column_add_field(struct add *a, struct record_values *all, const struct value *v,
+                            struct sheaf_error *err)
 {
     struct sheaf_field *f = &all->fields[all->field_count];
     size_t size = v->size;
@@ -357,8 +357,8 @@ static int add_field(struct add *a, struct record_values *all, const struct valu
  * with the same extension are in the order of the source. The values were assigned to this sample
  * by a part of the hash of their key, so values with another key may be among them. If the values
  * have different keys, the sample is read to find out which of the keys it has. */
-static int make_fields(struct add *a, struct record_values *all, uint64_t number,
-                       struct sheaf_error *err)
+static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
+                                  struct sheaf_error *err)
 {
     const size_t count = all->starts.size / sizeof(size_t);
     const size_t *starts = (const size_t *)(const void *)all->starts.data;
@@ -386,7 +386,7 @@ static int make_fields(struct add *a, struct record_values *all, uint64_t number
         else if (last != NULL && strcmp(last, v.extension) == 0)
             code = leave_repeated(a, &v, err);
         else
-            code = add_field(a, all, &v, err);
+            code = column_add_field(a, all, &v, err);
         last = has ? v.extension : last;
     }
     return code;
@@ -412,7 +412,7 @@ static int append_record(struct add *a, struct sheaf_column_writer *w, struct re
     const bool is_wanted = sheaf_column_next(w) == number && sheaf_column_end(w) != number;
 
     if (code == SHEAF_OK && is_wanted)
-        code = make_fields(a, all, number, err);
+        code = column_add_make_fields(a, all, number, err);
     if (code == SHEAF_OK && is_wanted)
         code = sheaf_column_append(w, all->fields, all->field_count, err);
     values_clear(all);
@@ -457,8 +457,8 @@ static int check_unknown(const struct add *a, struct sheaf_error *err)
 
 /* Opens the writer of the column. Adds the hash of all values to the option `version`, so that an
  * interrupted run is resumed only if it began with the same values. */
-static int open_writer(const struct add *a, const char *dataset, struct sheaf_column_writer **w,
-                       struct sheaf_error *err)
+static int column_add_open_writer(const struct add *a, const char *dataset,
+                                  struct sheaf_column_writer **w, struct sheaf_error *err)
 {
     struct sheaf_column_options options = a->options;
     char hash[HASH_TEXT_BYTES], *version = NULL;
@@ -482,7 +482,7 @@ static int write_records(struct add *a, const char *dataset, struct sheaf_column
     if (all != NULL)
         all->bytes.limit = all->starts.limit = SIZE_MAX / 4;
     if (code == SHEAF_OK && a->writer == NULL) {
-        code = open_writer(a, dataset, &a->writer, err);
+        code = column_add_open_writer(a, dataset, &a->writer, err);
         if (code == SHEAF_OK &&
             strcmp(a->writer->facts.base, a->base->manifest.fingerprint) != 0)
             code = err_set(err, SHEAF_ERR_CHANGED, "%s: the data set changed while the column was "
@@ -519,7 +519,8 @@ static int open_sorts(struct add *a, struct sheaf_error *err)
 }
 
 /* Checks that the source still has the values for which the plan was made. */
-static int check_values(const struct add *a, const char *expected, struct sheaf_error *err)
+static int column_add_check_values(const struct add *a, const char *expected,
+                                   struct sheaf_error *err)
 {
     char hash[HASH_TEXT_BYTES];
 
@@ -541,7 +542,7 @@ static int add_values(struct add *a, const char *dataset, const char *expected,
     if (code == SHEAF_OK)
         code = column_rows_read(a->source, &a->watch, take_row, a, err);
     if (code == SHEAF_OK && expected != NULL)
-        code = check_values(a, expected, err);
+        code = column_add_check_values(a, expected, err);
     if (code == SHEAF_OK)
         code = find_numbers(a, err);
     if (code == SHEAF_OK)

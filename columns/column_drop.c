@@ -54,7 +54,7 @@ static int take_layer(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-static int take_file(void *context, const struct store_entry *entry)
+static int column_drop_take_file(void *context, const struct store_entry *entry)
 {
     struct drop *d = context;
 
@@ -62,7 +62,7 @@ static int take_file(void *context, const struct store_entry *entry)
            ? buf_append(&d->files, entry->name, strlen(entry->name) + 1, d->error) : SHEAF_OK;
 }
 
-static int remove_file(struct drop *d, const char *directory, const char *name)
+static int column_drop_remove_file(struct drop *d, const char *directory, const char *name)
 {
     char *url = store_join(directory, name);
     const int code = url == NULL ? err_memory(d->error, strlen(name))
@@ -74,27 +74,27 @@ static int remove_file(struct drop *d, const char *directory, const char *name)
 }
 
 /* Lists the files of the layer's directory. */
-static int list_files(struct drop *d)
+static int column_drop_list_files(struct drop *d)
 {
-    const int code = store_list(d->directory, take_file, d, d->error);
+    const int code = store_list(d->directory, column_drop_take_file, d, d->error);
 
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
 static int remove_files(struct drop *d)
 {
-    int code = list_files(d);
+    int code = column_drop_list_files(d);
 
     for (size_t at = 0; at < d->files.size && code == SHEAF_OK;) {
         const char *name = (const char *)d->files.data + at;
 
         at += strlen(name) + 1;
-        code = remove_file(d, d->directory, name);
+        code = column_drop_remove_file(d, d->directory, name);
     }
     return code;
 }
 
-static int take_entry(void *context, const char *name, struct sheaf_error *err)
+static int column_drop_take_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct drop *d = context;
 
@@ -111,13 +111,13 @@ static int remove_run(struct drop *d)
                                : stage_drop(partial, NULL, NULL, d->error);
 
     if (code == SHEAF_OK)
-        code = journal_list(d->directory, take_entry, d, d->error);
+        code = journal_list(d->directory, column_drop_take_entry, d, d->error);
     code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     for (size_t at = 0; at < d->files.size && code == SHEAF_OK;) {
         const char *name = (const char *)d->files.data + at;
 
         at += strlen(name) + 1;
-        code = remove_file(d, partial, name);
+        code = column_drop_remove_file(d, partial, name);
     }
     if (code == SHEAF_OK)
         code = journal_remove_temporaries(d->directory, d->error);
@@ -142,7 +142,7 @@ static int remove_manifest(struct drop *d, size_t layer)
     code = manifest == NULL ? err_memory(d->error, strlen(url))
                             : store_size(manifest, &bytes, d->error);
     if (code == SHEAF_OK)
-        code = remove_file(d, url, MANIFEST_NAME);
+        code = column_drop_remove_file(d, url, MANIFEST_NAME);
     free(manifest);
     free(url);
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;

@@ -14,7 +14,7 @@ struct column_names {
     size_t count;
 };
 
-static int take_name(void *context, const char *name, struct sheaf_error *err)
+static int column_list_take_name(void *context, const char *name, struct sheaf_error *err)
 {
     struct column_names *all = context;
     char **names = realloc(all->names, (all->count + 1) * sizeof(names[0]));
@@ -27,7 +27,7 @@ static int take_name(void *context, const char *name, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int column_list_by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -57,8 +57,8 @@ static int join_fields(const struct column_set *set, struct buf *out, struct she
     return code;
 }
 
-static void describe(const struct sheaf_dataset *source, const struct column_set *set,
-                     struct sheaf_column_info *info)
+static void column_list_describe(const struct sheaf_dataset *source, const struct column_set *set,
+                                 struct sheaf_column_info *info)
 {
     for (size_t i = 0; i < set->count; i++) {
         const struct sheaf_dataset *d = set->layers[i].dataset;
@@ -72,8 +72,8 @@ static void describe(const struct sheaf_dataset *source, const struct column_set
     info->uncovered = source->end_number - source->first_number - info->samples;
 }
 
-static int tell(const struct sheaf_dataset *source, const char *name, sheaf_column_fn *each,
-                void *context, struct sheaf_error *err)
+static int column_list_tell(const struct sheaf_dataset *source, const char *name,
+                            sheaf_column_fn *each, void *context, struct sheaf_error *err)
 {
     struct sheaf_column_info info = { .name = name, .fields = "" };
     struct buf fields = BUF_INIT(SIZE_MAX / 4);
@@ -84,7 +84,7 @@ static int tell(const struct sheaf_dataset *source, const char *name, sheaf_colu
     info.code = column_set_open(source, name, &set, &found);
     info.error = &found;
     if (info.code == SHEAF_OK) {
-        describe(source, &set, &info);
+        column_list_describe(source, &set, &info);
         code = join_fields(&set, &fields, err);
         if (fields.size != 0)
             info.fields = (const char *)fields.data;
@@ -105,12 +105,12 @@ int sheaf_column_list(const struct sheaf_dataset *d, sheaf_column_fn *each, void
     for (size_t s = 0; s < dataset_source_count(d) && code == SHEAF_OK; s++) {
         const struct sheaf_dataset *source = dataset_source_at(d, s);
 
-        code = column_names_list(source, take_name, &names, error);
+        code = column_names_list(source, column_list_take_name, &names, error);
         if (names.count != 0)
-            qsort(names.names, names.count, sizeof(names.names[0]), by_name);
+            qsort(names.names, names.count, sizeof(names.names[0]), column_list_by_name);
         for (size_t i = 0; i < names.count; i++) {
             if (code == SHEAF_OK)
-                code = tell(source, names.names[i], each, context, error);
+                code = column_list_tell(source, names.names[i], each, context, error);
             free(names.names[i]);
         }
         names.count = 0;

@@ -90,14 +90,16 @@ int column_part_appended(struct sheaf_column_writer *w, struct sheaf_error *err)
         return SHEAF_OK;
     /* Values that a program makes may have taken long, so they are stored at once. */
     code = column_packed(w, w->values.source == NULL ? packer_finish_shard(w->packer, missing)
-                                                     : sheaf_packer_cut_at(w->packer, missing), err);
+                                                     : sheaf_packer_cut_at(w->packer, missing),
+                                                     err);
     p->shard++;
     return code == SHEAF_OK ? begin_shard(w, err) : code;
 }
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static int check_kind(const struct sheaf_plan_info *info, const char *url, struct sheaf_error *err)
+static int column_part_check_kind(const struct sheaf_plan_info *info, const char *url,
+                                  struct sheaf_error *err)
 {
     const bool is_conversion = info->fingerprint[0] != '\0';
 
@@ -145,8 +147,8 @@ static int find_range(struct column_part *p, uint64_t number, uint32_t part, uin
     return code;
 }
 
-static int open_part(struct sheaf_column_writer *w, const char *plan, uint32_t part,
-                     uint32_t parts, struct sheaf_error *err)
+static int column_part_open(struct sheaf_column_writer *w, const char *plan, uint32_t part,
+                            uint32_t parts, struct sheaf_error *err)
 {
     struct sheaf_pack_options options;
     struct sheaf_plan_info info;
@@ -159,7 +161,7 @@ static int open_part(struct sheaf_column_writer *w, const char *plan, uint32_t p
     if (code != SHEAF_OK)
         return code;
     sheaf_plan_get_info(w->part->plan, &info, sizeof(info));
-    code = check_kind(&info, plan, err);
+    code = column_part_check_kind(&info, plan, err);
     column_packing(&w->options, NULL, &options);
     options.resume = 0;
     if (code == SHEAF_OK)
@@ -189,7 +191,7 @@ int sheaf_column_open_part(const char *plan, uint32_t part, uint32_t parts,
     code = w == NULL ? err_memory(error, sizeof(*w))
                      : column_options_take(options, &w->options, error);
     if (code == SHEAF_OK)
-        code = open_part(w, plan, part, parts, error);
+        code = column_part_open(w, plan, part, parts, error);
     if (code != SHEAF_OK) {
         sheaf_column_free(w);
         return code;

@@ -33,7 +33,7 @@ struct planning {
 };
 
 /* Takes the source by its absolute URL, because the parts may run in other directories. */
-static int take_values(struct planning *p, const char *source, struct sheaf_error *err)
+static int column_plan_take_values(struct planning *p, const char *source, struct sheaf_error *err)
 {
     if (source == NULL)
         return SHEAF_OK;
@@ -43,7 +43,7 @@ static int take_values(struct planning *p, const char *source, struct sheaf_erro
     return column_rows_hash(p->values.source, &p->watch, p->values.hash, err);
 }
 
-static int make_shards(struct planning *p, struct sheaf_error *err)
+static int column_plan_make_shards(struct planning *p, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = p->base;
     struct plan *plan = &p->facts.plan;
@@ -77,7 +77,7 @@ static int make_shards(struct planning *p, struct sheaf_error *err)
 
 /* Computes the plan's hash. It covers the base, the values, and the version of the program that
  * makes the values. */
-static int identify(struct planning *p, struct sheaf_error *err)
+static int column_plan_identify(struct planning *p, struct sheaf_error *err)
 {
     const char *version = p->options.version == NULL ? "" : p->options.version;
     struct plan *plan = &p->facts.plan;
@@ -98,11 +98,11 @@ static int identify(struct planning *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int set_facts(struct planning *p, struct sheaf_error *err)
+static int column_plan_set_facts(struct planning *p, struct sheaf_error *err)
 {
     struct plan_facts *f = &p->facts;
     char *options;
-    int code = identify(p, err);
+    int code = column_plan_identify(p, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -124,12 +124,12 @@ static int set_facts(struct planning *p, struct sheaf_error *err)
 static int store_it(struct planning *p, const char *source, const char *url,
                     struct sheaf_column_result *result, struct sheaf_error *err)
 {
-    int code = take_values(p, source, err);
+    int code = column_plan_take_values(p, source, err);
 
     if (code == SHEAF_OK)
-        code = make_shards(p, err);
+        code = column_plan_make_shards(p, err);
     if (code == SHEAF_OK)
-        code = set_facts(p, err);
+        code = column_plan_set_facts(p, err);
     if (code == SHEAF_OK)
         code = plan_store(&p->facts, &p->packing, NULL, url, err);
     result->samples = p->facts.plan.sample_count;
@@ -137,8 +137,9 @@ static int store_it(struct planning *p, const char *source, const char *url,
     return code;
 }
 
-static int make_plan(struct planning *p, const char *dataset, const char *name, const char *source,
-                     const char *url, struct sheaf_column_result *result, struct sheaf_error *err)
+static int column_plan_make(struct planning *p, const char *dataset, const char *name,
+                            const char *source, const char *url, struct sheaf_column_result *result,
+                            struct sheaf_error *err)
 {
     size_t layer = 0;
     int code = column_check_name(name, err);
@@ -174,7 +175,7 @@ int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     p.watch = (struct watch){ .progress = p.options.progress, .context = p.options.context,
                               .interrupt = p.options.interrupt };
     if (code == SHEAF_OK)
-        code = make_plan(&p, dataset, name, source, plan, result, error);
+        code = column_plan_make(&p, dataset, name, source, plan, result, error);
     plan_facts_free(&p.facts);
     sheaf_dataset_free(p.base);
     column_values_free(&p.values);

@@ -16,7 +16,7 @@
 
 #define LINES_ONCE 4096u        /* between two looks at the interrupt */
 
-struct rows {
+struct column_rows {
     const char *source;
     struct watch *watch;
     column_row_fn *each;
@@ -70,7 +70,8 @@ static const char *extension_of(const char *name, bool is_json)
     return strcmp(name, "value") != 0 ? name : is_json ? "json" : "txt";
 }
 
-static int give(struct rows *r, struct column_row *row, uint64_t line, struct sheaf_error *err)
+static int column_rows_give(struct column_rows *r, struct column_row *row, uint64_t line,
+                            struct sheaf_error *err)
 {
     int code;
 
@@ -86,7 +87,7 @@ static int give(struct rows *r, struct column_row *row, uint64_t line, struct sh
 /* ---- JSON Lines ------------------------------------------------------------------------------ */
 
 /* Gives the values of a flat object. Returns SHEAF_END if the line has another form. */
-static int flat_line(struct rows *r, const char *text, size_t size, uint64_t number,
+static int flat_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
     const char *key = NULL;
@@ -111,13 +112,13 @@ static int flat_line(struct rows *r, const char *text, size_t size, uint64_t num
                                   .data = m->value, .size = m->size };
 
         if (m->value != key && m->kind != JSON_FLAT_NULL)
-            code = give(r, &row, number, err);
+            code = column_rows_give(r, &row, number, err);
     }
     return code;
 }
 
 /* Gives the values of an object of any form. */
-static int tree_line(struct rows *r, const char *text, size_t size, uint64_t number,
+static int tree_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
     struct augmented_line line;
@@ -141,14 +142,14 @@ static int tree_line(struct rows *r, const char *text, size_t size, uint64_t num
             };
 
             if (a != key && !json_is_null(a->value))
-                code = give(r, &row, number, err);
+                code = column_rows_give(r, &row, number, err);
         }
     }
     augmented_line_free(&line);
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int json_line(struct rows *r, const char *text, size_t size, uint64_t number,
+static int json_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
     const int code = flat_line(r, text, size, number, err);
@@ -158,17 +159,17 @@ static int json_line(struct rows *r, const char *text, size_t size, uint64_t num
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-static const struct list_cell *cell_at(const struct rows *r, size_t i)
+static const struct list_cell *column_rows_cell_at(const struct column_rows *r, size_t i)
 {
     return (const struct list_cell *)(const void *)r->parser.cells.data + i;
 }
 
-static size_t cell_count(const struct rows *r)
+static size_t column_rows_cell_count(const struct column_rows *r)
 {
     return r->parser.cells.size / sizeof(struct list_cell);
 }
 
-static int split(struct rows *r, const char *text, size_t size, struct sheaf_error *err)
+static int column_rows_split(struct column_rows *r, const char *text, size_t size, struct sheaf_error *err)
 {
     int code;
 
@@ -181,7 +182,7 @@ static int split(struct rows *r, const char *text, size_t size, struct sheaf_err
 }
 
 /* Tries one separator after another, until the header of the table has a column named `key`. */
-static int table_header(struct rows *r, const char *text, size_t size, struct sheaf_error *err)
+static int table_header(struct column_rows *r, const char *text, size_t size, struct sheaf_error *err)
 {
     static const char separators[] = { ',', '\t', ';' };
     struct sheaf_error malformed;
@@ -189,10 +190,10 @@ static int table_header(struct rows *r, const char *text, size_t size, struct sh
 
     for (size_t i = 0; i < COUNT_OF(separators); i++) {
         r->parser.separator = separators[i];
-        if (split(r, text, size, &malformed) != SHEAF_OK)
+        if (column_rows_split(r, text, size, &malformed) != SHEAF_OK)
             continue;
-        for (size_t c = 0; c < cell_count(r); c++)
-            if (strcmp(cell_at(r, c)->text, "key") == 0)
+        for (size_t c = 0; c < column_rows_cell_count(r); c++)
+            if (strcmp(column_rows_cell_at(r, c)->text, "key") == 0)
                 r->key_column = c;
         if (r->key_column != SIZE_MAX)
             break;
@@ -200,13 +201,14 @@ static int table_header(struct rows *r, const char *text, size_t size, struct sh
     if (r->key_column == SIZE_MAX)
         return err_set(err, SHEAF_ERR_CORRUPT, "expected a header with a column \"key\", separated "
                        "by commas, tabs or semicolons");
-    r->column_count = cell_count(r);
+    r->column_count = column_rows_cell_count(r);
     for (size_t c = 0; c < r->column_count && code == SHEAF_OK; c++)
-        code = buf_append(&r->names, cell_at(r, c)->text, cell_at(r, c)->size + 1, err);
+        code = buf_append(&r->names, column_rows_cell_at(r, c)->text,
+                          column_rows_cell_at(r, c)->size + 1, err);
     return code;
 }
 
-static int table_line(struct rows *r, const char *text, size_t size, uint64_t number,
+static int table_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                       struct sheaf_error *err)
 {
     const char *name;
@@ -217,27 +219,28 @@ static int table_line(struct rows *r, const char *text, size_t size, uint64_t nu
         return SHEAF_OK;
     if (r->column_count == 0)
         return table_header(r, text, size, err);
-    code = split(r, text, size, err);
-    if (code == SHEAF_OK && cell_count(r) != r->column_count)
-        code = err_set(err, SHEAF_ERR_CORRUPT, "%zu column%s, the header has %zu", cell_count(r),
-                       plural(cell_count(r)), r->column_count);
+    code = column_rows_split(r, text, size, err);
+    if (code == SHEAF_OK && column_rows_cell_count(r) != r->column_count)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%zu column%s, the header has %zu",
+                       column_rows_cell_count(r), plural(column_rows_cell_count(r)),
+                       r->column_count);
     name = (const char *)r->names.data;
     for (size_t i = 0; i < r->column_count && code == SHEAF_OK; i++) {
-        const struct list_cell *cell = cell_at(r, i);
-        struct column_row row = { .key = cell_at(r, r->key_column)->text,
+        const struct list_cell *cell = column_rows_cell_at(r, i);
+        struct column_row row = { .key = column_rows_cell_at(r, r->key_column)->text,
                                   .extension = extension_of(name, false),
                                   .data = cell->text, .size = cell->size };
 
         name += strlen(name) + 1;
         if (i != r->key_column && cell->size != 0)
-            code = give(r, &row, number, err);
+            code = column_rows_give(r, &row, number, err);
     }
     return code;
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static int read_lines(struct rows *r, bool is_table, struct sheaf_error *err)
+static int column_rows_read_lines(struct column_rows *r, bool is_table, struct sheaf_error *err)
 {
     const char *text;
     uint64_t number = 0;
@@ -268,7 +271,7 @@ static int read_lines(struct rows *r, bool is_table, struct sheaf_error *err)
 /* ---- Files ----------------------------------------------------------------------------------- */
 
 /* Gives the file with this path under the source. */
-static int give_file(struct rows *r, const char *path, const struct store_entry *entry,
+static int give_file(struct column_rows *r, const char *path, const struct store_entry *entry,
                      struct sheaf_error *err)
 {
     char *url = store_join(r->source, path), *key = strdup(path);
@@ -281,7 +284,7 @@ static int give_file(struct rows *r, const char *path, const struct store_entry 
         key[key_size] = '\0';
         row.data = url;
         row.size = strlen(url);
-        code = give(r, &row, 0, err);
+        code = column_rows_give(r, &row, 0, err);
         r->progress.done_count++;
     } else if (code == SHEAF_OK) {
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: is not named KEY.EXTENSION", url);
@@ -293,7 +296,7 @@ static int give_file(struct rows *r, const char *path, const struct store_entry 
 
 static int each_object(void *context, const struct store_entry *entry)
 {
-    struct rows *r = context;
+    struct column_rows *r = context;
 
     return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, entry, r->error);
 }
@@ -301,11 +304,11 @@ static int each_object(void *context, const struct store_entry *entry)
 /* A directory of the source whose files and subdirectories are being listed. Used for a store that
  * lists only one directory at a time. */
 struct level {
-    struct rows *rows;
+    struct column_rows *rows;
     const char *path;           /* "" or "a/b" */
 };
 
-static int walk_level(struct rows *r, const char *path);
+static int walk_level(struct column_rows *r, const char *path);
 
 static char *path_below(const struct level *level, const char *name)
 {
@@ -334,7 +337,7 @@ static int each_below(void *context, const struct store_entry *entry)
     return code;
 }
 
-static int walk_level(struct rows *r, const char *path)
+static int walk_level(struct column_rows *r, const char *path)
 {
     struct level level = { r, path };
     char *url = path[0] == '\0' ? strdup(r->source) : store_join(r->source, path);
@@ -347,7 +350,7 @@ static int walk_level(struct rows *r, const char *path)
     return code;
 }
 
-static int read_files(struct rows *r, struct sheaf_error *err)
+static int column_rows_read_files(struct column_rows *r, struct sheaf_error *err)
 {
     r->error = err;
     return store_is_local(r->source) ? walk_level(r, "")
@@ -356,7 +359,7 @@ static int read_files(struct rows *r, struct sheaf_error *err)
 
 /* ---- The kind -------------------------------------------------------------------------------- */
 
-static bool ends_in(const char *name, size_t size, const char *end)
+static bool column_rows_ends_in(const char *name, size_t size, const char *end)
 {
     return size >= strlen(end) && strncasecmp(name + size - strlen(end), end, strlen(end)) == 0;
 }
@@ -368,7 +371,7 @@ static size_t without_codec(const char *name)
     const size_t size = strlen(name);
 
     for (size_t i = 0; i < COUNT_OF(codecs); i++)
-        if (ends_in(name, size, codecs[i]))
+        if (column_rows_ends_in(name, size, codecs[i]))
             return size - strlen(codecs[i]);
     return size;
 }
@@ -408,20 +411,20 @@ int column_rows_read(const char *source, struct watch *watch, column_row_fn *eac
     static const char *const lines[] = { ".jsonl", ".ndjson", ".json" };
     static const char *const tables[] = { ".csv", ".tsv" };
     const size_t size = without_codec(source);
-    struct rows r = { .source = source, .watch = watch, .each = each, .context = context,
+    struct column_rows r = { .source = source, .watch = watch, .each = each, .context = context,
                       .progress.stage = "scan", .key_column = SIZE_MAX,
                       .text = BUF_INIT(4 * LIST_LINE_LIMIT),
                       .names = BUF_INIT(4 * LIST_LINE_LIMIT) };
     int code = SHEAF_END;
 
     for (size_t i = 0; i < COUNT_OF(lines) && code == SHEAF_END; i++)
-        if (ends_in(source, size, lines[i]))
-            code = read_lines(&r, false, err);
+        if (column_rows_ends_in(source, size, lines[i]))
+            code = column_rows_read_lines(&r, false, err);
     for (size_t i = 0; i < COUNT_OF(tables) && code == SHEAF_END; i++)
-        if (ends_in(source, size, tables[i]))
-            code = read_lines(&r, true, err);
+        if (column_rows_ends_in(source, size, tables[i]))
+            code = column_rows_read_lines(&r, true, err);
     if (code == SHEAF_END)
-        code = read_files(&r, err);
+        code = column_rows_read_files(&r, err);
     buf_free(&r.text);
     buf_free(&r.names);
     return code;

@@ -34,8 +34,8 @@ static int count_problem(void *context, const struct sheaf_sample *record, uint6
 
 /* Checks that the records of a layer (one of the data sets that store the column) belong to their
  * samples. Skips damaged records, because sheaf_verify has already reported them. */
-static int read_layer(struct column_pairs *pairs, struct pair_problems *problems,
-                      struct sheaf_error *err)
+static int column_verify_read_layer(struct column_pairs *pairs, struct pair_problems *problems,
+                                    struct sheaf_error *err)
 {
     const struct sheaf_verify_options *o = problems->options;
     struct sheaf_reader_options options;
@@ -49,9 +49,10 @@ static int read_layer(struct column_pairs *pairs, struct pair_problems *problems
     return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
 }
 
-static int check_layer(const struct sheaf_dataset *base, uint64_t first,
-                       const struct column_layer *layer, const struct sheaf_verify_options *options,
-                       struct sheaf_verify_result *result, struct sheaf_error *err)
+static int column_verify_check_layer(const struct sheaf_dataset *base, uint64_t first,
+                                     const struct column_layer *layer,
+                                     const struct sheaf_verify_options *options,
+                                     struct sheaf_verify_result *result, struct sheaf_error *err)
 {
     struct column_pairs pairs = { .base = base, .first = first, .layer = layer };
     struct pair_problems problems = { .options = options, .layer = layer };
@@ -59,7 +60,7 @@ static int check_layer(const struct sheaf_dataset *base, uint64_t first,
     int code = sheaf_verify(layer->dataset, options, &own, err);
 
     if (code == SHEAF_OK)
-        code = read_layer(&pairs, &problems, err);
+        code = column_verify_read_layer(&pairs, &problems, err);
     column_pairs_close(&pairs);
     if (code != SHEAF_OK)
         return code;
@@ -89,7 +90,8 @@ int sheaf_column_verify(const struct sheaf_dataset *d, const char *name,
 
         code = column_set_open(source, name, &set, error);
         for (size_t k = 0; k < set.count && code == SHEAF_OK; k++)
-            code = check_layer(d, source->first_number, &set.layers[k], &own, result, error);
+            code = column_verify_check_layer(d, source->first_number, &set.layers[k], &own, result,
+                                             error);
         column_set_close(&set);
     }
     return code;

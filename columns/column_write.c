@@ -93,8 +93,8 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
 }
 
 /* Refuses a NAME for the column if the base data set has a field whose name begins with "NAME.". */
-static int check_fields(const struct sheaf_dataset *base, const char *name,
-                        struct sheaf_error *err)
+static int column_write_check_fields(const struct sheaf_dataset *base, const char *name,
+                                     struct sheaf_error *err)
 {
     const struct tally *t = &base->manifest.fields;
     const size_t size = strlen(name);
@@ -149,7 +149,7 @@ int column_write_begins(const struct sheaf_dataset *base, const char *name,
     }
     if (code != SHEAF_ERR_NOT_FOUND || o->only_missing)
         return code;
-    code = check_fields(base, name, err);
+    code = column_write_check_fields(base, name, err);
     return code == SHEAF_OK ? check_leftovers(base, name, err) : code;
 }
 
@@ -164,7 +164,8 @@ static void place_after(struct sheaf_column_writer *w, uint64_t place)
     w->facts.missing = place & (((uint64_t)1 << PLACE_BITS) - 1);
 }
 
-static int open_packer(struct sheaf_column_writer *w, size_t layer, struct sheaf_error *err)
+static int column_write_open_packer(struct sheaf_column_writer *w, size_t layer,
+                                    struct sheaf_error *err)
 {
     const char *version = w->options.version == NULL ? "" : w->options.version;
     struct sheaf_pack_options options;
@@ -199,8 +200,8 @@ void column_writer_start(struct sheaf_column_writer *w)
         w->shard++;
 }
 
-static int open_writer(struct sheaf_column_writer *w, const char *dataset, const char *name,
-                       struct sheaf_error *err)
+static int column_write_open_writer(struct sheaf_column_writer *w, const char *dataset,
+                                    const char *name, struct sheaf_error *err)
 {
     size_t layer;
     int code = column_base_open(dataset, &w->base, err);
@@ -214,7 +215,7 @@ static int open_writer(struct sheaf_column_writer *w, const char *dataset, const
     w->end = dataset_samples(w->base);
     w->next = layer == 0 ? w->end : w->facts.first;
     column_writer_start(w);
-    return layer == 0 ? SHEAF_OK : open_packer(w, layer, err);
+    return layer == 0 ? SHEAF_OK : column_write_open_packer(w, layer, err);
 }
 
 int sheaf_column_open(const char *dataset, const char *name,
@@ -226,7 +227,7 @@ int sheaf_column_open(const char *dataset, const char *name,
                          : column_options_take(options, &w->options, error);
 
     if (code == SHEAF_OK)
-        code = open_writer(w, dataset, name, error);
+        code = column_write_open_writer(w, dataset, name, error);
     if (code != SHEAF_OK) {
         sheaf_column_free(w);
         return code;
@@ -270,7 +271,7 @@ int column_packed(struct sheaf_column_writer *w, int code, struct sheaf_error *e
 }
 
 /* Ends the layer's shard before the base's shard `shard`. */
-static int cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error *err)
+static int column_write_cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error *err)
 {
     w->open_bytes = w->open_samples = 0;
     return column_packed(w, sheaf_packer_cut_at(w->packer, (uint64_t)shard << PLACE_BITS |
@@ -279,7 +280,7 @@ static int cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error
 
 /* Reads the index section of shard number w->shard of the base data set, which has the checksums of
  * its samples. */
-static int load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
+static int column_write_load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &w->base->manifest.shards[w->shard];
     uint8_t *data = NULL;
@@ -298,7 +299,7 @@ static int load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 }
 
 /* Makes sure of the checksums of the next sample. */
-static int find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
+static int column_write_find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const uint64_t *first = w->base->first_numbers;
     int code = SHEAF_OK;
@@ -309,8 +310,8 @@ static int find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
         w->shard++;
     if (w->part == NULL &&
         (w->open_bytes >= LAYER_SHARD_BYTES || w->open_samples >= LAYER_SHARD_SAMPLES))
-        code = cut(w, w->shard, err);
-    return code == SHEAF_OK ? load_section(w, err) : code;
+        code = column_write_cut(w, w->shard, err);
+    return code == SHEAF_OK ? column_write_load_section(w, err) : code;
 }
 
 int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field *fields,
@@ -322,14 +323,15 @@ int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field 
     int code;
 
     if (w->next == w->end || w->is_finished)
-        return err_set(err, SHEAF_ERR_STATE, "%s: has no sample after sample %" PRIu64 " that needs "
-                       "a record", w->base->url, w->end - 1);
+        return err_set(err, SHEAF_ERR_STATE,
+                       "%s: has no sample after sample %" PRIu64 " that needs " "a record",
+                       w->base->url, w->end - 1);
     for (size_t i = 0; i < count; i++)
         bytes += fields[i].size + 64;
     if (bytes > COLUMN_RECORD_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "sample %" PRIu64 ": its values have more than %"
                        PRIu64 " bytes", w->next, COLUMN_RECORD_MOST);
-    code = find_section(w, err);
+    code = column_write_find_section(w, err);
     if (code != SHEAF_OK)
         return code;
     column_key(w->next, w->section->crcs[w->next - w->base->first_numbers[w->shard]], key);
@@ -345,8 +347,8 @@ int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field 
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-static int take_result(struct sheaf_column_writer *w, const struct sheaf_pack_result *packed,
-                       struct sheaf_error *err)
+static int column_write_take_result(struct sheaf_column_writer *w,
+                                    const struct sheaf_pack_result *packed, struct sheaf_error *err)
 {
     struct sheaf_column_result *r = &w->result;
     struct manifest manifest;
@@ -386,11 +388,11 @@ int sheaf_column_finish(struct sheaf_column_writer *w, struct sheaf_column_resul
                        " of %" PRIu64, w->base->url, w->next, w->end);
     if (w->packer != NULL && !w->is_finished) {
         if (w->part == NULL)
-            code = cut(w, (uint32_t)w->base->manifest.shard_count, err);
+            code = column_write_cut(w, (uint32_t)w->base->manifest.shard_count, err);
         if (code == SHEAF_OK)
             code = column_packed(w, sheaf_packer_finish(w->packer, &packed), err);
         if (code == SHEAF_OK)
-            code = take_result(w, &packed, err);
+            code = column_write_take_result(w, &packed, err);
     }
     w->is_finished = code == SHEAF_OK;
     if (result != NULL)

@@ -37,9 +37,10 @@ struct append {
 /* Finds which of the keys belong to the first `samples` samples of a data set, and sets known[] for
  * these keys to `name`. Reads the samples that may have one of the keys. If not all of them fit
  * into the memory, requests the keys in two halves. */
-static int find_known(const struct append *a, const struct sheaf_dataset *dataset,
-                      const char *name, uint64_t samples, const char *const *keys, size_t count,
-                      const char **known, struct sheaf_error *err)
+static int append_find_known(const struct append *a, const struct sheaf_dataset *dataset,
+                             const char *name, uint64_t samples, const char *const *keys,
+                             size_t count,
+                             const char **known, struct sheaf_error *err)
 {
     const struct sheaf_sample *found;
     const size_t *firsts, half = count / 2;
@@ -47,9 +48,9 @@ static int find_known(const struct append *a, const struct sheaf_dataset *datase
     int code = sheaf_dataset_find(dataset, keys, count, &a->reading, &found, &firsts, &kept, err);
 
     if (code == SHEAF_ERR_LIMIT && count > 1) {
-        code = find_known(a, dataset, name, samples, keys, half, known, err);
-        return code != SHEAF_OK ? code : find_known(a, dataset, name, samples, keys + half,
-                                                    count - half, known + half, err);
+        code = append_find_known(a, dataset, name, samples, keys, half, known, err);
+        return code != SHEAF_OK ? code : append_find_known(a, dataset, name, samples, keys + half,
+                                                           count - half, known + half, err);
     }
     if (code != SHEAF_OK)
         return code;
@@ -61,19 +62,19 @@ static int find_known(const struct append *a, const struct sheaf_dataset *datase
 }
 
 /* Implements plan_known_fn. */
-static int is_known(void *context, const struct plan_grow *grow, const char *const *keys,
-                    size_t count, const char **known, struct sheaf_error *err)
+static int append_is_known(void *context, const struct plan_grow *grow, const char *const *keys,
+                           size_t count, const char **known, struct sheaf_error *err)
 {
     const struct append *a = context;
     int code = SHEAF_OK;
 
     memset(known, 0, count * sizeof(known[0]));
     for (uint32_t i = 0; i < a->other_count && code == SHEAF_OK; i++)
-        code = find_known(a, a->others[i].dataset, a->others[i].name, UINT64_MAX, keys, count,
-                          known, err);
+        code = append_find_known(a, a->others[i].dataset, a->others[i].name, UINT64_MAX, keys,
+                                 count, known, err);
     for (uint32_t i = 0; i < a->target_count && code == SHEAF_OK; i++)
-        code = find_known(a, a->targets[i].dataset, "", grow->splits[i].samples, keys, count,
-                          known, err);
+        code = append_find_known(a, a->targets[i].dataset, "", grow->splits[i].samples, keys, count,
+                                 known, err);
     return code;
 }
 
@@ -155,8 +156,8 @@ static int name_directory(struct append *a, const char *dataset, struct sheaf_er
 }
 
 /* Opens a data set that grows. `url` is its directory or its manifest. */
-static int open_target(struct append *a, const char *url, const char *directory,
-                       struct sheaf_error *err)
+static int append_open_target(struct append *a, const char *url, const char *directory,
+                              struct sheaf_error *err)
 {
     struct append_split *t = &a->targets[a->target_count];
     int code = sheaf_dataset_open(&url, 1, &t->dataset, err);
@@ -237,7 +238,8 @@ static int open_splits(struct append *a, struct sheaf_error *err)
         char *url = store_join(a->directory, spec.splits[i].name);
 
         snprintf(a->targets[i].name, SPLIT_NAME_BYTES, "%s", spec.splits[i].name);
-        code = url == NULL ? err_memory(err, strlen(a->directory)) : open_target(a, url, url, err);
+        code = url == NULL ? err_memory(err, strlen(a->directory)) : append_open_target(a, url, url,
+                                                                                        err);
         free(url);
     }
     a->options.split = a->split;
@@ -246,12 +248,12 @@ static int open_splits(struct append *a, struct sheaf_error *err)
 
 /* Opens the data set or, if there is only a directory with all splits of a data set, these
  * splits. */
-static int open_dataset(struct append *a, const char *dataset, struct sheaf_error *err)
+static int append_open_dataset(struct append *a, const char *dataset, struct sheaf_error *err)
 {
     int code = name_directory(a, dataset, err);
 
     if (code == SHEAF_OK)
-        code = open_target(a, dataset, a->directory, err);
+        code = append_open_target(a, dataset, a->directory, err);
     if (code == SHEAF_OK && a->options.split != NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is one data set, expected the directory above "
                        "the splits, in which each split is a data set", dataset);
@@ -269,7 +271,7 @@ static int open_dataset(struct append *a, const char *dataset, struct sheaf_erro
     return a->split == NULL ? code : open_splits(a, err);
 }
 
-static void take_options(struct append *a, const struct sheaf_pack_options *options)
+static void append_take_options(struct append *a, const struct sheaf_pack_options *options)
 {
     sheaf_pack_options_init(&a->options, sizeof(a->options));
     a->options.shard_bytes = 0;
@@ -283,7 +285,7 @@ static int append_to(struct append *a, const char *const *sources, size_t count,
                      struct sheaf_pack_result *result, struct sheaf_error *err)
 {
     struct pack_onto onto = {
-        .dest = a->directory, .count = a->target_count, .known = is_known, .context = a,
+        .dest = a->directory, .count = a->target_count, .known = append_is_known, .context = a,
     };
 
     for (uint32_t i = 0; i < a->target_count; i++) {
@@ -313,8 +315,8 @@ int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     result = result != NULL ? result : &own_result;
     error = error != NULL ? error : &own_error;
     *result = (struct sheaf_pack_result){ .files = 0 };
-    take_options(&a, options);
-    code = open_dataset(&a, dataset, error);
+    append_take_options(&a, options);
+    code = append_open_dataset(&a, dataset, error);
     if (code == SHEAF_OK)
         code = append_to(&a, sources, count, result, error);
     close_splits(a.targets, a.target_count);

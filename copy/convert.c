@@ -26,7 +26,7 @@
 
 /* Reports the progress of this call, in place of the packer's own numbers. The packer calls this
  * function while it waits. */
-static void show(void *context, const struct sheaf_progress *packed)
+static void convert_show(void *context, const struct sheaf_progress *packed)
 {
     struct convert *c = context;
 
@@ -51,7 +51,7 @@ void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
     watch.progress = c->packing.progress;
     watch.context = c->packing.context;
     watch.interrupt = c->packing.interrupt;
-    c->packing.progress = show;
+    c->packing.progress = convert_show;
     c->packing.report = NULL;       /* it has no files */
     c->packing.plan = NULL;
     c->note = c->packing.note;
@@ -86,8 +86,8 @@ static bool is_of_sample(int code, const struct sheaf_error *err)
 
 /* Leaves out a sample because the container cannot store it, or because it fails a check. It is
  * counted and reported like a sample that could not be read. */
-static int leave_out(struct convert *c, const struct sheaf_sample *sample,
-                     const struct sheaf_sample *mapped, struct sheaf_error *err)
+static int convert_leave_out(struct convert *c, const struct sheaf_sample *sample,
+                             const struct sheaf_sample *mapped, struct sheaf_error *err)
 {
     struct sheaf_reader_stats stats;
     int code = err->code;
@@ -139,7 +139,7 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
         packer_prepare_skip(c->packer);
     }
     if (is_own)
-        code = leave_out(c, sample, &mapped, err);
+        code = convert_leave_out(c, sample, &mapped, err);
     if (is_own && code != SHEAF_OK)
         return copying_place(&c->in, sample, err);
     if (code == SHEAF_OK)
@@ -149,8 +149,8 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
 
 /* Converts or checks the images of the first few of the samples. Sets *count to the number of
  * samples that were prepared. They must be appended before the next call. */
-static int prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
-                   struct sheaf_error *err)
+static int convert_prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
+                           struct sheaf_error *err)
 {
     const size_t group = packer_prepare(c->packer, samples, *count);
     int code = SHEAF_OK;
@@ -225,7 +225,8 @@ struct source_names {
 
 /* Tells the packer which files it must not remove: the sources, and the files that a list or
  * pattern names. */
-static int name_sources(struct convert *c, struct source_names *names, struct sheaf_error *err)
+static int convert_name_sources(struct convert *c, struct source_names *names,
+                                struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
     const size_t given = c->packing.source_count;
@@ -276,7 +277,7 @@ static int name_columns(const struct convert *c, char *text, size_t room, struct
 
 /* Computes the identity of this conversion. A later run can resume it only with the same
  * identity. */
-static int identify(struct convert *c, struct source_names *names, struct sheaf_error *err)
+static int convert_identify(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
     char digits[33], anew[128] = "", map[48] = "", columns[64] = "";
@@ -377,7 +378,7 @@ static int inherit(struct convert *c, struct source_names *names, struct sheaf_e
 
 /* Checks that there is enough free space, unless the new data set may be much smaller than the old
  * one. Existing shards that will be replaced were already removed. */
-static int check_space(const struct convert *c, const char *dest, struct sheaf_error *err)
+static int convert_check_space(const struct convert *c, const char *dest, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
 
@@ -388,15 +389,15 @@ static int check_space(const struct convert *c, const char *dest, struct sheaf_e
     return copying_check_space(&c->in, dest, c->in.info.shard_count, err);
 }
 
-static int open_packer(struct convert *c, struct source_names *names, const char *dest,
-                       struct sheaf_error *err)
+static int convert_open_packer(struct convert *c, struct source_names *names, const char *dest,
+                               struct sheaf_error *err)
 {
     int code = open_map(c, err);
 
     if (code == SHEAF_OK)
-        code = name_sources(c, names, err);
+        code = convert_name_sources(c, names, err);
     if (code == SHEAF_OK)
-        code = identify(c, names, err);
+        code = convert_identify(c, names, err);
     if (code == SHEAF_OK)
         code = plan_shards(c, err);
     c->packing.label_base = c->in.info.label_base;
@@ -411,7 +412,7 @@ static int open_packer(struct convert *c, struct source_names *names, const char
     if (code == SHEAF_OK)
         code = sheaf_packer_open(dest, &c->packing, &c->packer, err);
     if (code == SHEAF_OK)
-        code = check_space(c, dest, err);
+        code = convert_check_space(c, dest, err);
     return code == SHEAF_OK ? inherit(c, names, err) : code;
 }
 
@@ -470,7 +471,7 @@ int convert_append_all(struct convert *c, const struct sheaf_sample *samples, si
     for (size_t i = 0, end; i < count && code == SHEAF_OK; ) {
         size_t group = count - i;
 
-        code = prepare(c, &samples[i], &group, err);
+        code = convert_prepare(c, &samples[i], &group, err);
         for (end = i + group; i < end && code == SHEAF_OK; i++)
             code = shard == NULL ? append_sample(c, &samples[i], err)
                                  : copy_sample(c, &samples[i], shard, err);
@@ -496,8 +497,8 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
 
 /* Checks that the number of samples packed and skipped equals the number that the reader returned.
  * The reader itself checks that it returned or reported every sample of the data set. */
-static int check_sum(const struct convert *c, const struct sheaf_pack_result *result,
-                     struct sheaf_error *err)
+static int convert_check_sum(const struct convert *c, const struct sheaf_pack_result *result,
+                             struct sheaf_error *err)
 {
     struct sheaf_reader_stats stats;
 
@@ -523,7 +524,7 @@ int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     result = result != NULL ? result : &own_result;
     error = error != NULL ? error : &own_error;
     convert_init(&c, dataset, options, reading);
-    code = open_packer(&c, &names, dest, error);
+    code = convert_open_packer(&c, &names, dest, error);
     if (code == SHEAF_OK && !sheaf_packer_is_there(c.packer))
         code = copy_all(&c, error);
     if (code == SHEAF_OK && !sheaf_packer_is_there(c.packer))
@@ -531,7 +532,7 @@ int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     if (code == SHEAF_OK)
         code = convert_packed(&c, sheaf_packer_finish(c.packer, result), error);
     if (code == SHEAF_OK)
-        code = check_sum(&c, result, error);
+        code = convert_check_sum(&c, result, error);
     if (code == SHEAF_OK)
         convert_tell(&c);
     convert_close(&c, stats);

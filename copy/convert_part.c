@@ -8,8 +8,8 @@
 #include "packer/packer.h"
 
 /* Opens the plan's data set, which must be unchanged. */
-static int open_source(const struct sheaf_plan_info *plan, const char *url,
-                       struct sheaf_dataset **dataset, struct sheaf_error *err)
+static int convert_part_open_source(const struct sheaf_plan_info *plan, const char *url,
+                                    struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     struct sheaf_dataset_info info;
     int code;
@@ -107,7 +107,7 @@ int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
     if (code != SHEAF_OK)
         return code;
     sheaf_plan_get_info(opened, &info, sizeof(info));
-    code = open_source(&info, plan, &dataset, error);
+    code = convert_part_open_source(&info, plan, &dataset, error);
     if (code == SHEAF_OK) {
         convert_init(&c, dataset, options, reading);
         code = packer_open_part(plan, parts, &c.packing, &c.packer, error);

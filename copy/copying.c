@@ -19,7 +19,7 @@
  * sample is shuffled only with the samples that are in the buffer at the same time. */
 #define SHUFFLE_MOST ((uint64_t)4 << 20)
 
-static void *wake(void *argument)
+static void *copying_wake(void *argument)
 {
     struct copying *c = argument;
 
@@ -42,7 +42,7 @@ void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const 
     timed_cond_init(&c->ending);
 }
 
-static void take_order(const struct copying *c, struct sheaf_reader_options *own)
+static void copying_take_order(const struct copying *c, struct sheaf_reader_options *own)
 {
     const uint64_t count = c->info.is_view ? c->info.epoch_samples : c->info.samples;
 
@@ -53,7 +53,8 @@ static void take_order(const struct copying *c, struct sheaf_reader_options *own
 }
 
 /* Copies those of the caller's options that apply here. */
-static void take_options(struct sheaf_reader_options *own, const struct sheaf_reader_options *o)
+static void copying_take_options(struct sheaf_reader_options *own,
+                                 const struct sheaf_reader_options *o)
 {
     sheaf_reader_options_init(own, sizeof(*own));
     if (o == NULL)
@@ -95,8 +96,8 @@ int copying_open(struct copying *c, const struct sheaf_reader_options *options,
     struct sheaf_reader_options own;
     int code, failed;
 
-    take_options(&own, options);
-    take_order(c, &own);
+    copying_take_options(&own, options);
+    copying_take_order(c, &own);
     code = check_once(c, err);
     if (code == SHEAF_OK && c->shuffles && c->info.is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: can only be read in its own order, so it "
@@ -107,7 +108,7 @@ int copying_open(struct copying *c, const struct sheaf_reader_options *options,
         code = watch_check(&c->watch, err);
     if (code != SHEAF_OK || (c->watch.progress == NULL && c->watch.interrupt == NULL))
         return code;
-    failed = pthread_create(&c->waker, NULL, wake, c);
+    failed = pthread_create(&c->waker, NULL, copying_wake, c);
     c->has_waker = failed == 0;
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "cannot start a thread");
 }

@@ -29,8 +29,8 @@ void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size)
     sized_give(options, size, &defaults, sizeof(defaults));
 }
 
-static int take_options(struct edit *e, const struct sheaf_edit_options *given,
-                        struct sheaf_error *err)
+static int edit_take_options(struct edit *e, const struct sheaf_edit_options *given,
+                             struct sheaf_error *err)
 {
     struct sheaf_edit_options *o = &e->options;
     int code;
@@ -56,7 +56,7 @@ static int take_options(struct edit *e, const struct sheaf_edit_options *given,
 
 /* ---- The data set ---------------------------------------------------------------------------- */
 
-static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error *err)
+static int edit_open_dataset(struct edit *e, const char *dataset, struct sheaf_error *err)
 {
     char *key_end = NULL;
     int code = in_place_directory(dataset, &e->directory, err);
@@ -83,8 +83,8 @@ static int open_dataset(struct edit *e, const char *dataset, struct sheaf_error 
 
 /* Opens the data set's directory for writing the changed shards, which get new names. `hash`
  * identifies this run. */
-static int open_output(struct edit *e, struct in_place *place, const char *hash,
-                       struct sheaf_error *err)
+static int edit_open_output(struct edit *e, struct in_place *place, const char *hash,
+                            struct sheaf_error *err)
 {
     int code = in_place_open(place, &e->output, e->directory, e->manifest, e->shard_count,
                              e->options.interrupt, err);
@@ -100,7 +100,7 @@ static int open_output(struct edit *e, struct in_place *place, const char *hash,
     return code == SHEAF_OK ? in_place_begin(place, &e->output, hash, err) : code;
 }
 
-static enum output_ask ask_of(const struct edit *e)
+static enum output_ask edit_ask_of(const struct edit *e)
 {
     return output_ask(e->options.resume, e->options.overwrite, true);
 }
@@ -120,7 +120,7 @@ static int purge(struct edit *e, struct sheaf_error *err)
         return SHEAF_OK;
     e->sum = XXH3_128bits("purge", 5);
     edit_hash(e, e->manifest->fingerprint, hash);
-    code = open_output(e, &place, hash, err);
+    code = edit_open_output(e, &place, hash, err);
     if (code == SHEAF_OK && e->options.dry_run)
         code = output_look(&e->output, ASK_GROW_RESUME, err);
     else if (code == SHEAF_OK) {
@@ -147,7 +147,7 @@ static void count_manifest(struct edit *e, const struct manifest *m)
 
 /* Called if an earlier run has already published this edit. That run may have been killed before it
  * had removed its temporary files, so this function removes them. */
-static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err)
+static int edit_finish_done(struct edit *e, const char *hash, struct sheaf_error *err)
 {
     const struct manifest_edit *last = &e->manifest->edits[e->manifest->edit_count - 1];
     struct in_place place = { .prefix = NULL };
@@ -161,7 +161,7 @@ static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err
     count_manifest(e, e->manifest);
     if (e->options.dry_run)
         return SHEAF_OK;
-    code = open_output(e, &place, hash, err);
+    code = edit_open_output(e, &place, hash, err);
     if (code == SHEAF_OK)
         code = output_grown(&e->output, err);
     output_close(&e->output);
@@ -171,7 +171,7 @@ static int finish_done(struct edit *e, const char *hash, struct sheaf_error *err
 
 /* Finds out whether this edit was the last change of the data set, so that it is already done. Sets
  * *is_done, and `hash` to the hash of the edit. */
-static void find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], bool *is_done)
+static void edit_find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], bool *is_done)
 {
     const struct manifest *m = e->manifest;
     const struct manifest_edit *last = m->edit_count == 0 ? NULL : &m->edits[m->edit_count - 1];
@@ -231,7 +231,7 @@ static int edit_claimed(struct edit *e, struct sheaf_error *err)
     return code;
 }
 
-static void count_result(struct edit *e)
+static void edit_count_result(struct edit *e)
 {
     count_manifest(e, e->manifest);
     e->result.samples -= e->deleted_count;
@@ -246,12 +246,12 @@ static int edit_shards(struct edit *e, const char *hash, struct sheaf_error *err
 {
     struct in_place place = { .prefix = NULL };
     bool finished;
-    int code = open_output(e, &place, hash, err);
+    int code = edit_open_output(e, &place, hash, err);
 
     if (code == SHEAF_OK && e->options.dry_run)
-        code = output_look(&e->output, ask_of(e), err);
+        code = output_look(&e->output, edit_ask_of(e), err);
     else if (code == SHEAF_OK) {
-        code = output_claim(&e->output, ask_of(e), &finished, err);
+        code = output_claim(&e->output, edit_ask_of(e), &finished, err);
         if (code == SHEAF_OK)
             code = edit_claimed(e, err);
     }
@@ -260,7 +260,7 @@ static int edit_shards(struct edit *e, const char *hash, struct sheaf_error *err
     return code;
 }
 
-static int run(struct edit *e, struct sheaf_error *err)
+static int edit_run(struct edit *e, struct sheaf_error *err)
 {
     char hash[HASH_TEXT_BYTES];
     bool is_done;
@@ -268,14 +268,14 @@ static int run(struct edit *e, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return code;
-    find_done(e, hash, &is_done);
+    edit_find_done(e, hash, &is_done);
     if (e->wanted_count != 0 && is_done)
-        return finish_done(e, hash, err);
+        return edit_finish_done(e, hash, err);
     code = edit_find_changes(e, err);
     if (code != SHEAF_OK)
         return code;
     edit_hash(e, e->manifest->fingerprint, hash);
-    count_result(e);
+    edit_count_result(e);
     if (e->shard_count == 0)    /* nothing changes */
         return e->options.purge ? purge(e, err) : SHEAF_OK;
     return edit_shards(e, hash, err);
@@ -300,14 +300,14 @@ int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
     int code;
 
     error = error != NULL ? error : &own;
-    code = take_options(&e, options, error);
+    code = edit_take_options(&e, options, error);
     before = interrupt_watch(e.options.interrupt);
     if (code == SHEAF_OK)
         code = scopes_open(&scopes, dataset, NULL, e.options.s3, error);
     if (code == SHEAF_OK)
-        code = open_dataset(&e, dataset, error);
+        code = edit_open_dataset(&e, dataset, error);
     if (code == SHEAF_OK)
-        code = run(&e, error);
+        code = edit_run(&e, error);
     close_edit(&e);
     scopes_close(&scopes);
     interrupt_watch(before);

@@ -32,7 +32,7 @@ static struct sheaf_read_options reading_of(const struct edit *e)
 
 /* Gives each class of the new labels its number: the number that it has in the data set, or the
  * next free number. */
-static int number_labels(struct edit *e, struct sheaf_error *err)
+static int edit_change_number_labels(struct edit *e, struct sheaf_error *err)
 {
     const struct manifest *m = e->manifest;
     const struct plan_grow grow = {
@@ -78,7 +78,8 @@ const struct catalog_file *edit_file_of(const struct edit *e, const struct edit_
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static int unknown(struct edit *e, const char *what, const char *where, const char *kind)
+static int edit_change_unknown(struct edit *e, const char *what, const char *where,
+                               const char *kind)
 {
     struct sheaf_error found;
 
@@ -109,8 +110,8 @@ static int add_change(struct edit *e, uint64_t number, size_t wanted, struct she
 }
 
 /* Looks up several keys in the data set. Sets found[] for each key that belongs to a sample. */
-static int find_some(struct edit *e, const char *const *keys, const size_t *wanted, size_t count,
-                     bool *found, struct sheaf_error *err)
+static int edit_change_find_some(struct edit *e, const char *const *keys, const size_t *wanted,
+                                 size_t count, bool *found, struct sheaf_error *err)
 {
     const struct sheaf_read_options reading = reading_of(e);
     const struct sheaf_sample *samples;
@@ -122,9 +123,9 @@ static int find_some(struct edit *e, const char *const *keys, const size_t *want
     if (code == SHEAF_ERR_LIMIT && count > 1) {
         const size_t half = count / 2;
 
-        code = find_some(e, keys, wanted, half, found, err);
-        return code != SHEAF_OK ? code : find_some(e, keys + half, wanted + half, count - half,
-                                                   found, err);
+        code = edit_change_find_some(e, keys, wanted, half, found, err);
+        return code != SHEAF_OK ? code : edit_change_find_some(e, keys + half, wanted + half,
+                                                               count - half, found, err);
     }
     if (code != SHEAF_OK)
         return code;
@@ -139,7 +140,7 @@ static int find_some(struct edit *e, const char *const *keys, const size_t *want
 
 /* Looks up all wanted keys that are not found yet. If `others` is set, treats each of them as a
  * path, and looks up the key that the path contains. */
-static int find_keys(struct edit *e, bool others, bool *found, struct sheaf_error *err)
+static int edit_change_find_keys(struct edit *e, bool others, bool *found, struct sheaf_error *err)
 {
     struct sheaf_progress progress = { .stage = "find", .total_count = e->wanted_count };
     const char *keys[KEYS_ONCE];
@@ -157,7 +158,7 @@ static int find_keys(struct edit *e, bool others, bool *found, struct sheaf_erro
             continue;
         code = watch_check(&e->watch, err);
         if (code == SHEAF_OK && count != 0)
-            code = find_some(e, keys, wanted, count, found, err);
+            code = edit_change_find_some(e, keys, wanted, count, found, err);
         count = 0;
         progress.done_count = i + 1;
         watch_show(&e->watch, &progress);
@@ -165,23 +166,25 @@ static int find_keys(struct edit *e, bool others, bool *found, struct sheaf_erro
     return code;
 }
 
-static int find_all(struct edit *e, struct sheaf_error *err)
+static int edit_change_find_all(struct edit *e, struct sheaf_error *err)
 {
     bool *found = calloc(e->wanted_count + 1, sizeof(*found));
-    int code = found == NULL ? err_memory(err, e->wanted_count) : find_keys(e, false, found, err);
+    int code = found == NULL ? err_memory(err, e->wanted_count) : edit_change_find_keys(e, false,
+                                                                                        found, err);
 
     if (code == SHEAF_OK)
-        code = find_keys(e, true, found, err);
+        code = edit_change_find_keys(e, true, found, err);
     for (size_t i = 0; i < e->wanted_count && code == SHEAF_OK; i++)
         if (!found[i])
-            code = unknown(e, e->wanted[i].key, e->wanted[i].where, "no sample has this key");
+            code = edit_change_unknown(e, e->wanted[i].key, e->wanted[i].where,
+                                       "no sample has this key");
     free(found);
     return code;
 }
 
 /* ---- Changes --------------------------------------------------------------------------------- */
 
-static int by_number(const void *x, const void *y)
+static int edit_change_by_number(const void *x, const void *y)
 {
     const struct edit_change *a = x, *b = y;
 
@@ -224,7 +227,7 @@ static int merge_changes(struct edit *e, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     if (e->change_count > 1)
-        qsort(e->changes, e->change_count, sizeof(e->changes[0]), by_number);
+        qsort(e->changes, e->change_count, sizeof(e->changes[0]), edit_change_by_number);
     for (size_t i = 0; i < e->change_count && code == SHEAF_OK; i++)
         if (kept != 0 && e->changes[kept - 1].number == e->changes[i].number)
             code = merge_change(e, &e->changes[kept - 1], &e->changes[i], err);
@@ -280,7 +283,8 @@ static int check_files(struct edit *e, struct edit_change *c, const struct sheaf
             has |= strcasecmp(s->fields[k].name, f->path + f->key_size + 1) == 0;
         kept += has;
         if (!has)
-            unknown(e, catalog_shown(f), e->options.replace, "its sample has no such field");
+            edit_change_unknown(e, catalog_shown(f), e->options.replace,
+                                "its sample has no such field");
     }
     if (kept == 0)
         c->file_count = 0;
@@ -393,8 +397,8 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
 /* Adds the shard that contains the changes from `first` up to, but not including, `end`, unless
  * none of them has an effect. Changes without an effect are dropped; the others move to the
  * position *kept of the array. */
-static int add_shard(struct counting *n, size_t shard, size_t first, size_t end, size_t *kept,
-                     struct sheaf_error *err)
+static int edit_change_add_shard(struct counting *n, size_t shard, size_t first, size_t end,
+                                 size_t *kept, struct sheaf_error *err)
 {
     struct edit *e = n->edit;
     struct edit_shard *s = &e->shards[e->shard_count];
@@ -416,7 +420,7 @@ static int add_shard(struct counting *n, size_t shard, size_t first, size_t end,
     return name_shard(e, s, err);
 }
 
-static int find_shards(struct counting *n, struct sheaf_error *err)
+static int edit_change_find_shards(struct counting *n, struct sheaf_error *err)
 {
     struct edit *e = n->edit;
     size_t kept = 0, first = 0;
@@ -436,7 +440,7 @@ static int find_shards(struct counting *n, struct sheaf_error *err)
             end++;
         code = watch_check(&e->watch, err);
         if (code == SHEAF_OK)
-            code = add_shard(n, shard, first, end, &kept, err);
+            code = edit_change_add_shard(n, shard, first, end, &kept, err);
         first = end;
     }
     e->change_count = kept;
@@ -460,7 +464,7 @@ static int copy_fields(const struct manifest *m, uint64_t samples, struct tally 
 }
 
 /* Changes the counts of fields. */
-static int change_fields(struct counting *n, struct sheaf_error *err)
+static int edit_change_fields(struct counting *n, struct sheaf_error *err)
 {
     struct tally *fields = &n->edit->fields;
 
@@ -487,20 +491,20 @@ static int refuse_unknown(const struct edit *e, struct sheaf_error *err)
 int edit_find_changes(struct edit *e, struct sheaf_error *err)
 {
     struct counting n = { .edit = e };
-    int code = number_labels(e, err);
+    int code = edit_change_number_labels(e, err);
 
     if (code == SHEAF_OK)
-        code = find_all(e, err);
+        code = edit_change_find_all(e, err);
     if (code == SHEAF_OK)
         code = merge_changes(e, err);
     if (code == SHEAF_OK)
         code = copy_fields(e->manifest, dataset_samples(e->dataset), &e->fields, err);
     if (code == SHEAF_OK)
-        code = find_shards(&n, err);
+        code = edit_change_find_shards(&n, err);
     if (code == SHEAF_OK && e->result.unknown != 0 && e->options.on_unknown == SHEAF_FAIL)
         code = refuse_unknown(e, err);
     if (code == SHEAF_OK)
-        code = change_fields(&n, err);
+        code = edit_change_fields(&n, err);
     tally_clear(&n.removed);
     tally_clear(&n.added);
     buf_free(&n.fields);

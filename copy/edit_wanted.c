@@ -20,8 +20,8 @@
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static int add_wanted(struct edit *e, const char *key, size_t size, const char *where,
-                      struct edit_wanted **added, struct sheaf_error *err)
+static int edit_wanted_add(struct edit *e, const char *key, size_t size, const char *where,
+                           struct edit_wanted **added, struct sheaf_error *err)
 {
     struct edit_wanted *w = e->wanted;
 
@@ -42,7 +42,8 @@ static int add_wanted(struct edit *e, const char *key, size_t size, const char *
 }
 
 /* Sets the key that a path has. */
-static int take_path(const struct edit *e, struct edit_wanted *w, struct sheaf_error *err)
+static int edit_wanted_take_path(const struct edit *e, struct edit_wanted *w,
+                                 struct sheaf_error *err)
 {
     struct naming naming = { .last_dot = e->last_dot, .renames = e->last_dot };
     const char *suffix, *named = w->key;
@@ -85,7 +86,7 @@ static int read_deleted(struct edit *e, struct sheaf_error *err)
             code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: line %llu: a NUL byte, which no key has",
                            url, (unsigned long long)number);
         if (code == SHEAF_OK)
-            code = add_wanted(e, line, size, url, &w, err);
+            code = edit_wanted_add(e, line, size, url, &w, err);
         if (code == SHEAF_OK) {
             w->is_deleted = true;
             hash_add(&e->sum, w->key, strlen(w->key) + 1);
@@ -97,7 +98,7 @@ static int read_deleted(struct edit *e, struct sheaf_error *err)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-static enum list_kind kind_of(const char *url)
+static enum list_kind edit_wanted_kind_of(const char *url)
 {
     static const struct { const char *suffix; enum list_kind kind; } kinds[] = {
         { ".jsonl", LIST_JSONL }, { ".ndjson", LIST_JSONL }, { ".lst", LIST_LST },
@@ -113,8 +114,8 @@ static enum list_kind kind_of(const char *url)
     return LIST_CSV;
 }
 
-static int take_label(struct edit *e, struct scan *scan, const struct list_entry *entry,
-                      uint32_t label, uint64_t line, struct sheaf_error *err)
+static int edit_wanted_take_label(struct edit *e, struct scan *scan, const struct list_entry *entry,
+                                  uint32_t label, uint64_t line, struct sheaf_error *err)
 {
     const char *url = e->options.labels;
     struct edit_wanted *w;
@@ -124,7 +125,7 @@ static int take_label(struct edit *e, struct scan *scan, const struct list_entry
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: line %llu: \"%.200s\" has no label", url,
                        (unsigned long long)line, entry->path);
     (void)scan;
-    code = add_wanted(e, entry->path, entry->path_size, url, &w, err);
+    code = edit_wanted_add(e, entry->path, entry->path_size, url, &w, err);
     if (code != SHEAF_OK)
         return code;
     w->has_label = true;
@@ -133,11 +134,12 @@ static int take_label(struct edit *e, struct scan *scan, const struct list_entry
     hash_add(&e->sum, entry->class_name == NULL ? "" : entry->class_name,
              entry->class_name == NULL ? 0 : entry->class_size);
     hash_add(&e->sum, entry->labels, entry->label_count * sizeof(entry->labels[0]));
-    return take_path(e, w, err);
+    return edit_wanted_take_path(e, w, err);
 }
 
-static int take_line(struct edit *e, struct scan *scan, struct list_parser *parser,
-                     const char *line, size_t size, uint64_t number, struct sheaf_error *err)
+static int edit_wanted_take_line(struct edit *e, struct scan *scan, struct list_parser *parser,
+                                 const char *line, size_t size, uint64_t number,
+                                 struct sheaf_error *err)
 {
     struct list_entry entry;
     struct sheaf_error found;
@@ -153,10 +155,10 @@ static int take_line(struct edit *e, struct scan *scan, struct list_parser *pars
     code = scan_line(scan, e->options.labels, number, code, &found, &entry, &label, err);
     if (code == SHEAF_END)      /* the scan has noted why */
         return problems_verdict(&e->problems, err);
-    return code == SHEAF_OK ? take_label(e, scan, &entry, label, number, err) : code;
+    return code == SHEAF_OK ? edit_wanted_take_label(e, scan, &entry, label, number, err) : code;
 }
 
-static int read_labels(struct edit *e, struct sheaf_error *err)
+static int edit_wanted_read_labels(struct edit *e, struct sheaf_error *err)
 {
     struct scan scan = { .catalog = &e->labels, .problems = &e->problems, .watch = &e->watch };
     struct lines lines = { .parser = NULL };
@@ -166,11 +168,11 @@ static int read_labels(struct edit *e, struct sheaf_error *err)
     size_t size;
     int code;
 
-    list_parser_init(&parser, kind_of(e->options.labels));
+    list_parser_init(&parser, edit_wanted_kind_of(e->options.labels));
     parser.by_key = true;
     code = lines_open(&lines, e->options.labels, &parser, err);
     while (code == SHEAF_OK && (code = lines_next(&lines, &line, &size, &number, err)) == SHEAF_OK)
-        code = take_line(e, &scan, &parser, line, size, number, err);
+        code = edit_wanted_take_line(e, &scan, &parser, line, size, number, err);
     lines_close(&lines);
     list_parser_free(&parser);
     scan_end(&scan);
@@ -214,7 +216,7 @@ static int group_files(struct edit *e, struct sheaf_error *err)
         hash_add(&e->sum, &f->bytes, sizeof(f->bytes));
         hash_add(&e->sum, &stamp, sizeof(stamp));
         if (i == 0 || !has_key_of(f, f - 1)) {
-            code = add_wanted(e, f->path, f->key_size, e->options.replace, &w, err);
+            code = edit_wanted_add(e, f->path, f->key_size, e->options.replace, &w, err);
             if (code == SHEAF_OK)
                 w->file = i;
         }
@@ -224,7 +226,7 @@ static int group_files(struct edit *e, struct sheaf_error *err)
     return code;
 }
 
-static int read_files(struct edit *e, struct sheaf_error *err)
+static int edit_wanted_read_files(struct edit *e, struct sheaf_error *err)
 {
     struct naming naming = { .last_dot = e->last_dot, .renames = e->last_dot };
     struct scan scan = { .catalog = &e->files, .problems = &e->problems, .watch = &e->watch,
@@ -252,10 +254,10 @@ int edit_read_lists(struct edit *e, struct sheaf_error *err)
         code = read_deleted(e, err);
     hash_add(&e->sum, "labels", 6);
     if (code == SHEAF_OK && e->options.labels != NULL)
-        code = read_labels(e, err);
+        code = edit_wanted_read_labels(e, err);
     hash_add(&e->sum, "files", 5);
     if (code == SHEAF_OK && e->options.replace != NULL)
-        code = read_files(e, err);
+        code = edit_wanted_read_files(e, err);
     return code;
 }
 

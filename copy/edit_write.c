@@ -53,12 +53,12 @@ struct rewriting {
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static uint64_t round_up(uint64_t value, uint64_t step)
+static uint64_t edit_write_round_up(uint64_t value, uint64_t step)
 {
     return (value + step - 1) / step * step;
 }
 
-static void run_finish(struct job *job)
+static void edit_write_run_finish(struct job *job)
 {
     struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
 
@@ -70,14 +70,14 @@ static void submit(struct rewriting *r, bool ends_shard)
     struct slot *slot = r->slot;
 
     slot->block.ends_shard = ends_shard;
-    slot->block.job.run = run_finish;
+    slot->block.job.run = edit_write_run_finish;
     slot->planned_samples = block_sample_count(&slot->block);
     slot->planned_bytes = slot->block.raw.size;
     r->slot = NULL;
     engine_submit(&r->edit->engine, slot);
 }
 
-static int take_slot(struct rewriting *r, struct sheaf_error *err)
+static int edit_write_take_slot(struct rewriting *r, struct sheaf_error *err)
 {
     struct edit *e = r->edit;
     const struct manifest_shard *m = &e->manifest->shards[r->shard->shard];
@@ -96,7 +96,8 @@ static int take_slot(struct rewriting *r, struct sheaf_error *err)
 }
 
 /* Makes sure that a block with enough memory for one more record is open. */
-static int open_block(struct rewriting *r, const struct block_need *more, struct sheaf_error *err)
+static int edit_write_open_block(struct rewriting *r, const struct block_need *more,
+                                 struct sheaf_error *err)
 {
     struct block_need rounded;
     int code = SHEAF_OK;
@@ -104,22 +105,22 @@ static int open_block(struct rewriting *r, const struct block_need *more, struct
     if (r->slot != NULL && r->slot->block.raw.size >= BLOCK_BYTES)
         submit(r, false);
     if (r->slot == NULL)
-        code = take_slot(r, err);
+        code = edit_write_take_slot(r, err);
     if (code != SHEAF_OK)
         return code;
     r->need.raw += more->raw;
     r->need.names += more->names;
     r->need.samples += more->samples;
     rounded = r->need;
-    rounded.raw = round_up(rounded.raw + 4096, RAW_STEP) - 4096;
-    rounded.names = round_up(rounded.names, TEXT_STEP);
-    rounded.samples = round_up(rounded.samples, TEXT_STEP);
+    rounded.raw = edit_write_round_up(rounded.raw + 4096, RAW_STEP) - 4096;
+    rounded.names = edit_write_round_up(rounded.names, TEXT_STEP);
+    rounded.samples = edit_write_round_up(rounded.samples, TEXT_STEP);
     return engine_charge(&r->edit->engine, r->slot, &rounded, err);
 }
 
 /* ---- Records --------------------------------------------------------------------------------- */
 
-static int open_names(struct rewriting *r, struct sheaf_error *err)
+static int edit_write_open_names(struct rewriting *r, struct sheaf_error *err)
 {
     const struct manifest *m = r->edit->manifest;
     const char *name = m->shards[r->shard->shard].name;
@@ -141,8 +142,8 @@ static int open_names(struct rewriting *r, struct sheaf_error *err)
 }
 
 /* Finds a record's line in the .lst file, without its newline. */
-static int name_line(struct rewriting *r, uint64_t i, struct block_copy *copy,
-                     struct sheaf_error *err)
+static int edit_write_name_line(struct rewriting *r, uint64_t i, struct block_copy *copy,
+                                struct sheaf_error *err)
 {
     const uint64_t offset = r->section->name_offsets[i], end = r->section->name_offsets[i + 1];
     int code = SHEAF_OK;
@@ -165,8 +166,8 @@ static int name_line(struct rewriting *r, uint64_t i, struct block_copy *copy,
     return SHEAF_OK;
 }
 
-static int damaged(const struct rewriting *r, uint64_t i, const char *what,
-                   struct sheaf_error *err)
+static int edit_write_damaged(const struct rewriting *r, uint64_t i, const char *what,
+                              struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "%s: record %llu: %s: repair the data set before it is "
                    "edited", r->edit->dataset->urls[r->shard->shard], (unsigned long long)i, what);
@@ -174,34 +175,34 @@ static int damaged(const struct rewriting *r, uint64_t i, const char *what,
 
 /* Sets *copy to a description of an unchanged record of the shard. Returns an error if the record
  * does not match the index. */
-static int describe(struct rewriting *r, uint64_t i, const struct frame *frame,
-                    struct block_copy *copy, struct sheaf_error *err)
+static int edit_write_describe(struct rewriting *r, uint64_t i, const struct frame *frame,
+                               struct block_copy *copy, struct sheaf_error *err)
 {
     const struct format_ops *format = r->edit->setup.format;
     uint32_t crc = frame->crc;
     int code = SHEAF_OK;
 
     if (i >= r->section->samples)
-        return damaged(r, i, "the index has fewer records", err);
+        return edit_write_damaged(r, i, "the index has fewer records", err);
     *copy = (struct block_copy){
         .frame = frame->data, .size = frame->size,
         .number = r->edit->dataset->first_numbers[r->shard->shard] + i,
         .label = r->labels == NULL ? LABEL_OTHER : r->labels[i],
     };
     if (r->names != NULL)
-        code = name_line(r, i, copy, err);
+        code = edit_write_name_line(r, i, copy, err);
     if (code == SHEAF_OK && copy->name_line != NULL)
         crc = crc32c(crc, copy->name_line, copy->name_line_size);
     copy->crc = crc;
     if (code == SHEAF_OK && (r->section->crcs == NULL || r->section->crcs[i] != crc))
-        code = damaged(r, i, "its CRC-32C is not that of the index", err);
+        code = edit_write_damaged(r, i, "its CRC-32C is not that of the index", err);
     if (code == SHEAF_OK && format->number != NULL)
         code = format->number(frame->data, frame->size, &r->joined, &copy->number, err);
     return code;
 }
 
-static int decode(struct rewriting *r, uint64_t i, const struct block_copy *copy,
-                  struct sheaf_sample *sample, struct sheaf_error *err)
+static int edit_write_decode(struct rewriting *r, uint64_t i, const struct block_copy *copy,
+                             struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const uint32_t shard = (uint32_t)r->shard->shard;
     const struct decode_context context = dataset_decode_context(r->edit->dataset, shard);
@@ -219,11 +220,12 @@ static int decode(struct rewriting *r, uint64_t i, const struct block_copy *copy
                       (unsigned long long)i);
 }
 
-static int copy_record(struct rewriting *r, const struct block_copy *copy, struct sheaf_error *err)
+static int edit_write_copy_record(struct rewriting *r, const struct block_copy *copy,
+                                  struct sheaf_error *err)
 {
     const struct block_need more = { .raw = copy->size, .names = copy->name_line_size + 1,
                                      .samples = sizeof(struct block_sample) };
-    const int code = open_block(r, &more, err);
+    const int code = edit_write_open_block(r, &more, err);
 
     return code == SHEAF_OK ? block_copy(&r->slot->block, copy, err) : code;
 }
@@ -231,8 +233,8 @@ static int copy_record(struct rewriting *r, const struct block_copy *copy, struc
 /* ---- Changed records ------------------------------------------------------------------------- */
 
 /* Reads the file that replaces a field of a sample, and checks the file as the packer does. */
-static int read_file(struct rewriting *r, const struct catalog_file *f, struct sheaf_field *field,
-                     struct sheaf_error *err)
+static int edit_write_read_file(struct rewriting *r, const struct catalog_file *f,
+                                struct sheaf_field *field, struct sheaf_error *err)
 {
     uint8_t *data = r->files.data + r->files.size;
     struct jpeg_info info;
@@ -271,8 +273,8 @@ static int set_cls(struct rewriting *r, const struct plan_label *l, struct sheaf
     return code;
 }
 
-static int change_fields(struct rewriting *r, const struct edit_change *c,
-                         struct sheaf_sample *sample, struct sheaf_error *err)
+static int edit_write_change_fields(struct rewriting *r, const struct edit_change *c,
+                                    struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct plan_label *label = edit_label_of(r->edit, c);
     struct sheaf_field *fields;
@@ -286,7 +288,7 @@ static int change_fields(struct rewriting *r, const struct edit_change *c,
 
         fields[i] = sample->fields[i];
         if (f != NULL)
-            code = read_file(r, f, &fields[i], err);
+            code = edit_write_read_file(r, f, &fields[i], err);
         else if (label != NULL)
             code = set_cls(r, label, &fields[i], err);
     }
@@ -309,7 +311,7 @@ static uint64_t files_bytes(const struct edit *e, const struct edit_change *c)
     return bytes;
 }
 
-static size_t longest_class(const struct edit *e)
+static size_t edit_write_longest_class(const struct edit *e)
 {
     size_t longest = 0;
 
@@ -329,7 +331,7 @@ static struct block_need need_of(const struct rewriting *r, const struct edit_ch
     struct block_need need = { 0 };
 
     text = 32 * (s->label_count + (label == NULL ? 0 : label->value_count)) +
-           longest_class(r->edit);
+           edit_write_longest_class(r->edit);
     for (size_t i = 0; i < s->field_count; i++) {
         const uint64_t size = key + 1 + strlen(s->fields[i].suffix);
 
@@ -347,7 +349,7 @@ static int change_record(struct rewriting *r, const struct edit_change *c, uint6
     struct sheaf_sample sample;
     struct kept_features kept;
     struct block_need more;
-    int code = decode(r, i, copy, &sample, err);
+    int code = edit_write_decode(r, i, copy, &sample, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -355,13 +357,13 @@ static int change_record(struct rewriting *r, const struct edit_change *c, uint6
                                    r->scratch.kept.size / sizeof(struct kept_feature) };
     sample.number = copy->number;
     more = need_of(r, c, &sample, copy, &kept);
-    code = open_block(r, &more, err);
+    code = edit_write_open_block(r, &more, err);
     if (code == SHEAF_OK) {
         r->files.size = 0;
         code = buf_reserve(&r->files, files_bytes(r->edit, c) + 1, err);
     }
     if (code == SHEAF_OK)
-        code = change_fields(r, c, &sample, err);
+        code = edit_write_change_fields(r, c, &sample, err);
     if (code != SHEAF_OK)
         return code;
     r->slot->block.kept = r->edit->setup.format->keeps_features ? &kept : NULL;
@@ -374,11 +376,11 @@ static int change_record(struct rewriting *r, const struct edit_change *c, uint6
 
 /* Stores the key of a sample whose following sample is deleted. In a tar, two samples with the same
  * key must not become neighbours. */
-static int keep_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
-                    struct sheaf_error *err)
+static int edit_write_keep_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
+                               struct sheaf_error *err)
 {
     struct sheaf_sample sample;
-    const int code = decode(r, i, copy, &sample, err);
+    const int code = edit_write_decode(r, i, copy, &sample, err);
 
     free(r->key);
     r->key = code == SHEAF_OK ? strdup(sample.key) : NULL;
@@ -387,15 +389,15 @@ static int keep_key(struct rewriting *r, uint64_t i, const struct block_copy *co
 
 /* Called for a sample that follows a deleted sample. Returns an error if the sample's key equals
  * the key of the sample before the deleted one. */
-static int check_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
-                     struct sheaf_error *err)
+static int edit_write_check_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
+                                struct sheaf_error *err)
 {
     struct sheaf_sample sample;
     int code;
 
     if (r->key == NULL)
         return SHEAF_OK;
-    code = decode(r, i, copy, &sample, err);
+    code = edit_write_decode(r, i, copy, &sample, err);
     if (code == SHEAF_OK && strcmp(sample.key, r->key) == 0)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: two samples with the key \"%.300s\" would "
                        "become neighbours, which readers of tar files merge: delete one of them "
@@ -416,14 +418,15 @@ static bool is_deleted(const struct rewriting *r, const struct edit_change *c, u
 
 /* Handles record number `i` of the old shard: copies, changes or leaves out the record. `*c` is the
  * next change. `after_deleted` tells whether the previous record was deleted. */
-static int take_record(struct rewriting *r, uint64_t i, const struct frame *frame,
-                       const struct edit_change **c, bool *after_deleted, struct sheaf_error *err)
+static int edit_write_take_record(struct rewriting *r, uint64_t i, const struct frame *frame,
+                                  const struct edit_change **c, bool *after_deleted,
+                                  struct sheaf_error *err)
 {
     const struct edit *e = r->edit;
     const uint64_t number = e->dataset->first_numbers[r->shard->shard] + i;
     const bool is_tar = e->setup.format->has_members;
     struct block_copy copy;
-    int code = describe(r, i, frame, &copy, err);
+    int code = edit_write_describe(r, i, frame, &copy, err);
 
     if (code == SHEAF_OK && is_deleted(r, *c, number)) {
         *after_deleted = true;
@@ -431,14 +434,14 @@ static int take_record(struct rewriting *r, uint64_t i, const struct frame *fram
         return SHEAF_OK;
     }
     if (code == SHEAF_OK && is_tar && *after_deleted)
-        code = check_key(r, i, &copy, err);
+        code = edit_write_check_key(r, i, &copy, err);
     *after_deleted = false;
     if (code == SHEAF_OK && *c < e->changes + r->shard->end && (*c)->number == number)
         code = change_record(r, (*c)++, i, &copy, err);
     else if (code == SHEAF_OK)
-        code = copy_record(r, &copy, err);
+        code = edit_write_copy_record(r, &copy, err);
     return code == SHEAF_OK && is_tar && is_deleted(r, *c, number + 1)
-               ? keep_key(r, i, &copy, err) : code;
+               ? edit_write_keep_key(r, i, &copy, err) : code;
 }
 
 static int take_records(struct rewriting *r, struct sheaf_error *err)
@@ -450,13 +453,15 @@ static int take_records(struct rewriting *r, struct sheaf_error *err)
     int code;
 
     while ((code = walk_next(&r->walk, &frame, err)) == SHEAF_OK) {
-        code = take_record(r, i++, &frame, &c, &after_deleted, err);
+        code = edit_write_take_record(r, i++, &frame, &c, &after_deleted, err);
         if (code != SHEAF_OK)
             return code;
     }
     if (code != SHEAF_END)
         return code;
-    return i == r->section->samples ? SHEAF_OK : damaged(r, i, "the index has more records", err);
+    return i == r->section->samples ? SHEAF_OK : edit_write_damaged(r, i,
+                                                                    "the index has more records",
+                                                                    err);
 }
 
 /* Reads the shard's section of the index, and the labels in this section. */
@@ -484,7 +489,7 @@ static int open_section(struct rewriting *r, struct sheaf_error *err)
     return code;
 }
 
-static void close_shard(struct rewriting *r)
+static void edit_write_close_shard(struct rewriting *r)
 {
     index_section_free(r->section);
     free(r->labels);
@@ -498,8 +503,8 @@ static void close_shard(struct rewriting *r)
     free(r->key);
 }
 
-static int write_shard(struct edit *e, const struct edit_shard *shard, size_t limit,
-                       struct sheaf_error *err)
+static int edit_write_shard(struct edit *e, const struct edit_shard *shard, size_t limit,
+                            struct sheaf_error *err)
 {
     struct rewriting r = { .edit = e, .shard = shard };
     int code;
@@ -508,7 +513,7 @@ static int write_shard(struct edit *e, const struct edit_shard *shard, size_t li
     r.files.limit = SIZE_MAX / 4;
     code = open_section(&r, err);
     if (code == SHEAF_OK)
-        code = open_names(&r, err);
+        code = edit_write_open_names(&r, err);
     if (code == SHEAF_OK)
         code = walk_open(&r.walk, e->dataset, (uint32_t)shard->shard, NULL, limit, &r.read_bytes,
                          e->options.interrupt, err);
@@ -517,10 +522,10 @@ static int write_shard(struct edit *e, const struct edit_shard *shard, size_t li
         walk_close(&r.walk);
     }
     if (code == SHEAF_OK && r.slot == NULL)     /* no record is left */
-        code = open_block(&r, &(struct block_need){ 0 }, err);
+        code = edit_write_open_block(&r, &(struct block_need){ 0 }, err);
     if (code == SHEAF_OK)
         submit(&r, true);
-    close_shard(&r);
+    edit_write_close_shard(&r);
     return code;
 }
 
@@ -587,7 +592,7 @@ int edit_write(struct edit *e, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = find_finished(e, &e->shards[i], &is_there, err);
         if (code == SHEAF_OK && !is_there)
-            code = write_shard(e, &e->shards[i], (size_t)limit, err);
+            code = edit_write_shard(e, &e->shards[i], (size_t)limit, err);
     }
     if (code == SHEAF_OK)
         code = engine_drain(&e->engine, err);

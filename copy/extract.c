@@ -156,7 +156,7 @@ static const char *path_problem(const char *path)
 
 /* Opens the directory whose path is the first `size` bytes of `path`, and creates missing
  * components. Returns its descriptor, or -1 with errno. */
-static int walk(int root, const char *path, size_t size)
+static int extract_walk(int root, const char *path, size_t size)
 {
     char *copy = strndup(path, size);
     char *state = NULL;
@@ -183,7 +183,7 @@ static int walk(int root, const char *path, size_t size)
 
 /* Returns the descriptor of a directory under the root, or -1 with errno. The table of open
  * directories owns the descriptor. */
-static int directory_of(struct extract *x, const char *path, size_t size)
+static int extract_directory_of(struct extract *x, const char *path, size_t size)
 {
     uint32_t hash = 2166136261u;    /* FNV-1a */
     struct directory_slot *slot;
@@ -195,7 +195,7 @@ static int directory_of(struct extract *x, const char *path, size_t size)
     slot = &x->slots[(hash ^ hash >> 16) % SLOT_COUNT];
     if (slot->path && strncmp(slot->path, path, size) == 0 && slot->path[size] == '\0')
         return slot->fd;
-    fd = walk(x->root, path, size);
+    fd = extract_walk(x->root, path, size);
     if (fd < 0)
         return -1;
     copy = strndup(path, size);
@@ -289,7 +289,8 @@ static int extract_publish(int directory, const char *name)
 
 /* Writes a file. If the process ends at any point, the file is complete under its name or does not
  * exist. Returns 0 or an errno value. */
-static int write_file(int directory, const char *name, const void *data, size_t size, bool resume)
+static int extract_write_file(int directory, const char *name, const void *data, size_t size,
+                              bool resume)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(directory, PART_NAME, flags, 0666), errnum;
@@ -327,7 +328,7 @@ int extract_file(struct extract *extract, const char *path, const void *data, si
     if (problem)
         return err_set(error, SHEAF_ERR_UNSUPPORTED, "%s: the path %s; nothing is written outside "
                        "%s", path, problem, extract->directory);
-    directory = slash ? directory_of(extract, path, (size_t)(slash - path)) : extract->root;
+    directory = slash ? extract_directory_of(extract, path, (size_t)(slash - path)) : extract->root;
     if (directory < 0)
         return set_errno(error, extract, path, errno);
     code = note_path(extract, path, error);
@@ -335,6 +336,6 @@ int extract_file(struct extract *extract, const char *path, const void *data, si
         code = keep_file(extract, directory, name, path, data, size, &kept, error);
     if (code != SHEAF_OK || kept)
         return code;
-    errnum = write_file(directory, name, data, size, extract->resume);
+    errnum = extract_write_file(directory, name, data, size, extract->resume);
     return errnum ? set_errno(error, extract, path, errnum) : SHEAF_OK;
 }

@@ -26,8 +26,8 @@ void sheaf_repair_options_init(struct sheaf_repair_options *options, size_t size
     sized_give(options, size, &defaults, sizeof(defaults));
 }
 
-static int take_options(struct repair *r, const struct sheaf_repair_options *given,
-                        struct sheaf_error *err)
+static int repair_take_options(struct repair *r, const struct sheaf_repair_options *given,
+                               struct sheaf_error *err)
 {
     struct sheaf_repair_options *o = &r->options;
     int code;
@@ -74,7 +74,7 @@ static int open_copy(struct repair *r, struct sheaf_error *err)
     return code;
 }
 
-static int open_dataset(struct repair *r, const char *dataset, struct sheaf_error *err)
+static int repair_open_dataset(struct repair *r, const char *dataset, struct sheaf_error *err)
 {
     int code = in_place_directory(dataset, &r->directory, err);
 
@@ -95,7 +95,7 @@ static int open_dataset(struct repair *r, const char *dataset, struct sheaf_erro
 /* Opens the data set's directory for writing the repaired shards. The hash identifies this run in
  * the directory. It is the same for all repairs of a data set, so that a repair is accepted as the
  * continuation of a repair that was killed. */
-static int open_output(struct repair *r, struct sheaf_error *err)
+static int repair_open_output(struct repair *r, struct sheaf_error *err)
 {
     XXH128_hash_t sum = XXH3_128bits("repair", 6);
     char hash[HASH_TEXT_BYTES];
@@ -125,8 +125,8 @@ static int repair_claimed(struct repair *r, struct sheaf_error *err)
     return code;
 }
 
-static void tell(sheaf_report_fn *call, const struct repair *r, const struct repair_file *f,
-                 int code, const char *text, const char *more)
+static void repair_tell(sheaf_report_fn *call, const struct repair *r, const struct repair_file *f,
+                        int code, const char *text, const char *more)
 {
     struct sheaf_error what;
 
@@ -151,12 +151,12 @@ static int tell_all(struct repair *r, struct sheaf_error *err)
             continue;
         if (f->is_repaired) {
             r->result.repaired++;
-            tell(r->options.note, r, f, SHEAF_OK, f->damage,
-                 r->copy != NULL ? "copied again" : "made again");
+            repair_tell(r->options.note, r, f, SHEAF_OK, f->damage,
+                        r->copy != NULL ? "copied again" : "made again");
         } else if (r->options.dry_run) {
-            tell(r->options.note, r, f, SHEAF_OK, f->damage, NULL);
+            repair_tell(r->options.note, r, f, SHEAF_OK, f->damage, NULL);
         } else {
-            tell(r->options.report, r, f, f->code, f->damage, f->fault);
+            repair_tell(r->options.report, r, f, f->code, f->damage, f->fault);
             first = first == NULL ? f : first;
             failed++;
         }
@@ -169,10 +169,10 @@ static int tell_all(struct repair *r, struct sheaf_error *err)
                    first->fault);
 }
 
-static int run(struct repair *r, struct sheaf_error *err)
+static int repair_run(struct repair *r, struct sheaf_error *err)
 {
     bool finished;
-    int code = open_output(r, err);
+    int code = repair_open_output(r, err);
 
     if (code == SHEAF_OK)
         code = repair_check(r, err);
@@ -212,14 +212,14 @@ int sheaf_repair(const char *dataset, const char *const *from, size_t count,
     int code;
 
     error = error != NULL ? error : &own;
-    code = take_options(&r, options, error);
+    code = repair_take_options(&r, options, error);
     before = interrupt_watch(r.options.interrupt);
     if (code == SHEAF_OK)
         code = scopes_open(&scopes, dataset, NULL, r.options.s3, error);
     if (code == SHEAF_OK)
-        code = open_dataset(&r, dataset, error);
+        code = repair_open_dataset(&r, dataset, error);
     if (code == SHEAF_OK)
-        code = run(&r, error);
+        code = repair_run(&r, error);
     r.result.is_copy = r.copy != NULL;
     close_repair(&r);
     scopes_close(&scopes);

@@ -25,14 +25,15 @@ struct naming_files {
     size_t begin;               /* first file of that shard */
 };
 
-static bool ends_in(const char *name, const char *end)
+static bool repair_check_ends_in(const char *name, const char *end)
 {
     const size_t size = strlen(name), tail = strlen(end);
 
     return size >= tail && strcmp(name + size - tail, end) == 0;
 }
 
-static enum repair_kind kind_of(const struct repair *r, const char *name, bool may_lack)
+static enum repair_kind repair_check_kind_of(const struct repair *r, const char *name,
+                                             bool may_lack)
 {
     for (size_t i = 0; may_lack && i < r->dataset->part_count; i++)
         if (strcmp(strrchr(r->dataset->parts[i].index_url, '/') + 1, name) == 0)
@@ -41,7 +42,8 @@ static enum repair_kind kind_of(const struct repair *r, const char *name, bool m
 }
 
 /* Adds the next file of the data set to the list. A shard itself comes after its other files. */
-static int take_name(void *context, const char *name, bool may_lack, struct sheaf_error *err)
+static int repair_check_take_name(void *context, const char *name, bool may_lack,
+                                  struct sheaf_error *err)
 {
     struct naming_files *n = context;
     struct repair *r = n->repair;
@@ -56,7 +58,8 @@ static int take_name(void *context, const char *name, bool may_lack, struct shea
         r->files = files;
     }
     files[r->file_count] = (struct repair_file){
-        .name = strdup(name), .kind = kind_of(r, name, may_lack), .shard = REPAIR_NO_SHARD,
+        .name = strdup(name), .kind = repair_check_kind_of(r, name, may_lack),
+            .shard = REPAIR_NO_SHARD,
         .may_lack = may_lack,
     };
     if (files[r->file_count++].name == NULL)
@@ -65,7 +68,7 @@ static int take_name(void *context, const char *name, bool may_lack, struct shea
         return SHEAF_OK;
     for (size_t i = n->begin; i < r->file_count; i++) {
         files[i].shard = n->shard;
-        files[i].kind = ends_in(files[i].name, ".lst") ? REPAIR_NAMES : REPAIR_SIDE;
+        files[i].kind = repair_check_ends_in(files[i].name, ".lst") ? REPAIR_NAMES : REPAIR_SIDE;
     }
     files[r->file_count - 1].kind = REPAIR_SHARD;
     n->begin = r->file_count;
@@ -73,20 +76,20 @@ static int take_name(void *context, const char *name, bool may_lack, struct shea
     return SHEAF_OK;
 }
 
-static int by_name(const void *x, const void *y)
+static int repair_check_by_name(const void *x, const void *y)
 {
     const struct repair_file *a = x, *b = y;
 
     return strcmp(a->name, b->name);
 }
 
-static int list_files(struct repair *r, struct sheaf_error *err)
+static int repair_check_list_files(struct repair *r, struct sheaf_error *err)
 {
     struct naming_files n = { .repair = r };
-    const int code = manifest_each_file(r->manifest, take_name, &n, err);
+    const int code = manifest_each_file(r->manifest, repair_check_take_name, &n, err);
 
     if (code == SHEAF_OK && r->file_count > 1)
-        qsort(r->files, r->file_count, sizeof(r->files[0]), by_name);
+        qsort(r->files, r->file_count, sizeof(r->files[0]), repair_check_by_name);
     return code;
 }
 
@@ -95,7 +98,7 @@ struct repair_file *repair_find(const struct repair *r, const char *name)
     const struct repair_file wanted = { .name = (char *)(uintptr_t)name };
 
     return r->file_count == 0 ? NULL
-         : bsearch(&wanted, r->files, r->file_count, sizeof(r->files[0]), by_name);
+         : bsearch(&wanted, r->files, r->file_count, sizeof(r->files[0]), repair_check_by_name);
 }
 
 void repair_files_free(struct repair *r)
@@ -178,8 +181,8 @@ static int check_bytes(const struct repair *r, struct repair_file *f, struct she
     return f->damage != NULL ? SHEAF_OK : code;
 }
 
-static int check_file(void *context, const char *name, const struct store_seen *listed,
-                      struct sheaf_error *err)
+static int repair_check_file(void *context, const char *name, const struct store_seen *listed,
+                             struct sheaf_error *err)
 {
     const struct repair *r = context;
     struct repair_file *f = repair_find(r, name);
@@ -228,7 +231,8 @@ int repair_check_index(const struct sheaf_dataset *d, const char *name, struct s
 
 /* Checks an index file. A missing index counts as damaged even if there is no copy, because readers
  * need the index. */
-static int check_index(const struct repair *r, struct repair_file *f, struct sheaf_error *err)
+static int repair_check_check_index(const struct repair *r, struct repair_file *f,
+                                    struct sheaf_error *err)
 {
     const int code = repair_check_index(r->dataset, f->name, err);
 
@@ -242,28 +246,28 @@ static int check_index(const struct repair *r, struct repair_file *f, struct she
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(const struct repair *r, const struct repair_file *f)
+static uint64_t repair_check_bytes_of(const struct repair *r, const struct repair_file *f)
 {
     return f->kind == REPAIR_SHARD ? r->manifest->shards[f->shard].bytes : 0;
 }
 
-static int check_all(struct repair *r, struct sheaf_error *err)
+static int repair_check_all(struct repair *r, struct sheaf_error *err)
 {
     struct several several;
-    int code = several_open(&several, r->directory, check_file, r, err);
+    int code = several_open(&several, r->directory, repair_check_file, r, err);
 
     r->progress = (struct sheaf_progress){ .stage = "check", .total_count = r->file_count };
     for (size_t i = 0; i < r->file_count; i++)
-        r->progress.total_bytes += bytes_of(r, &r->files[i]);
+        r->progress.total_bytes += repair_check_bytes_of(r, &r->files[i]);
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
         struct repair_file *f = &r->files[i];
 
         code = watch_check(&r->watch, err);
         if (code == SHEAF_OK)
-            code = f->kind == REPAIR_INDEX ? check_index(r, f, err)
+            code = f->kind == REPAIR_INDEX ? repair_check_check_index(r, f, err)
                                            : several_add(&several, f->name, NULL, err);
         r->progress.done_count++;
-        r->progress.done_bytes += bytes_of(r, f);
+        r->progress.done_bytes += repair_check_bytes_of(r, f);
         watch_show(&r->watch, &r->progress);
     }
     r->result.files = r->file_count;
@@ -289,10 +293,10 @@ static int take_named(struct repair *r, struct sheaf_error *err)
 
 int repair_check(struct repair *r, struct sheaf_error *err)
 {
-    int code = list_files(r, err);
+    int code = repair_check_list_files(r, err);
 
     if (code == SHEAF_OK)
-        code = r->options.file_count != 0 ? take_named(r, err) : check_all(r, err);
+        code = r->options.file_count != 0 ? take_named(r, err) : repair_check_all(r, err);
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++)
         r->result.damaged += r->files[i].damage != NULL;
     return code;

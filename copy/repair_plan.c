@@ -38,7 +38,7 @@ struct remaking {
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-static int take_filters(struct remaking *m, struct sheaf_error *err)
+static int repair_plan_take_filters(struct remaking *m, struct sheaf_error *err)
 {
     const struct manifest *manifest = m->repair->manifest;
     size_t count = 0;
@@ -57,7 +57,7 @@ static int take_filters(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-static int take_order(struct remaking *m, struct sheaf_error *err)
+static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
 {
     const struct manifest *manifest = m->repair->manifest;
     char *seed = NULL;
@@ -97,9 +97,9 @@ static int take_packing(struct remaking *m, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = grow_options(&m->facts, o, err);
     if (code == SHEAF_OK)
-        code = take_order(m, err);
+        code = repair_plan_take_order(m, err);
     if (code == SHEAF_OK)
-        code = take_filters(m, err);
+        code = repair_plan_take_filters(m, err);
     if (code == SHEAF_OK)
         code = manifest_option(r->manifest, "check_images", &m->check, err);
     if (m->check != NULL)
@@ -123,7 +123,7 @@ static int take_packing(struct remaking *m, struct sheaf_error *err)
 
 /* Returns an error if the data set was packed from a list (which has the labels), but the caller
  * gives a source of another kind. */
-static int check_source(const struct remaking *m, struct sheaf_error *err)
+static int repair_plan_check_source(const struct remaking *m, struct sheaf_error *err)
 {
     static const char *const lists[] = { "list", "lst", "csv", "jsonl", "augmented", "inventory",
                                          "manifest" };
@@ -150,7 +150,7 @@ static int find_split(struct remaking *m, struct sheaf_error *err)
                    m->split_name == NULL ? "" : m->split_name);
 }
 
-static int make_plan(struct remaking *m, struct sheaf_error *err)
+static int repair_plan_make(struct remaking *m, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
     struct planner *p = &m->planner;
@@ -161,7 +161,7 @@ static int make_plan(struct remaking *m, struct sheaf_error *err)
         struct sheaf_error kind;
 
         code = planner_make(p, r->from, r->from_count, r->directory, err);
-        if (code != SHEAF_ERR_INTERRUPTED && check_source(m, &kind) != SHEAF_OK) {
+        if (code != SHEAF_ERR_INTERRUPTED && repair_plan_check_source(m, &kind) != SHEAF_OK) {
             *err = kind;
             code = kind.code;
         }
@@ -190,7 +190,7 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
 
 /* Adds to the error the reason why a shard could not be made again. `problems` is the number of bad
  * files that were found before this shard. */
-static void explain(const struct remaking *m, size_t problems, struct sheaf_error *err)
+static void repair_plan_explain(const struct remaking *m, size_t problems, struct sheaf_error *err)
 {
     char text[sizeof(err->message)], libraries[200] = "";
 
@@ -210,7 +210,7 @@ static void explain(const struct remaking *m, size_t problems, struct sheaf_erro
 
 /* Returns SHEAF_ERR_UNSUPPORTED if the plan does not make this shard, because its samples were
  * appended or edited. */
-static int check_shard(const struct repair *r, size_t shard, struct sheaf_error *err)
+static int repair_plan_check_shard(const struct repair *r, size_t shard, struct sheaf_error *err)
 {
     const struct manifest *m = r->manifest;
     const char *name = m->shards[shard].name;
@@ -244,7 +244,7 @@ static int remake_shard(struct remaking *m, size_t shard, struct sheaf_error *er
     if (shard >= split->shard_count) {
         err_set(err, SHEAF_ERR_CHANGED, "the files give only %u shard%s", split->shard_count,
                 plural(split->shard_count));
-        explain(m, problems, err);
+        repair_plan_explain(m, problems, err);
         return SHEAF_ERR_CHANGED;
     }
     m->plan.shards[at].split = 0;       /* of the output, which is this data set alone */
@@ -252,12 +252,12 @@ static int remake_shard(struct remaking *m, size_t shard, struct sheaf_error *er
     if (code == SHEAF_OK)
         code = run_plan(&run, &result, err);
     if (code == SHEAF_ERR_CHANGED && journal_check(&r->output.journal, NULL) == SHEAF_OK)
-        explain(m, problems, err);
+        repair_plan_explain(m, problems, err);
     r->result.memory_peak_bytes = MAX(r->result.memory_peak_bytes, result.memory_peak_bytes);
     return code;
 }
 
-static void settle(struct repair *r, size_t shard, bool is_repaired)
+static void repair_plan_settle(struct repair *r, size_t shard, bool is_repaired)
 {
     for (size_t i = 0; i < r->file_count; i++)
         if (r->files[i].shard == shard && r->files[i].damage != NULL)
@@ -316,14 +316,15 @@ static int open_remaking(struct remaking *m, struct sheaf_error *err)
     pack_options_setup(&m->options, &m->setup);
     m->problems.on_error = m->converted.on_error = SHEAF_SKIP;
     m->problems.converted = &m->converted;
-    code = make_plan(m, err);
+    code = repair_plan_make(m, err);
     planner_setup(&m->planner, &m->setup);
     return code;
 }
 
 /* Records an error for each damaged file that the plan does not make. Sets damaged[i] for each
  * shard that the plan makes again. */
-static int find_shards(struct repair *r, bool *damaged, size_t *count, struct sheaf_error *err)
+static int repair_plan_find_shards(struct repair *r, bool *damaged, size_t *count,
+                                   struct sheaf_error *err)
 {
     struct sheaf_error found;
     int code = SHEAF_OK;
@@ -338,7 +339,7 @@ static int find_shards(struct repair *r, bool *damaged, size_t *count, struct sh
             fault = err_set(&found, SHEAF_ERR_UNSUPPORTED, "belongs to the whole data set: only a "
                             "copy of the data set can repair it");
         else
-            fault = check_shard(r, f->shard, &found);
+            fault = repair_plan_check_shard(r, f->shard, &found);
         if (fault != SHEAF_OK) {
             code = repair_fail(f, fault, &found, err);
         } else if (!damaged[f->shard]) {
@@ -365,7 +366,7 @@ static int remake_shards(struct remaking *m, const bool *damaged, struct sheaf_e
             break;
         one = remake_shard(m, i, &found);
         if (one == SHEAF_OK)
-            settle(r, i, true);
+            repair_plan_settle(r, i, true);
         else
             code = fail_shard(r, i, one, &found, err);
     }
@@ -378,7 +379,7 @@ int repair_from_files(struct repair *r, struct sheaf_error *err)
     bool *damaged = calloc(r->manifest->shard_count + 1, sizeof(damaged[0]));
     size_t count = 0;
     int code = damaged == NULL ? err_memory(err, r->manifest->shard_count)
-                               : find_shards(r, damaged, &count, err);
+                               : repair_plan_find_shards(r, damaged, &count, err);
 
     if (code == SHEAF_OK && count != 0)
         code = remake_shards(&m, damaged, err);

@@ -44,7 +44,8 @@ static int write_field(struct extract *extract, const struct sheaf_sample *sampl
 
 /* Gives a sample with a repeated key a new key. Returns SHEAF_END if the sample is left out
  * instead. */
-static int take_key(struct unpacking *u, struct sheaf_sample *sample, struct sheaf_error *err)
+static int unpack_take_key(struct unpacking *u, struct sheaf_sample *sample,
+                           struct sheaf_error *err)
 {
     const char *key = sample->key;
     int code;
@@ -73,7 +74,7 @@ static int unpack_sample(struct unpacking *u, const struct sheaf_sample *given,
                          struct sheaf_error *err)
 {
     struct sheaf_sample sample = *given;
-    int code = take_key(u, &sample, err);
+    int code = unpack_take_key(u, &sample, err);
 
     if (code == SHEAF_END) {
         copying_done(&u->in, given);
@@ -113,7 +114,7 @@ static int unpack_all(struct unpacking *u, struct sheaf_error *err)
 
 /* Checks that the number of samples written and left out equals the number that the reader
  * returned. The reader itself checks that it returned or reported every sample of the data set. */
-static int check_sum(const struct unpacking *u, struct sheaf_error *err)
+static int unpack_check_sum(const struct unpacking *u, struct sheaf_error *err)
 {
     const struct sheaf_unpack_result *r = u->result;
     const uint64_t left_out = u->duplicate_keys == SHEAF_DUPLICATE_DROP ? r->duplicates : 0;
@@ -155,7 +156,7 @@ int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     if (code == SHEAF_OK)
         code = unpack_all(&u, error);
     if (code == SHEAF_OK)
-        code = check_sum(&u, error);
+        code = unpack_check_sum(&u, error);
     extract_close(u.extract);
     keyset_free(&u.seen);
     copying_close(&u.in, stats);

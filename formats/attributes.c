@@ -16,7 +16,7 @@
 
 /* ---- Names ---------------------------------------------------------------------------------- */
 
-static int add_name(struct attributes *a, const char *name, struct sheaf_error *err)
+static int attributes_add_name(struct attributes *a, const char *name, struct sheaf_error *err)
 {
     if (name[0] == '\0' || !name_is_text(name, strlen(name)) || strchr(name, '/') != NULL
         || strlen(name) > ATTRIBUTE_NAME_MOST)
@@ -40,7 +40,7 @@ int attributes_parse(const char *list, struct attributes *a, struct sheaf_error 
     if (rest == NULL)
         return err_memory(err, strlen(list));
     while (code == SHEAF_OK && (name = strsep(&rest, ",")) != NULL)
-        code = add_name(a, name, err);
+        code = attributes_add_name(a, name, err);
     if (code != SHEAF_OK)
         attributes_free(a);
     return code;
@@ -108,8 +108,8 @@ static struct slice named_twice(struct decode_scratch *scratch, const char *name
     return (struct slice){ .suffix = text, .suffix_size = size + 1 + strlen(suffix) };
 }
 
-static int add_object(struct decode_scratch *scratch, const char *name, size_t name_size,
-                      struct attribute_content c, struct sheaf_error *err)
+static int attributes_add_object(struct decode_scratch *scratch, const char *name, size_t name_size,
+                                 struct attribute_content c, struct sheaf_error *err)
 {
     const char *suffix = sniff_suffix(c.data, c.size);
     struct slice slice = { .suffix = name, .suffix_size = name_size };
@@ -124,7 +124,8 @@ static int add_object(struct decode_scratch *scratch, const char *name, size_t n
 }
 
 /* Parses a number or a JSON array of numbers. Returns false if the content is something else. */
-static bool parse_labels(struct attribute_content c, double *labels, size_t most, long *count)
+static bool attributes_parse_labels(struct attribute_content c, double *labels, size_t most,
+                                    long *count)
 {
     const char *text = (const char *)c.data;
     size_t size = c.size;
@@ -139,8 +140,8 @@ static bool parse_labels(struct attribute_content c, double *labels, size_t most
 
 /* Adds the labels in an attribute's value to the sample. Returns SHEAF_END if the value is not a
  * number; in that case the value names a class. */
-static int add_labels(struct decode_scratch *scratch, struct attribute_content c,
-                      struct sheaf_error *err)
+static int attributes_add_labels(struct decode_scratch *scratch, struct attribute_content c,
+                                 struct sheaf_error *err)
 {
     /* each label takes at least one digit and one comma */
     const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);
@@ -150,7 +151,7 @@ static int add_labels(struct decode_scratch *scratch, struct attribute_content c
 
     if (labels == NULL)
         return err_memory(err, most * sizeof(*labels));
-    if (parse_labels(c, labels, most, &count)) {
+    if (attributes_parse_labels(c, labels, most, &count)) {
         code = SHEAF_OK;
         for (long i = 0; code == SHEAF_OK && i < count; i++)
             code = sample_add_label(scratch, labels[i], err);
@@ -159,8 +160,8 @@ static int add_labels(struct decode_scratch *scratch, struct attribute_content c
     return code;
 }
 
-static int add_value(struct decode_scratch *scratch, const char *name, struct attribute_content c,
-                     struct sheaf_error *err)
+static int attributes_add_value(struct decode_scratch *scratch, const char *name,
+                                struct attribute_content c, struct sheaf_error *err)
 {
     const struct slice slice = { .suffix = name, .suffix_size = strlen(name), .data = c.data,
                                  .size = c.size };
@@ -201,18 +202,18 @@ static int add_attribute(const struct attributes *a, size_t i, struct attribute_
     int code = SHEAF_END;
 
     if (object != 0)
-        return add_object(scratch, name, object, c, err);
+        return attributes_add_object(scratch, name, object, c, err);
     if (i == said->class_name && is_text) {
         said->word = c;
         return SHEAF_OK;
     }
     if (i == said->label) {
-        code = add_labels(scratch, c, err);
+        code = attributes_add_labels(scratch, c, err);
         said->has_number = code == SHEAF_OK;
         if (code == SHEAF_END && is_text)
             said->name = (struct text){ (const char *)c.data, c.size };
     }
-    return code == SHEAF_END ? add_value(scratch, name, c, err) : code;
+    return code == SHEAF_END ? attributes_add_value(scratch, name, c, err) : code;
 }
 
 /* Decides about the attribute that may name the class. If the label is a number, the attribute's
@@ -223,7 +224,7 @@ static int add_word(const struct attributes *a, struct decode_scratch *scratch, 
     if (said->word.data == NULL)
         return SHEAF_OK;
     if (!said->has_number)
-        return add_value(scratch, a->names[said->class_name], said->word, err);
+        return attributes_add_value(scratch, a->names[said->class_name], said->word, err);
     said->name = (struct text){ (const char *)said->word.data, said->word.size };
     return SHEAF_OK;
 }

@@ -248,7 +248,7 @@ static void skip_padding(struct gzip_stream *s)
 
 /* Begins to read a member. Checks the first byte here, because zlib would report bytes of another
  * format as a damaged header. */
-static int begin_member(struct gzip_stream *s, uint8_t first, struct sheaf_error *err)
+static int codec_gzip_begin_member(struct gzip_stream *s, uint8_t first, struct sheaf_error *err)
 {
     if (first != header[0] && s->base.ended != 0)
         return err_set(err, SHEAF_ERR_CORRUPT,
@@ -270,7 +270,7 @@ static int push_members(struct gzip_stream *s, struct sheaf_error *err)
             skip_padding(s);
             if (s->run.z.avail_in == 0)
                 return SHEAF_OK;
-            code = begin_member(s, *s->run.z.next_in, err);
+            code = codec_gzip_begin_member(s, *s->run.z.next_in, err);
             if (code != SHEAF_OK)
                 return code;
         }

@@ -29,7 +29,7 @@ static const uint8_t header[7] = { 0x04, 0x22, 0x4d, 0x18, 0x70, 0x50, 0x84 };
 
 static const uint8_t end_mark[4] = { 0 };
 
-static bool is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
+static bool codec_lz4_is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
 
 /* Returns whether the data begins with an LZ4 frame. Also recognises kinds of LZ4 frames that
  * cannot be decompressed, so that the stream can report the kind. */
@@ -40,7 +40,7 @@ static bool lz4_detect(const uint8_t *data, size_t size)
     if (size < 4)
         return false;
     magic = load32(data);
-    return magic == MAGIC || magic == MAGIC_LEGACY || is_skippable(magic);
+    return magic == MAGIC || magic == MAGIC_LEGACY || codec_lz4_is_skippable(magic);
 }
 
 /* Sets the error with liblz4's own description. */
@@ -145,7 +145,7 @@ static size_t run_part(struct lz4_run *run, const void *data, size_t size)
 
 /* Decompresses a piece of a frame as if the piece were a whole frame: passes liblz4 a header before
  * it and an end mark after it. */
-static size_t run_piece(struct lz4_run *run, const void *data, size_t size)
+static size_t codec_lz4_run_piece(struct lz4_run *run, const void *data, size_t size)
 {
     size_t result = run_part(run, header, sizeof(header));
 
@@ -167,7 +167,7 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 
     if (LZ4F_isError(result))
         return lz4_error(result, err);
-    result = single ? run_piece(&run, data, size) : run_part(&run, data, size);
+    result = single ? codec_lz4_run_piece(&run, data, size) : run_part(&run, data, size);
     if (LZ4F_isError(result))
         code = lz4_error(result, err);
     else if (result != 0 || run.in_left != 0 || run.out_left != 0)
@@ -207,13 +207,13 @@ static int lz4_stream_open(struct codec_stream **stream, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-static int check_head(const struct lz4_stream *s, struct sheaf_error *err)
+static int codec_lz4_check_head(const struct lz4_stream *s, struct sheaf_error *err)
 {
     const uint32_t magic = load32(s->head);
 
     if (magic == MAGIC_LEGACY)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "lz4: a legacy frame (magic 0x%08x)", magic);
-    if (is_skippable(magic))
+    if (codec_lz4_is_skippable(magic))
         return SHEAF_OK;
     if (magic != MAGIC)
         return err_set(err, SHEAF_ERR_CORRUPT, "lz4: bytes %02x %02x %02x %02x after %llu "
@@ -226,7 +226,7 @@ static int check_head(const struct lz4_stream *s, struct sheaf_error *err)
 }
 
 /* Gathers the head of a frame and passes it to liblz4 when it is complete. */
-static int begin_frame(struct lz4_stream *s, struct sheaf_error *err)
+static int codec_lz4_begin_frame(struct lz4_stream *s, struct sheaf_error *err)
 {
     const size_t part = MIN(s->run.in_left, sizeof(s->head) - s->head_size);
     size_t result, none = 0, size = sizeof(s->head);
@@ -239,14 +239,14 @@ static int begin_frame(struct lz4_stream *s, struct sheaf_error *err)
     s->head_size += part;
     if (s->head_size < sizeof(s->head))
         return SHEAF_OK;
-    code = check_head(s, err);
+    code = codec_lz4_check_head(s, err);
     if (code != SHEAF_OK)
         return code;
     result = LZ4F_decompress(s->run.context, NULL, &none, s->head, &size, NULL);
     return LZ4F_isError(result) ? lz4_error(result, err) : SHEAF_OK;
 }
 
-static int push_frames(struct lz4_stream *s, struct sheaf_error *err)
+static int codec_lz4_push_frames(struct lz4_stream *s, struct sheaf_error *err)
 {
     const LZ4F_decompressOptions_t options = { .skipChecksums = s->base.skips_checksums };
 
@@ -254,7 +254,7 @@ static int push_frames(struct lz4_stream *s, struct sheaf_error *err)
         size_t result;
 
         if (s->head_size < sizeof(s->head)) {
-            int code = begin_frame(s, err);
+            int code = codec_lz4_begin_frame(s, err);
 
             if (code != SHEAF_OK || s->head_size < sizeof(s->head))
                 return code;
@@ -279,7 +279,7 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     s->run.in_left = *size;
     s->run.out = raw;
     s->run.out_left = *raw_size;
-    code = push_frames(s, err);
+    code = codec_lz4_push_frames(s, err);
     *size -= s->run.in_left;
     *raw_size -= s->run.out_left;
     return code;

@@ -41,7 +41,7 @@
  * need memory that no budget accounts for. */
 #define WINDOW_LOG 23
 
-static bool is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
+static bool codec_zstd_is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
 
 static bool zstd_detect(const uint8_t *data, size_t size)
 {
@@ -240,7 +240,7 @@ static int zstd_stream_open(struct codec_stream **stream, struct sheaf_error *er
 }
 
 /* Gathers the magic number of a frame and passes it to libzstd when it is complete. */
-static int begin_frame(struct zstd_stream *s, struct sheaf_error *err)
+static int codec_zstd_begin_frame(struct zstd_stream *s, struct sheaf_error *err)
 {
     ZSTD_inBuffer magic = { .src = s->head, .size = sizeof(s->head) };
     size_t result;
@@ -249,7 +249,7 @@ static int begin_frame(struct zstd_stream *s, struct sheaf_error *err)
         s->head[s->head_size++] = ((const uint8_t *)s->in.src)[s->in.pos++];
     if (s->head_size < sizeof(s->head))
         return SHEAF_OK;
-    if (load32(s->head) != MAGIC && !is_skippable(load32(s->head)))
+    if (load32(s->head) != MAGIC && !codec_zstd_is_skippable(load32(s->head)))
         return err_set(err, SHEAF_ERR_CORRUPT, "zstd: bytes %02x %02x %02x %02x after %llu "
                        "frame%s, expected another frame (28 b5 2f fd) or the end", s->head[0],
                        s->head[1], s->head[2], s->head[3], (unsigned long long)s->base.ended,
@@ -258,13 +258,13 @@ static int begin_frame(struct zstd_stream *s, struct sheaf_error *err)
     return ZSTD_isError(result) ? zstd_error(result, err) : SHEAF_OK;
 }
 
-static int push_frames(struct zstd_stream *s, struct sheaf_error *err)
+static int codec_zstd_push_frames(struct zstd_stream *s, struct sheaf_error *err)
 {
     for (;;) {
         size_t result, taken, given;
 
         if (s->head_size < sizeof(s->head)) {
-            int code = begin_frame(s, err);
+            int code = codec_zstd_begin_frame(s, err);
 
             if (code != SHEAF_OK || s->head_size < sizeof(s->head))
                 return code;
@@ -291,7 +291,7 @@ static int zstd_stream_push(struct codec_stream *stream, const void *data, size_
 
     s->in = (ZSTD_inBuffer){ .src = data, .size = *size };
     s->out = (ZSTD_outBuffer){ .dst = raw, .size = *raw_size };
-    code = push_frames(s, err);
+    code = codec_zstd_push_frames(s, err);
     *size = s->in.pos;
     *raw_size = s->out.pos;
     return code;

@@ -65,7 +65,7 @@ bool column_key_is(const struct text *key, uint64_t number, uint32_t crc)
 
 /* Reads the next length-delimited field of the protocol buffer `w` into `part`. Returns false if
  * the field has another tag. */
-static bool take_part(struct wire *w, uint8_t expected, struct wire *part)
+static bool column_record_take_part(struct wire *w, uint8_t expected, struct wire *part)
 {
     uint8_t tag;
 
@@ -74,15 +74,15 @@ static bool take_part(struct wire *w, uint8_t expected, struct wire *part)
 
 /* Reads one feature of a tf.train.Example. The feature must consist of a name and a list with one
  * byte string. */
-static bool take_value(struct wire *features, struct wire *name, struct wire *value)
+static bool column_record_take_value(struct wire *features, struct wire *name, struct wire *value)
 {
     struct wire entry, feature, list;
 
-    return take_part(features, TAG_DELIMITED_1, &entry) &&
-           take_part(&entry, TAG_DELIMITED_1, name) &&
-           take_part(&entry, TAG_DELIMITED_2, &feature) && wire_left(&entry) == 0 &&
-           take_part(&feature, TAG_DELIMITED_1, &list) && wire_left(&feature) == 0 &&
-           take_part(&list, TAG_DELIMITED_1, value) && wire_left(&list) == 0;
+    return column_record_take_part(features, TAG_DELIMITED_1, &entry) &&
+           column_record_take_part(&entry, TAG_DELIMITED_1, name) &&
+           column_record_take_part(&entry, TAG_DELIMITED_2, &feature) && wire_left(&entry) == 0 &&
+           column_record_take_part(&feature, TAG_DELIMITED_1, &list) && wire_left(&feature) == 0 &&
+           column_record_take_part(&list, TAG_DELIMITED_1, value) && wire_left(&list) == 0;
 }
 
 bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
@@ -95,15 +95,15 @@ bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
     if (size < FRAME_HEAD + FRAME_TAIL)
         return false;
     example = (struct wire){ record + FRAME_HEAD, record + size - FRAME_TAIL };
-    if (!take_part(&example, TAG_DELIMITED_1, &features) ||
-        wire_left(&example) != 0 || !take_value(&features, &name, &value) ||
+    if (!column_record_take_part(&example, TAG_DELIMITED_1, &features) ||
+        wire_left(&example) != 0 || !column_record_take_value(&features, &name, &value) ||
         wire_left(&name) != sizeof(key_name) - 1 ||
         memcmp(name.p, key_name, sizeof(key_name) - 1) != 0)
         return false;
     *key = (struct text){ (const char *)value.p, wire_left(&value) };
     for (; wire_left(&features) != 0; ++*count) {
         /* Names such as image/encoded stand for other fields. */
-        if (*count == COLUMN_VALUES_MOST || !take_value(&features, &name, &value) ||
+        if (*count == COLUMN_VALUES_MOST || !column_record_take_value(&features, &name, &value) ||
             wire_left(&name) == 0 || *name.p == 'i' || *name.p == '_')
             return false;
         values[*count] = (struct column_value){ (const char *)name.p, wire_left(&name), value.p,
@@ -115,8 +115,8 @@ bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
 /* ---- Facts ----------------------------------------------------------------------------------- */
 
 /* Copies a string option into `text`. */
-static int read_text(const struct manifest *m, const char *name, char *text, size_t room,
-                     struct sheaf_error *err)
+static int column_record_read_text(const struct manifest *m, const char *name, char *text,
+                                   size_t room, struct sheaf_error *err)
 {
     char *value;
     int code = manifest_option(m, name, &value, err);
@@ -134,10 +134,10 @@ static int read_text(const struct manifest *m, const char *name, char *text, siz
 
 int column_facts_read(const struct manifest *m, struct column_facts *f, struct sheaf_error *err)
 {
-    int code = read_text(m, "column", f->name, sizeof(f->name), err);
+    int code = column_record_read_text(m, "column", f->name, sizeof(f->name), err);
 
     if (code == SHEAF_OK)
-        code = read_text(m, "base", f->base, sizeof(f->base), err);
+        code = column_record_read_text(m, "base", f->base, sizeof(f->base), err);
     if (code == SHEAF_OK)
         code = manifest_option_number(m, "base_first", &f->first, err);
     if (code == SHEAF_OK)
@@ -197,7 +197,7 @@ int column_plan_read(const char *options_json, struct column_facts *f, struct co
     if (code == SHEAF_OK)
         code = manifest_option(&m, VALUES_SOURCE, &v->source, err);
     if (code == SHEAF_OK && v->source != NULL)
-        code = read_text(&m, VALUES_HASH, v->hash, sizeof(v->hash), err);
+        code = column_record_read_text(&m, VALUES_HASH, v->hash, sizeof(v->hash), err);
     free(text);
     return code;
 }

@@ -56,7 +56,7 @@ static const struct content_beginning texts[] = {
 };
 
 /* Returns whether the data has no control characters except tab and the ends of lines. */
-static bool is_text(const uint8_t *data, size_t size)
+static bool content_is_text(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
         if ((data[i] < ' ' && memchr("\t\r\n", data[i], 3) == NULL) || data[i] == 0x7f)
@@ -82,9 +82,9 @@ const char *content_name(const uint8_t *data, size_t size)
     }
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (left >= texts[i].size && strncasecmp(text, texts[i].bytes, texts[i].size) == 0 &&
-            (texts[i].size > 1 || is_text(data, size)))
+            (texts[i].size > 1 || content_is_text(data, size)))
             return texts[i].name;
     /* A tar shard that was cut within a file name consists of text only. So a text file must also
      * contain the end of a line. */
-    return is_text(data, size) && memchr(data, '\n', size) != NULL ? "a text file" : NULL;
+    return content_is_text(data, size) && memchr(data, '\n', size) != NULL ? "a text file" : NULL;
 }

@@ -26,8 +26,8 @@ static const char *compression(const uint8_t *data, size_t size)
     return codec != SHEAF_CODEC_NONE ? sheaf_codec_name(codec) : codec_unread(data, size);
 }
 
-static int refuse(const uint8_t *data, size_t size, enum sheaf_codec codec, const char *what,
-                  struct sheaf_error *err)
+static int detect_refuse(const uint8_t *data, size_t size, enum sheaf_codec codec, const char *what,
+                         struct sheaf_error *err)
 {
     char magic[3 * 4 + 1] = "", names[CODEC_NAMES_BYTES];
 
@@ -51,7 +51,7 @@ static int detect_format(const uint8_t *data, size_t size, const char *name,
         return SHEAF_OK;
     what = compression(data, size);
     if (what != NULL)
-        return refuse(data, size, found->codec, what, err);
+        return detect_refuse(data, size, found->codec, what, err);
     what = content_name(data, size);
     if (what != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "it is %s, expected a TFRecord, RecordIO or tar "

@@ -34,8 +34,8 @@ int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **en
 
 /* Refuses a key that equals the previous sample's key. Every reader of a tar takes adjacent members
  * with one key for one sample. */
-static int check_key(const struct sheaf_encoder *encoder, const char *key,
-                     struct sheaf_error *err)
+static int encoder_check_key(const struct sheaf_encoder *encoder, const char *key,
+                             struct sheaf_error *err)
 {
     if (encoder->last_key.size == 0 || strcmp(key, (const char *)encoder->last_key.data) != 0)
         return SHEAF_OK;
@@ -43,7 +43,7 @@ static int check_key(const struct sheaf_encoder *encoder, const char *key,
                    "would merge the two samples", key);
 }
 
-static int keep_key(struct sheaf_encoder *encoder, const char *key, struct sheaf_error *err)
+static int encoder_keep_key(struct sheaf_encoder *encoder, const char *key, struct sheaf_error *err)
 {
     encoder->last_key.size = 0;
     return buf_append(&encoder->last_key, key, strlen(key) + 1, err);
@@ -58,12 +58,12 @@ int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *
 
     encoder->out.size = encoder->names.size = 0;
     if (encoder->format->has_members && sample->key != NULL)
-        code = check_key(encoder, sample->key, error);
+        code = encoder_check_key(encoder, sample->key, error);
     if (code == SHEAF_OK)
         code = encoder->format->encode(sample, &none, &encoder->out, &encoder->names, &encoded,
                                        error);
     if (code == SHEAF_OK && encoder->format->has_members)
-        code = keep_key(encoder, sample->key, error);
+        code = encoder_keep_key(encoder, sample->key, error);
     *data = encoder->out.data;
     *size = encoder->out.size;
     return code;

@@ -43,7 +43,7 @@ static bool is_feature_list(struct wire list)
 }
 
 /* Splits an entry of a protobuf map into the entry's name and value. */
-static bool take_entry(struct wire entry, struct wire *name, struct wire *value)
+static bool example_copied_take_entry(struct wire entry, struct wire *name, struct wire *value)
 {
     struct wire content;
     uint8_t tag;
@@ -66,7 +66,7 @@ static bool is_map(struct wire map, bool of_lists)
 
     while (wire_tag(&map, &tag)) {
         if (tag != TAG_DELIMITED_1 || !wire_delimited(&map, &entry) ||
-            !take_entry(entry, &name, &value) ||
+            !example_copied_take_entry(entry, &name, &value) ||
             !(of_lists ? is_feature_list(value) : is_feature(value)))
             return false;
         if (!of_lists && wire_left(&name) == strlen(KEY_NAME) &&
@@ -91,7 +91,8 @@ bool example_can_be_copied(const uint8_t *data, size_t size)
 /* ---- The key --------------------------------------------------------------------------------- */
 
 /* Appends a tag and the length of what follows. */
-static int put_lead(struct buf *out, uint8_t tag, size_t size, struct sheaf_error *err)
+static int example_copied_put_lead(struct buf *out, uint8_t tag, size_t size,
+                                   struct sheaf_error *err)
 {
     uint8_t lead[1 + 10] = { tag };
     size_t used = 1;
@@ -120,19 +121,19 @@ int example_copy(const struct sheaf_field *field, const char *key, struct buf *o
     int code = buf_append(out, field->data, field->size, err);
 
     if (code == SHEAF_OK)
-        code = put_lead(out, TAG_DELIMITED_1, with_lead(entry), err);
+        code = example_copied_put_lead(out, TAG_DELIMITED_1, with_lead(entry), err);
     if (code == SHEAF_OK)
-        code = put_lead(out, TAG_DELIMITED_1, entry, err);
+        code = example_copied_put_lead(out, TAG_DELIMITED_1, entry, err);
     if (code == SHEAF_OK)
-        code = put_lead(out, TAG_DELIMITED_1, name, err);
+        code = example_copied_put_lead(out, TAG_DELIMITED_1, name, err);
     if (code == SHEAF_OK)
         code = buf_append(out, KEY_NAME, name, err);
     if (code == SHEAF_OK)
-        code = put_lead(out, TAG_DELIMITED_2, feature, err);
+        code = example_copied_put_lead(out, TAG_DELIMITED_2, feature, err);
     if (code == SHEAF_OK)
-        code = put_lead(out, TAG_DELIMITED_1, value, err);
+        code = example_copied_put_lead(out, TAG_DELIMITED_1, value, err);
     if (code == SHEAF_OK)
-        code = put_lead(out, TAG_DELIMITED_1, size, err);
+        code = example_copied_put_lead(out, TAG_DELIMITED_1, size, err);
     if (code == SHEAF_OK)
         code = buf_append(out, key, size, err);
     if (code != SHEAF_OK)
@@ -141,7 +142,7 @@ int example_copy(const struct sheaf_field *field, const char *key, struct buf *o
 }
 
 /* Returns whether a Features message consists of `__key__` alone, and sets *key to its value. */
-static bool is_key(struct wire features, struct text *key)
+static bool example_copied_is_key(struct wire features, struct text *key)
 {
     struct wire entry, name, value, list, bytes;
     char path[KEY_LIMIT + sizeof(".none")];
@@ -149,7 +150,7 @@ static bool is_key(struct wire features, struct text *key)
 
     if (!wire_tag(&features, &tag) || tag != TAG_DELIMITED_1 ||
         !wire_delimited(&features, &entry) || wire_left(&features) != 0 ||
-        !take_entry(entry, &name, &value) || wire_left(&name) != strlen(KEY_NAME) ||
+        !example_copied_take_entry(entry, &name, &value) || wire_left(&name) != strlen(KEY_NAME) ||
         memcmp(name.p, KEY_NAME, strlen(KEY_NAME)) != 0 ||
         !wire_tag(&value, &tag) || tag != TAG_DELIMITED_1 || !wire_delimited(&value, &list) ||
         wire_left(&value) != 0 || !wire_tag(&list, &tag) || tag != TAG_DELIMITED_1 ||
@@ -174,5 +175,5 @@ bool example_is_copied(const uint8_t *data, size_t size, size_t *own, struct tex
             !wire_delimited(&record, &part))
             return false;
     }
-    return *own != 0 && tag == TAG_DELIMITED_1 && is_key(part, key);
+    return *own != 0 && tag == TAG_DELIMITED_1 && example_copied_is_key(part, key);
 }

@@ -92,7 +92,7 @@ static bool parse_feature(struct wire feature, struct slice *s)
 }
 
 /* Parses an entry of the feature map. It has a name and a Feature, each once, in any order. */
-static bool parse_entry(struct wire entry, struct slice *s)
+static bool example_decode_parse_entry(struct wire entry, struct slice *s)
 {
     struct wire name = { NULL, NULL }, feature = { NULL, NULL }, content;
     uint8_t tag;
@@ -122,7 +122,7 @@ static bool parse_features(struct wire features, size_t most, struct decode_scra
         struct slice slice = { .size = 0 };
 
         if (tag != TAG_DELIMITED_1 || !wire_delimited(&features, &entry) ||
-            sample_slice_count(scratch) == most || !parse_entry(entry, &slice))
+            sample_slice_count(scratch) == most || !example_decode_parse_entry(entry, &slice))
             return false;
         buf_put(&scratch->slices, &slice, sizeof(slice));
     }
@@ -207,7 +207,7 @@ struct known_features {
     struct slice *of[KNOWN_COUNT];
 };
 
-static struct known_features find_known(const struct decode_scratch *scratch)
+static struct known_features example_decode_find_known(const struct decode_scratch *scratch)
 {
 #define NAME(text) { text, sizeof(text) - 1 }
     static const struct text names[KNOWN_COUNT] = {
@@ -309,7 +309,7 @@ static void name_image(struct slice *image, const struct slice *format, char nam
 }
 
 /* Returns whether a feature holds just this one integer. */
-static bool says(const struct slice *s, uint64_t expected)
+static bool example_decode_says(const struct slice *s, uint64_t expected)
 {
     struct wire_numbers numbers;
     uint64_t value, second;
@@ -357,7 +357,8 @@ static void drop_derived(struct known_features *known, bool ours)
     if (known->of[HEIGHT] == NULL || known->of[WIDTH] == NULL)
         return;
     if (ours || (jpeg_size(image->data, image->size, &info) &&
-                 says(known->of[HEIGHT], info.height) && says(known->of[WIDTH], info.width))) {
+                 example_decode_says(known->of[HEIGHT], info.height)
+                 && example_decode_says(known->of[WIDTH], info.width))) {
         take_out(known->of[HEIGHT]);
         take_out(known->of[WIDTH]);
     }
@@ -371,7 +372,8 @@ static bool is_wide(int64_t value)
 
 /* Takes the list's values as the sample's labels if every value can be a label. Otherwise the list
  * becomes a field. */
-static int take_labels(struct slice *s, struct decode_scratch *scratch, struct sheaf_error *err)
+static int example_decode_take_labels(struct slice *s, struct decode_scratch *scratch,
+                                      struct sheaf_error *err)
 {
     struct wire_numbers numbers;
     uint64_t bits;
@@ -416,7 +418,8 @@ static void drop_taken(struct decode_scratch *scratch)
     scratch->slices.size = kept * sizeof(*slices);
 }
 
-static int print_number(uint64_t bits, bool is_float, struct buf *out, struct sheaf_error *err)
+static int example_decode_print_number(uint64_t bits, bool is_float, struct buf *out,
+                                       struct sheaf_error *err)
 {
     double number;
 
@@ -439,7 +442,7 @@ static int print_numbers(const struct slice *s, struct buf *out, struct sheaf_er
         if (out->size != start)
             code = buf_append(out, " ", 1, err);
         if (code == SHEAF_OK)
-            code = print_number(bits, numbers.floats, out, err);
+            code = example_decode_print_number(bits, numbers.floats, out, err);
     }
     return code;
 }
@@ -539,7 +542,7 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
     code = scratch->keeps ? note_features(data, size, scratch, err) : SHEAF_OK;
     if (code != SHEAF_OK)
         return code;
-    known = find_known(scratch);
+    known = example_decode_find_known(scratch);
     has_key = find_key(&known, path, &key);
     if (!has_key && context->ours)
         return err_set(err, SHEAF_ERR_CORRUPT, "the record's tf.train.Example has neither a valid "
@@ -551,7 +554,7 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
             name_image(known.of[IMAGE], known.of[FORMAT], image_name);
         drop_derived(&known, context->ours);
     }
-    code = take_labels(known.of[LABEL], scratch, err);
+    code = example_decode_take_labels(known.of[LABEL], scratch, err);
     class_name = take_class_name(known.of[CLASS_TEXT]);
     drop_taken(scratch);
     if (code == SHEAF_OK && sample_slice_count(scratch) > FIELD_LIMIT)

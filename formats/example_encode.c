@@ -77,7 +77,7 @@ static size_t varint_size(uint64_t value)
     return (size_t)(70 - __builtin_clzll(value | 1)) / 7;
 }
 
-static uint8_t *put_varint(uint8_t *p, uint64_t value)
+static uint8_t *example_encode_put_varint(uint8_t *p, uint64_t value)
 {
     while (value >= 0x80) {
         *p++ = (uint8_t)(value | 0x80);
@@ -96,10 +96,10 @@ static uint64_t delimited(uint64_t content)
 static uint8_t *put_delimiter(uint8_t *p, unsigned field, uint64_t content)
 {
     *p++ = TAG_BYTES(field);
-    return put_varint(p, content);
+    return example_encode_put_varint(p, content);
 }
 
-static void measure(struct feature *f)
+static void example_encode_measure(struct feature *f)
 {
     const double *values = f->data;
     size_t i;
@@ -114,7 +114,7 @@ static void measure(struct feature *f)
     f->entry = delimited(f->name_size) + delimited(f->body);
 }
 
-static int compare_names(const struct feature *f, const char *name, size_t size)
+static int example_encode_compare_names(const struct feature *f, const char *name, size_t size)
 {
     const int order = memcmp(f->name, name, MIN(f->name_size, size));
 
@@ -125,8 +125,9 @@ static void insert_feature(struct features *all, struct feature feature)
 {
     size_t i = all->count++;
 
-    measure(&feature);
-    for (; i > 0 && compare_names(&all->list[i - 1], feature.name, feature.name_size) > 0; i--)
+    example_encode_measure(&feature);
+    for (; i > 0 && example_encode_compare_names(&all->list[i - 1], feature.name,
+                                                 feature.name_size) > 0; i--)
         all->list[i] = all->list[i - 1];
     all->list[i] = feature;
 }
@@ -171,7 +172,7 @@ static bool is_named(const struct kept_feature *f, const char *name)
 
 /* Returns whether `f` is a feature called `name`, and the field that was made of it still has this
  * name. `f` may be NULL. */
-static bool is_own(const struct kept_feature *f, const char *name)
+static bool example_encode_is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
@@ -205,7 +206,7 @@ static const struct kept_feature *taken_out(const struct example_source *s, cons
 static const struct kept_feature *own_field(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->count; i++)
-        if (is_own(s->features[i], name))
+        if (example_encode_is_own(s->features[i], name))
             return s->features[i];
     return NULL;
 }
@@ -233,12 +234,12 @@ static bool says_labels(const struct kept_feature *f, const struct sheaf_sample 
 
 static bool is_own_image(const struct kept_feature *f)
 {
-    return is_own(f, "image/encoded") && f->is_value;
+    return example_encode_is_own(f, "image/encoded") && f->is_value;
 }
 
 /* Returns the index of the field that is named like an image: a JPEG or, if there is none, the
  * field "png", "webp", "gif" or "bmp". Returns `count` if there is no such field. */
-static size_t find_name(const struct example_source *s)
+static size_t example_encode_find_name(const struct example_source *s)
 {
     size_t i = sample_image(s->sorted, s->count);
 
@@ -254,14 +255,14 @@ static size_t find_name(const struct example_source *s)
  * or else a field that is named like an image. A field of the second kind is not chosen if it was
  * read from another feature and keeps that feature's name. Returns the field's index, or `count` if
  * no field is chosen. */
-static size_t find_image(const struct example_source *s)
+static size_t example_encode_find_image(const struct example_source *s)
 {
     size_t i;
 
     for (i = 0; s->kept != NULL && i < s->count; i++)
         if (is_own_image(s->features[i]))
             return i;
-    i = find_name(s);
+    i = example_encode_find_name(s);
     return i == s->count || s->features[i] == NULL ||
            (s->features[i]->is_renamed && s->features[i]->is_value) ? i : s->count;
 }
@@ -364,7 +365,8 @@ static void add_image(struct features *all, const struct example_source *s)
 
 /* Adds the labels, all as integers or all as 32-bit floats. If integers and fractions are mixed,
  * all are written as floats, so each label must be exact as a float. */
-static int add_labels(struct features *all, const struct example_source *s, struct sheaf_error *err)
+static int example_encode_add_labels(struct features *all, const struct example_source *s,
+                                     struct sheaf_error *err)
 {
     const struct sheaf_sample *sample = s->sample;
     const struct kept_feature *f = taken_out(s, "image/class/label");
@@ -391,10 +393,10 @@ static int add_labels(struct features *all, const struct example_source *s, stru
     return SHEAF_OK;
 }
 
-static bool has_name(const struct features *all, struct text name)
+static bool example_encode_has_name(const struct features *all, struct text name)
 {
     for (size_t i = 0; i < all->count; i++)
-        if (compare_names(&all->list[i], name.data, name.size) == 0)
+        if (example_encode_compare_names(&all->list[i], name.data, name.size) == 0)
             return true;
     return false;
 }
@@ -403,12 +405,14 @@ static bool has_name(const struct features *all, struct text name)
  * has a fixed meaning. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
-    return has_name(all, f->name) || (all->takes_sizes && (is_named(f, "image/height") ||
-                                                           is_named(f, "image/width")));
+    return example_encode_has_name(all, f->name)
+    || (all->takes_sizes && (is_named(f, "image/height") ||
+                                                                          is_named(f,
+                                                                                   "image/width")));
 }
 
-static void add_field(struct features *all, const struct sheaf_field *field,
-                      const struct kept_feature *f)
+static void example_encode_add_field(struct features *all, const struct sheaf_field *field,
+                                     const struct kept_feature *f)
 {
     const char *suffix = field_suffix(field);
 
@@ -432,7 +436,7 @@ static int find_source(const struct sheaf_sample *sample, const struct kept_feat
     s->count = sample->field_count;
     for (size_t i = 0; i < s->count; i++)
         s->features[i] = find_feature(kept, s->sorted[i]);
-    s->image = find_image(s);
+    s->image = example_encode_find_image(s);
     return SHEAF_OK;
 }
 
@@ -457,14 +461,14 @@ static int collect_features(const struct sheaf_sample *sample, const struct enco
                               context->label_base);
     if (class_name != NULL)
         add_bytes(all, "image/class/text", class_name, strlen(class_name));
-    code = add_labels(all, &s, err);
+    code = example_encode_add_labels(all, &s, err);
     for (size_t i = 0; i < s.count && code == SHEAF_OK; i++)
         if (i != s.image)
-            add_field(all, s.sorted[i], s.features[i]);
+            example_encode_add_field(all, s.sorted[i], s.features[i]);
     return code;
 }
 
-static uint8_t *put_values(uint8_t *p, const struct feature *f)
+static uint8_t *example_encode_put_values(uint8_t *p, const struct feature *f)
 {
     const double *values = f->data;
     size_t i;
@@ -476,7 +480,7 @@ static uint8_t *put_values(uint8_t *p, const struct feature *f)
     }
     for (i = 0; i < f->count; i++) {
         if (f->kind == KIND_INTS) {
-            p = put_varint(p, (uint64_t)(int64_t)values[i]);
+            p = example_encode_put_varint(p, (uint64_t)(int64_t)values[i]);
         } else {
             store_float(p, (float)values[i]);
             p += sizeof(float);
@@ -496,7 +500,7 @@ static uint8_t *put_feature(uint8_t *p, const struct feature *f)
         p = put_delimiter(p, f->kind, delimited(f->packed));
         p = put_delimiter(p, 1, f->packed);
     }
-    return put_values(p, f);
+    return example_encode_put_values(p, f);
 }
 
 /* Adds up the sizes of all entries of the Features message. Returns SHEAF_ERR_LIMIT if the message
@@ -556,8 +560,8 @@ static bool is_copied(const struct sheaf_sample *s, const struct kept_features *
            example_can_be_copied(s->fields[0].data, s->fields[0].size);
 }
 
-static int copy_record(const struct sheaf_sample *sample, size_t spare, struct buf *out,
-                       struct sheaf_error *err)
+static int example_encode_copy_record(const struct sheaf_sample *sample, size_t spare,
+                                      struct buf *out, struct sheaf_error *err)
 {
     const struct sheaf_field *sorted[FIELD_LIMIT];
     const struct sheaf_field *field = &sample->fields[0];
@@ -577,7 +581,7 @@ int example_encode(const struct sheaf_sample *sample, const struct encode_contex
     int code;
 
     if (is_copied(sample, context->kept))
-        return copy_record(sample, spare, out, err);
+        return example_encode_copy_record(sample, spare, out, err);
     code = collect_features(sample, context, &all, err);
 
     if (code == SHEAF_OK)

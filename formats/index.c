@@ -41,7 +41,7 @@ _Static_assert(sizeof(magic) + 8 * WORD_COUNT == HEADER_BYTES_JOINED, "the heade
 
 /* ---- Writing -------------------------------------------------------------------------------- */
 
-static int put_varint(struct buf *b, uint64_t value, struct sheaf_error *err)
+static int index_put_varint(struct buf *b, uint64_t value, struct sheaf_error *err)
 {
     uint8_t bytes[VARINT_MOST];
     size_t size = 0;
@@ -56,9 +56,9 @@ static int put_varint(struct buf *b, uint64_t value, struct sheaf_error *err)
 
 static int put_pair(struct buf *b, uint64_t first, uint64_t second, struct sheaf_error *err)
 {
-    int code = put_varint(b, first, err);
+    int code = index_put_varint(b, first, err);
 
-    return code != SHEAF_OK ? code : put_varint(b, second, err);
+    return code != SHEAF_OK ? code : index_put_varint(b, second, err);
 }
 
 int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *err)
@@ -87,8 +87,8 @@ static int end_gap(struct index_writer *w, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int check_sample(const struct index_writer *w, uint64_t frame_bytes,
-                        size_t name_line_size, struct sheaf_error *err)
+static int index_check_sample(const struct index_writer *w, uint64_t frame_bytes,
+                              size_t name_line_size, struct sheaf_error *err)
 {
     uint64_t end;
 
@@ -110,18 +110,18 @@ static int check_sample(const struct index_writer *w, uint64_t frame_bytes,
 int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
                      size_t name_line_size, struct sheaf_error *err)
 {
-    int code = check_sample(w, frame_bytes, name_line_size, err);
+    int code = index_check_sample(w, frame_bytes, name_line_size, err);
 
     if (code == SHEAF_OK)
         code = end_gap(w, err);
     if (code == SHEAF_OK)
-        code = put_varint(&w->sizes, frame_bytes, err);
+        code = index_put_varint(&w->sizes, frame_bytes, err);
     w->crcs.limit = SIZE_MAX;
     crc = htole32(crc);
     if (code == SHEAF_OK)
         code = buf_append(&w->crcs, &crc, sizeof(crc), err);
     if (code == SHEAF_OK && name_line_size != 0)
-        code = put_varint(&w->names, name_line_size, err);
+        code = index_put_varint(&w->names, name_line_size, err);
     if (code != SHEAF_OK)
         return code;
     w->has_names = name_line_size != 0;
@@ -134,7 +134,7 @@ int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
 
 int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *err)
 {
-    return put_varint(&w->labels, label, err);
+    return index_put_varint(&w->labels, label, err);
 }
 
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
@@ -182,7 +182,7 @@ int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t byt
     return put_pair(&w->pieces, zigzag(stored_offset), bytes, err);
 }
 
-static int check_blocks(const struct index_writer *w, uint64_t lead, struct sheaf_error *err)
+static int index_check_blocks(const struct index_writer *w, uint64_t lead, struct sheaf_error *err)
 {
     if (w->block_count != 0 ? lead >= w->first_block_bytes : lead != 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "%llu byte%s before a first block of %llu",
@@ -204,15 +204,15 @@ static size_t header_bytes(uint64_t version)
     return version == VERSION_JOINED ? HEADER_BYTES_JOINED : HEADER_BYTES;
 }
 
-static uint64_t version_of(const struct index_writer *w)
+static uint64_t index_version_of(const struct index_writer *w)
 {
     return w->piece_count != 0 ? VERSION_JOINED : VERSION;
 }
 
-static void put_header(const struct index_writer *w, uint64_t lead, struct buf *out)
+static void index_put_header(const struct index_writer *w, uint64_t lead, struct buf *out)
 {
     uint64_t words[WORD_COUNT] = {
-        [WORD_VERSION] = version_of(w),
+        [WORD_VERSION] = index_version_of(w),
         [WORD_SAMPLES] = w->samples,
         [WORD_RAW_BYTES] = w->raw_bytes,
         [WORD_NAMES_BYTES] = w->names_bytes,
@@ -230,7 +230,7 @@ static void put_header(const struct index_writer *w, uint64_t lead, struct buf *
 
     buf_put(out, magic, sizeof(magic));
     words_le(words, COUNT_OF(words));
-    buf_put(out, words, header_bytes(version_of(w)) - sizeof(magic));
+    buf_put(out, words, header_bytes(index_version_of(w)) - sizeof(magic));
 }
 
 int index_finish(struct index_writer *w, uint64_t lead, struct buf *out,
@@ -239,9 +239,9 @@ int index_finish(struct index_writer *w, uint64_t lead, struct buf *out,
     const struct buf *parts[] = { &w->sizes, &w->crcs, &w->names, &w->gaps, &w->blocks,
                                   &w->labels, &w->pieces };
     const size_t start = out->size;
-    size_t size = header_bytes(version_of(w)) + HASH_BYTES;
+    size_t size = header_bytes(index_version_of(w)) + HASH_BYTES;
     XXH64_canonical_t hash;
-    int code = check_blocks(w, lead, err);
+    int code = index_check_blocks(w, lead, err);
 
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         size += parts[i]->size;
@@ -249,7 +249,7 @@ int index_finish(struct index_writer *w, uint64_t lead, struct buf *out,
         code = buf_reserve(out, size, err);
     if (code != SHEAF_OK)
         return code;
-    put_header(w, lead, out);
+    index_put_header(w, lead, out);
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         buf_put(out, parts[i]->data, parts[i]->size);
     XXH64_canonicalFromHash(&hash, XXH3_64bits(out->data + start, out->size - start));
@@ -314,7 +314,7 @@ struct parser {
     struct index_section *section;
 };
 
-static int corrupt(struct sheaf_error *err, const char *what, uint64_t number)
+static int index_corrupt(struct sheaf_error *err, const char *what, uint64_t number)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "index: invalid %s %llu", what,
                    (unsigned long long)number);
@@ -325,7 +325,7 @@ bool index_begins(const uint8_t *data, size_t size)
     return size >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
 }
 
-static int check_frame(const uint8_t *data, size_t size, struct sheaf_error *err)
+static int index_check_frame(const uint8_t *data, size_t size, struct sheaf_error *err)
 {
     XXH64_canonical_t stored;
     uint64_t hash, version;
@@ -406,7 +406,7 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
 
 /* Allocates the parsed section. All arrays lie after the struct in the same allocation; arrays with
  * larger alignment come first. */
-static int allocate(struct parser *p, struct sheaf_error *err)
+static int index_allocate(struct parser *p, struct sheaf_error *err)
 {
     const uint64_t samples = p->words[WORD_SAMPLES];
     const bool has_names = p->words[WORD_NAMES_SIZE] != 0;
@@ -448,11 +448,11 @@ static int parse_gaps(struct parser *p, struct sheaf_error *err)
     for (uint64_t i = 0; i < s->gap_count; i++) {
         if (!take_varint(&p->gaps, &skipped) || !take_varint(&p->gaps, &bytes) || bytes == 0 ||
             (skipped == 0 && i != 0) || skipped >= s->samples - sample)
-            return corrupt(err, "gap", i);
+            return index_corrupt(err, "gap", i);
         sample += skipped;
         s->gaps[i] = (struct index_gap){ sample, bytes };
     }
-    return p->gaps.at == p->gaps.end ? SHEAF_OK : corrupt(err, "gap", s->gap_count);
+    return p->gaps.at == p->gaps.end ? SHEAF_OK : index_corrupt(err, "gap", s->gap_count);
 }
 
 static int parse_offsets(struct parser *p, struct sheaf_error *err)
@@ -463,11 +463,11 @@ static int parse_offsets(struct parser *p, struct sheaf_error *err)
     for (uint64_t i = 0; i < s->samples; i++) {
         if (gap < s->gap_count && s->gaps[gap].sample == i &&
             __builtin_add_overflow(offset, s->gaps[gap++].bytes, &offset))
-            return corrupt(err, "gap before sample", i);
+            return index_corrupt(err, "gap before sample", i);
         s->offsets[i] = offset;
         if (!take_varint(&p->sizes, &size) || size == 0 || size > FRAME_LIMIT ||
             __builtin_add_overflow(offset, size, &offset))
-            return corrupt(err, "size of sample", i);
+            return index_corrupt(err, "size of sample", i);
     }
     s->offsets[s->samples] = offset;
     if (p->sizes.at != p->sizes.end || offset != p->words[WORD_RAW_BYTES])
@@ -484,7 +484,7 @@ static int parse_names(struct parser *p, struct sheaf_error *err)
 
     for (uint64_t i = 0; s->name_offsets != NULL && i < s->samples; i++) {
         if (!take_varint(&p->names, &size) || size == 0 || size > UINT32_MAX - offset)
-            return corrupt(err, "name of sample", i);
+            return index_corrupt(err, "name of sample", i);
         offset += size;
         s->name_offsets[i + 1] = (uint32_t)offset;
     }
@@ -526,10 +526,10 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
             __builtin_add_overflow(at.stored_offset, stored, &at.stored_offset) ||
             __builtin_add_overflow(at.raw_offset, raw, &at.raw_offset) ||
             !is_between_samples(s, s->blocks[i].raw_offset))
-            return corrupt(err, "block", i);
+            return index_corrupt(err, "block", i);
     }
     if (p->blocks.at != p->blocks.end || (s->block_count == 0 && lead != 0))
-        return corrupt(err, "block", s->block_count);
+        return index_corrupt(err, "block", s->block_count);
     if (s->block_count == 0)
         return SHEAF_OK;
     s->blocks[0].stored_offset = lead;
@@ -552,16 +552,16 @@ static int parse_pieces(struct parser *p, struct sheaf_error *err)
 
     for (uint64_t i = 0; i < s->piece_count; i++) {
         if (!take_varint(&p->pieces, &step) || !take_varint(&p->pieces, &bytes) || bytes == 0)
-            return corrupt(err, "piece", i);
+            return index_corrupt(err, "piece", i);
         at.stored_offset += unzigzag(step);
         s->pieces[i] = at;
         if (at.stored_offset > INT64_MAX ||
             __builtin_add_overflow(at.stored_offset, bytes, &at.stored_offset) ||
             __builtin_add_overflow(at.raw_offset, bytes, &at.raw_offset))
-            return corrupt(err, "piece", i);
+            return index_corrupt(err, "piece", i);
     }
     if (p->pieces.at != p->pieces.end || (s->piece_count != 0 && s->block_count != 0))
-        return corrupt(err, "piece", s->piece_count);
+        return index_corrupt(err, "piece", s->piece_count);
     if (s->piece_count == 0)
         return SHEAF_OK;
     s->pieces[s->piece_count] = at;
@@ -573,7 +573,7 @@ static int parse_pieces(struct parser *p, struct sheaf_error *err)
 }
 
 /* Parses the labels, and stores them in `labels` if that is not NULL. */
-static int parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *err)
+static int index_parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *err)
 {
     uint64_t value;
 
@@ -581,24 +581,24 @@ static int parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *
         return SHEAF_OK;
     for (uint64_t i = 0; i < p->words[WORD_SAMPLES]; i++) {
         if (!take_varint(&p->labels, &value) || value > UINT32_MAX)
-            return corrupt(err, "label", i);
+            return index_corrupt(err, "label", i);
         if (labels != NULL)
             labels[i] = (uint32_t)value;
     }
     return p->labels.at == p->labels.end ? SHEAF_OK
-         : corrupt(err, "label", p->words[WORD_SAMPLES]);
+         : index_corrupt(err, "label", p->words[WORD_SAMPLES]);
 }
 
 int index_parse(const uint8_t *data, size_t size, uint64_t samples,
                 struct index_section **section, struct sheaf_error *err)
 {
     struct parser p = { 0 };
-    int code = check_frame(data, size, err);
+    int code = index_check_frame(data, size, err);
 
     if (code == SHEAF_OK)
         code = cut_parts(&p, data, size, samples, err);
     if (code == SHEAF_OK)
-        code = allocate(&p, err);
+        code = index_allocate(&p, err);
     if (code == SHEAF_OK)
         code = parse_gaps(&p, err);
     if (code == SHEAF_OK)
@@ -608,7 +608,7 @@ int index_parse(const uint8_t *data, size_t size, uint64_t samples,
     if (code == SHEAF_OK)
         code = parse_blocks(&p, err);
     if (code == SHEAF_OK)
-        code = parse_labels(&p, NULL, err);
+        code = index_parse_labels(&p, NULL, err);
     if (code == SHEAF_OK)
         code = parse_pieces(&p, err);
     if (code != SHEAF_OK) {
@@ -625,13 +625,13 @@ int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *l
                  struct sheaf_error *err)
 {
     struct parser p = { 0 };
-    int code = check_frame(data, size, err);
+    int code = index_check_frame(data, size, err);
 
     if (code == SHEAF_OK)
         code = cut_parts(&p, data, size, samples, err);
     if (code == SHEAF_OK && p.words[WORD_LABELS_SIZE] == 0 && samples != 0)
         return SHEAF_END;
-    return code == SHEAF_OK ? parse_labels(&p, labels, err) : code;
+    return code == SHEAF_OK ? index_parse_labels(&p, labels, err) : code;
 }
 
 /* ---- Using ---------------------------------------------------------------------------------- */
@@ -655,7 +655,7 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count)
 
 /* Returns the size of the gap (bytes that belong to no sample) directly before sample i, or 0 if
  * there is no gap. */
-static uint64_t gap_before(const struct index_section *s, uint64_t i)
+static uint64_t index_gap_before(const struct index_section *s, uint64_t i)
 {
     uint64_t low = 0, high = s->gap_count;
 
@@ -672,11 +672,12 @@ static uint64_t gap_before(const struct index_section *s, uint64_t i)
 
 uint64_t index_frame_bytes(const struct index_section *section, uint64_t i)
 {
-    return section->offsets[i + 1] - section->offsets[i] - gap_before(section, i + 1);
+    return section->offsets[i + 1] - section->offsets[i] - index_gap_before(section, i + 1);
 }
 
 /* The last block that begins there or before. */
-static uint64_t find_block(const struct index_block *blocks, uint64_t count, uint64_t raw_offset)
+static uint64_t index_find_block(const struct index_block *blocks, uint64_t count,
+                                 uint64_t raw_offset)
 {
     uint64_t low = 0, high = count;
 
@@ -693,10 +694,10 @@ static uint64_t find_block(const struct index_block *blocks, uint64_t count, uin
 
 uint64_t index_block_of(const struct index_section *section, uint64_t raw_offset)
 {
-    return find_block(section->blocks, section->block_count, raw_offset);
+    return index_find_block(section->blocks, section->block_count, raw_offset);
 }
 
 uint64_t index_piece_of(const struct index_section *section, uint64_t raw_offset)
 {
-    return find_block(section->pieces, section->piece_count, raw_offset);
+    return index_find_block(section->pieces, section->piece_count, raw_offset);
 }

@@ -234,8 +234,8 @@ static int put_tar_index(struct interop_writer *w, const char *name, interop_put
     return code;
 }
 
-static int put_index(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
-                     void *context, struct sheaf_error *err)
+static int interop_index_put(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
+                             void *context, struct sheaf_error *err)
 {
     const int stem = (int)interop_stem(w->container, w->codec, shard_name);
     char *name;
@@ -278,7 +278,7 @@ int interop_finish_shard(struct interop_writer *w, const char *shard_name, inter
     int code = SHEAF_OK;
 
     if (w->interop & (INTEROP_DALI | INTEROP_MXNET))
-        code = put_index(w, shard_name, put, context, err);
+        code = interop_index_put(w, shard_name, put, context, err);
     if (code == SHEAF_OK && w->interop & INTEROP_ENERGON)
         code = put_offsets(w, shard_name, put, context, err);
     w->index.size = w->offsets.size = 0;

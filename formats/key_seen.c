@@ -14,7 +14,7 @@
 
 /* Returns the position in the hash table that holds the hash, or the empty position where it
  * belongs. */
-static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
+static uint64_t *key_seen_slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
 {
     size_t at = (size_t)hash & (capacity - 1);
 
@@ -23,7 +23,7 @@ static uint64_t *slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
     return &slots[at];
 }
 
-static int grow(struct key_seen *seen, struct sheaf_error *err)
+static int key_seen_grow(struct key_seen *seen, struct sheaf_error *err)
 {
     const size_t capacity = MAX(2 * seen->capacity, (size_t)256);
     uint64_t *slots = calloc(capacity, sizeof(slots[0]));
@@ -32,7 +32,7 @@ static int grow(struct key_seen *seen, struct sheaf_error *err)
         return err_memory(err, capacity * sizeof(slots[0]));
     for (size_t i = 0; i < seen->capacity; i++)
         if (seen->slots[i] != 0)
-            *slot_of(slots, capacity, seen->slots[i]) = seen->slots[i];
+            *key_seen_slot_of(slots, capacity, seen->slots[i]) = seen->slots[i];
     free(seen->slots);
     seen->slots = slots;
     seen->capacity = capacity;
@@ -43,11 +43,11 @@ int key_seen_add(struct key_seen *seen, const void *key, size_t size, struct she
 {
     const uint64_t hash = MAX(XXH3_64bits(key, size), (uint64_t)1);
     uint64_t *slot;
-    int code = 2 * seen->count >= seen->capacity ? grow(seen, err) : SHEAF_OK;
+    int code = 2 * seen->count >= seen->capacity ? key_seen_grow(seen, err) : SHEAF_OK;
 
     if (code != SHEAF_OK)
         return code;
-    slot = slot_of(seen->slots, seen->capacity, hash);
+    slot = key_seen_slot_of(seen->slots, seen->capacity, hash);
     if (*slot == hash) {
         seen->repeated++;
         if (seen->first == NULL)

@@ -42,7 +42,7 @@ uint64_t key_table_bucket(const struct key_table *t, uint64_t hash)
 
 /* ---- The header ------------------------------------------------------------------------------ */
 
-static void make_header(const struct key_table *t, uint8_t header[KEY_TABLE_HEADER])
+static void key_table_make_header(const struct key_table *t, uint8_t header[KEY_TABLE_HEADER])
 {
     XXH64_canonical_t sum;
 
@@ -65,7 +65,7 @@ int key_table_check_header(const struct key_table *t, const uint8_t *header,
     uint8_t expected[KEY_TABLE_HEADER];
     XXH64_canonical_t sum;
 
-    make_header(t, expected);
+    key_table_make_header(t, expected);
     if (memcmp(header, expected, sizeof(expected)) == 0)
         return SHEAF_OK;
     memcpy(&sum, header + 56, sizeof(sum));
@@ -107,8 +107,8 @@ static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uin
     return (uint32_t)XXH3_64bits(text, sizeof(text));
 }
 
-static int check_record(const struct key_table *t, uint64_t bucket, const uint8_t *record,
-                        struct sheaf_error *err)
+static int key_table_check_record(const struct key_table *t, uint64_t bucket, const uint8_t *record,
+                                  struct sheaf_error *err)
 {
     if (load32(record + 12) == sum_record(t, bucket, record))
         return SHEAF_OK;
@@ -124,11 +124,11 @@ int key_table_find_bucket(const struct key_table *t, uint64_t bucket, const uint
     int code = SHEAF_OK;
 
     if (bucket != 0) {
-        code = check_record(t, bucket - 1, records, err);
+        code = key_table_check_record(t, bucket - 1, records, err);
         start = load64(records);
     }
     if (code == SHEAF_OK)
-        code = check_record(t, bucket, own, err);
+        code = key_table_check_record(t, bucket, own, err);
     if (code != SHEAF_OK)
         return code;
     end = load64(own);
@@ -143,7 +143,7 @@ int key_table_find_bucket(const struct key_table *t, uint64_t bucket, const uint
     return SHEAF_OK;
 }
 
-static uint64_t number_at(const struct key_table *t, const uint8_t *entry)
+static uint64_t key_table_number_at(const struct key_table *t, const uint8_t *entry)
 {
     return t->entry_bytes == 8 ? load32(entry + 4) : load64(entry + 4);
 }
@@ -155,7 +155,7 @@ int key_table_check_bucket(const struct key_table *t, const struct key_bucket *b
         return err_set(err, SHEAF_ERR_CORRUPT, "offset %" PRIu64 ": the sum of %zu entries is not "
                        "as stored", bucket->range.offset, bucket->range.size / t->entry_bytes);
     for (size_t at = 0; at < bucket->range.size; at += t->entry_bytes) {
-        const uint64_t number = number_at(t, data + at);
+        const uint64_t number = key_table_number_at(t, data + at);
 
         if (number >= t->samples)
             return err_set(err, SHEAF_ERR_CORRUPT, "offset %" PRIu64 ": sample %" PRIu64 ", but "
@@ -172,7 +172,7 @@ bool key_table_next(const struct key_table *t, const struct key_bucket *bucket,
 
         *at += t->entry_bytes;
         if (load32(entry) == (uint32_t)hash) {
-            *number = number_at(t, entry);
+            *number = key_table_number_at(t, entry);
             return true;
         }
     }
@@ -195,7 +195,7 @@ uint64_t key_table_part(const struct key_table *t, uint64_t hash, uint64_t numbe
 
 uint64_t key_table_part_at(const struct key_table *t, uint64_t bucket, const uint8_t *entry)
 {
-    return part_of(bucket, load32(entry), number_at(t, entry));
+    return part_of(bucket, load32(entry), key_table_number_at(t, entry));
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
@@ -212,7 +212,7 @@ struct table_writing {
     uint64_t bucket, added;
 };
 
-static int put_out(struct table_writing *w, bool all, struct sheaf_error *err)
+static int key_table_put_out(struct table_writing *w, bool all, struct sheaf_error *err)
 {
     int code;
 
@@ -235,7 +235,7 @@ static int end_bucket(struct table_writing *w, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = buf_append(&w->out, w->entries.data, w->entries.size, err);
     if (code == SHEAF_OK)
-        code = put_out(w, false, err);
+        code = key_table_put_out(w, false, err);
     w->entries.size = 0;
     w->bucket++;
     return code;
@@ -263,8 +263,8 @@ static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
     return buf_append(&w->entries, entry, w->table->entry_bytes, err);
 }
 
-static int add_entry(struct table_writing *w, uint64_t hash, uint64_t number,
-                     struct sheaf_error *err)
+static int key_table_add_entry(struct table_writing *w, uint64_t hash, uint64_t number,
+                               struct sheaf_error *err)
 {
     const int code = end_buckets(w, key_table_bucket(w->table, hash), err);
 
@@ -277,7 +277,7 @@ static int write_entries(struct table_writing *w, struct sort *sort, struct shea
     int code;
 
     while ((code = sort_next(sort, &next, err)) == SHEAF_OK && w->added < w->table->samples) {
-        code = add_entry(w, next.order, load64(next.value), err);
+        code = key_table_add_entry(w, next.order, load64(next.value), err);
         if (code != SHEAF_OK)
             return code;
     }
@@ -307,7 +307,7 @@ static int begin_writing(struct table_writing *w, const struct key_table *t, key
     *w = (struct table_writing){ .table = t, .put = put, .context = context,
                            .out = BUF_INIT(SIZE_MAX / 4), .entries = BUF_INIT(SIZE_MAX / 4),
                            .records = BUF_INIT(SIZE_MAX / 4) };
-    make_header(t, header);
+    key_table_make_header(t, header);
     return buf_append(&w->out, header, sizeof(header), err);
 }
 
@@ -315,7 +315,7 @@ static int begin_writing(struct table_writing *w, const struct key_table *t, key
 static int end_writing(struct table_writing *w, int code, struct sheaf_error *err)
 {
     if (code == SHEAF_OK)
-        code = put_out(w, true, err);
+        code = key_table_put_out(w, true, err);
     if (code == SHEAF_OK && w->records.size != 0)
         code = w->put(w->context, w->records.data, w->records.size, err);
     buf_free(&w->out);
@@ -349,7 +349,8 @@ static int edit_bucket(struct table_writing *w, const struct key_table_edit *e,
     int code = SHEAF_OK;
 
     for (size_t at = 0; at < size && code == SHEAF_OK; at += e->from->entry_bytes) {
-        const uint64_t number = e->number(e->number_context, number_at(e->from, entries + at));
+        const uint64_t number = e->number(e->number_context, key_table_number_at(e->from,
+                                                                                 entries + at));
 
         if (number != UINT64_MAX)
             code = put_entry(w, load32(entries + at), number, err);

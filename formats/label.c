@@ -32,7 +32,7 @@ double label_rounded(double number)
     return isfinite(number) && trunc(number) != number ? (double)(float)number : number;
 }
 
-static bool is_digit(char c)
+static bool label_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -41,7 +41,7 @@ static size_t count_digits(const char *text, size_t size)
 {
     size_t n = 0;
 
-    while (n < size && is_digit(text[n]))
+    while (n < size && label_is_digit(text[n]))
         n++;
     return n;
 }
@@ -82,7 +82,7 @@ static bool parse_small(const char *text, size_t size, double *label)
     if (size > 15)
         return false;
     for (i = 0; i < size; i++) {
-        if (!is_digit(text[i]))
+        if (!label_is_digit(text[i]))
             return false;
         value = value * 10 + (text[i] - '0');
     }
@@ -114,7 +114,7 @@ static locale_t copy_number(const char *text, size_t size, char copy[NUMBER_LIMI
     return newlocale(LC_ALL_MASK, "C", (locale_t)0);
 }
 
-static bool parse_number(const char *text, size_t size, double *label)
+static bool label_parse_number(const char *text, size_t size, double *label)
 {
     const bool is_integer = memchr(text, '.', size) == NULL && memchr(text, 'e', size) == NULL &&
                             memchr(text, 'E', size) == NULL;
@@ -150,7 +150,7 @@ static bool parse_double(const char *text, size_t size, double *number)
     return isfinite(*number);
 }
 
-static bool is_blank(char c)
+static bool label_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
@@ -160,11 +160,11 @@ static size_t separator_size(const char *text, size_t size)
 {
     size_t n = 0;
 
-    while (n < size && is_blank(text[n]))
+    while (n < size && label_is_blank(text[n]))
         n++;
     if (n < size && text[n] == ',') {
         n++;
-        while (n < size && is_blank(text[n]))
+        while (n < size && label_is_blank(text[n]))
             n++;
     }
     return n;
@@ -175,16 +175,16 @@ long label_parse(const char *text, size_t size, double *labels, size_t most)
     size_t at = 0, count = 0;
 
     utf8_pass_mark(&text, &size);
-    while (at < size && is_blank(text[at]))
+    while (at < size && label_is_blank(text[at]))
         at++;
-    while (size > at && (is_blank(text[size - 1]) || text[size - 1] == '\n' ||
+    while (size > at && (label_is_blank(text[size - 1]) || text[size - 1] == '\n' ||
                          text[size - 1] == '\r'))
         size--;
     for (;;) {
         const size_t number = number_size(text + at, size - at);
         size_t gap;
 
-        if (number == 0 || count == most || !parse_number(text + at, number, &labels[count]))
+        if (number == 0 || count == most || !label_parse_number(text + at, number, &labels[count]))
             return -1;
         count++;
         at += number;
@@ -253,10 +253,10 @@ bool label_number(const char *text, size_t size, double *number)
 {
     size_t n;
 
-    while (size != 0 && (is_blank(text[size - 1]) || text[size - 1] == '\n' ||
+    while (size != 0 && (label_is_blank(text[size - 1]) || text[size - 1] == '\n' ||
                          text[size - 1] == '\r'))
         size--;
-    for (; size != 0 && is_blank(*text); size--)
+    for (; size != 0 && label_is_blank(*text); size--)
         text++;
     n = number_size(text, size);
     return n != 0 && n == size && (parse_small(text, size, number) ||

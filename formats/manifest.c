@@ -30,7 +30,7 @@
 #define VERSION_GROWN 2
 #define VERSION_EDITED 3    /* and of manifests with "edited" */
 
-static int version_of(bool is_grown, bool is_edited)
+static int manifest_version_of(bool is_grown, bool is_edited)
 {
     return is_edited ? VERSION_EDITED : is_grown ? VERSION_GROWN : VERSION;
 }
@@ -57,7 +57,7 @@ static int hash_text(const char *text, size_t size, void *state)
 }
 
 /* Computes the fingerprint: the XXH3-128 of the tree as compact text with sorted keys. */
-static int fingerprint(const json_t *document, char hex[33], struct sheaf_error *err)
+static int manifest_fingerprint(const json_t *document, char hex[33], struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();
     XXH128_canonical_t hash;
@@ -177,7 +177,7 @@ static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
 
 /* Adds a member to the document. A NULL `member`, which the caller could not make, counts as a
  * failure. Frees the document and returns NULL on failure. */
-static json_t *add_member(json_t *document, const char *name, json_t *member)
+static json_t *manifest_add_member(json_t *document, const char *name, json_t *member)
 {
     if (member != NULL && json_object_set_new(document, name, member) == 0)
         return document;
@@ -202,7 +202,7 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
     document = add_counts(m, json_pack_ex(error, 0,
                         "{s:i, s:s, s:s, s:b, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:o, s:i, s:o,"
                         " s:o}",
-                        "sheaf", version_of(m->growth_count != 0, m->edit_count != 0),
+                        "sheaf", manifest_version_of(m->growth_count != 0, m->edit_count != 0),
                         "container", sheaf_container_name(m->container),
                         "codec", sheaf_codec_name(m->codec),
                         "single_member", (int)m->single_member,
@@ -218,9 +218,9 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
                         "classes", classes,
                         "shards", shards));
     if (document != NULL && m->growth_count != 0)
-        document = add_member(document, "grown", manifest_growth_tree(m, error));
+        document = manifest_add_member(document, "grown", manifest_growth_tree(m, error));
     if (document != NULL && m->edit_count != 0)
-        document = add_member(document, "edited", manifest_edit_tree(m, error));
+        document = manifest_add_member(document, "edited", manifest_edit_tree(m, error));
     return document;
 }
 
@@ -256,7 +256,7 @@ static int print_array(const json_t *array, struct buf *out, struct sheaf_error 
     return code != SHEAF_OK ? code : buf_printf(out, err, "\n  ]");
 }
 
-static int print_document(json_t *document, struct buf *out, struct sheaf_error *err)
+static int manifest_print_document(json_t *document, struct buf *out, struct sheaf_error *err)
 {
     const char *key, *before = "{\n";
     json_t *value;
@@ -289,12 +289,12 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
         return pack_error(&error, err);
     code = manifest_check_options(json_object_get(document, "options"), err);
     if (code == SHEAF_OK)
-        code = fingerprint(document, m->fingerprint, err);
+        code = manifest_fingerprint(document, m->fingerprint, err);
     if (code == SHEAF_OK &&
         json_object_set_new(document, "fingerprint", json_string(m->fingerprint)) != 0)
         code = no_memory(err);
     if (code == SHEAF_OK)
-        code = print_document(document, out, err);
+        code = manifest_print_document(document, out, err);
     json_decref(document);
     if (code != SHEAF_OK)
         out->size = start;
@@ -312,7 +312,7 @@ struct json_object {
     struct sheaf_error *err;
 };
 
-static const json_t *take_value(struct json_object *o, const char *key, json_type type)
+static const json_t *manifest_take_value(struct json_object *o, const char *key, json_type type)
 {
     const json_t *value = json_object_get(o->json, key);
 
@@ -327,9 +327,9 @@ static const json_t *take_value(struct json_object *o, const char *key, json_typ
     return value;
 }
 
-static uint64_t take_number(struct json_object *o, const char *key)
+static uint64_t manifest_take_number(struct json_object *o, const char *key)
 {
-    const json_int_t value = json_integer_value(take_value(o, key, JSON_INTEGER));
+    const json_int_t value = json_integer_value(manifest_take_value(o, key, JSON_INTEGER));
 
     if (value < 0)
         o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"%s\" is %lld, expected 0 or more", key,
@@ -341,21 +341,21 @@ static bool take_bool(struct json_object *o, const char *key)
 {
     const bool value = json_is_true(json_object_get(o->json, key));
 
-    take_value(o, key, value ? JSON_TRUE : JSON_FALSE);
+    manifest_take_value(o, key, value ? JSON_TRUE : JSON_FALSE);
     return value;
 }
 
 /* Never NULL. */
-static const char *take_string(struct json_object *o, const char *key)
+static const char *manifest_take_string(struct json_object *o, const char *key)
 {
-    const json_t *value = take_value(o, key, JSON_STRING);
+    const json_t *value = manifest_take_value(o, key, JSON_STRING);
 
     return value != NULL ? json_string_value(value) : "";
 }
 
-static int take_name(struct json_object *o, const char *key, int (*of)(const char *))
+static int manifest_take_name(struct json_object *o, const char *key, int (*of)(const char *))
 {
-    const char *name = take_string(o, key);
+    const char *name = manifest_take_string(o, key);
     const int value = of(name);
 
     if (value < 0 && o->code == SHEAF_OK)
@@ -374,7 +374,7 @@ static char *take_copy(struct json_object *o, const char *text)
 }
 
 /* Allocates room for all elements of an array, or returns NULL for an empty one. */
-static void *take_room(struct json_object *o, const json_t *array, size_t each)
+static void *manifest_take_room(struct json_object *o, const json_t *array, size_t each)
 {
     const size_t count = json_array_size(array);
     void *room = count != 0 ? calloc(count, each) : NULL;
@@ -386,7 +386,7 @@ static void *take_room(struct json_object *o, const json_t *array, size_t each)
 
 /* Ends the reading of an object. Members that were not taken have unknown names, which is an
  * error. */
-static int end_object(struct json_object *o)
+static int manifest_end_object(struct json_object *o)
 {
     if (o->code == SHEAF_OK && json_object_size(o->json) != o->taken)
         o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "%zu key%s, expected %zu",
@@ -397,7 +397,7 @@ static int end_object(struct json_object *o)
 /* Takes the checksum of a shard's index section. Manifests of older releases do not have it. */
 static void take_section_sum(struct json_object *o, struct manifest_shard *s)
 {
-    const char *sum = take_string(o, "index_xxh3");
+    const char *sum = manifest_take_string(o, "index_xxh3");
 
     if (o->code == SHEAF_OK && (strlen(sum) != 16 || strspn(sum, "0123456789abcdef") != 16))
         o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"index_xxh3\" is not 16 hexadecimal digits "
@@ -405,35 +405,36 @@ static void take_section_sum(struct json_object *o, struct manifest_shard *s)
     snprintf(s->index_xxh3, sizeof(s->index_xxh3), "%s", sum);
 }
 
-static int read_shard(const json_t *json, struct manifest_shard *s, struct sheaf_error *err)
+static int manifest_read_shard(const json_t *json, struct manifest_shard *s,
+                               struct sheaf_error *err)
 {
     struct json_object o = { .json = json, .err = err };
 
-    s->name = take_copy(&o, take_string(&o, "name"));
-    s->samples = take_number(&o, "samples");
-    s->bytes = take_number(&o, "bytes");
-    s->raw_bytes = take_number(&o, "raw_bytes");
-    s->payload_bytes = take_number(&o, "payload_bytes");
-    s->largest = take_number(&o, "largest");
-    s->index_offset = take_number(&o, "index_offset");
-    s->index_bytes = take_number(&o, "index_bytes");
-    s->names_bytes = take_number(&o, "names_bytes");
-    snprintf(s->xxh3, sizeof(s->xxh3), "%s", take_string(&o, "xxh3"));
+    s->name = take_copy(&o, manifest_take_string(&o, "name"));
+    s->samples = manifest_take_number(&o, "samples");
+    s->bytes = manifest_take_number(&o, "bytes");
+    s->raw_bytes = manifest_take_number(&o, "raw_bytes");
+    s->payload_bytes = manifest_take_number(&o, "payload_bytes");
+    s->largest = manifest_take_number(&o, "largest");
+    s->index_offset = manifest_take_number(&o, "index_offset");
+    s->index_bytes = manifest_take_number(&o, "index_bytes");
+    s->names_bytes = manifest_take_number(&o, "names_bytes");
+    snprintf(s->xxh3, sizeof(s->xxh3), "%s", manifest_take_string(&o, "xxh3"));
     if (o.code == SHEAF_OK && json_string_length(json_object_get(json, "xxh3")) != 32)
         o.code = err_set(err, SHEAF_ERR_CORRUPT, "\"xxh3\" does not have 32 digits");
     if (json_object_get(json, "index_xxh3") != NULL)
         take_section_sum(&o, s);
-    return end_object(&o);
+    return manifest_end_object(&o);
 }
 
 static void read_shards(struct json_object *o, struct manifest *m)
 {
-    const json_t *array = take_value(o, "shards", JSON_ARRAY);
+    const json_t *array = manifest_take_value(o, "shards", JSON_ARRAY);
 
-    m->shards = take_room(o, array, sizeof(m->shards[0]));
+    m->shards = manifest_take_room(o, array, sizeof(m->shards[0]));
     for (size_t i = 0; o->code == SHEAF_OK && i < json_array_size(array); i++) {
         m->shard_count = i + 1;
-        o->code = read_shard(json_array_get(array, i), &m->shards[i], o->err);
+        o->code = manifest_read_shard(json_array_get(array, i), &m->shards[i], o->err);
         if (o->code != SHEAF_OK)
             err_prefix(o->err, "shard %zu: ", i);
     }
@@ -441,9 +442,9 @@ static void read_shards(struct json_object *o, struct manifest *m)
 
 static void read_classes(struct json_object *o, struct manifest *m)
 {
-    const json_t *array = take_value(o, "classes", JSON_ARRAY);
+    const json_t *array = manifest_take_value(o, "classes", JSON_ARRAY);
 
-    m->classes = take_room(o, array, sizeof(m->classes[0]));
+    m->classes = manifest_take_room(o, array, sizeof(m->classes[0]));
     for (size_t i = 0; o->code == SHEAF_OK && i < json_array_size(array); i++) {
         const json_t *name = json_array_get(array, i);
 
@@ -465,7 +466,7 @@ static void read_counts(struct json_object *o, struct manifest *m, uint64_t samp
     m->fields.is_unknown = fields == NULL;
     o->taken += (classes != NULL) + (fields != NULL);
     if (o->code == SHEAF_OK && classes != NULL) {
-        m->class_samples = take_room(o, classes, sizeof(m->class_samples[0]));
+        m->class_samples = manifest_take_room(o, classes, sizeof(m->class_samples[0]));
         if (json_array_size(classes) != m->class_count || m->class_count == 0)
             o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"class_samples\" are %zu, expected %zu",
                               json_array_size(classes), m->class_count);
@@ -478,7 +479,7 @@ static void read_counts(struct json_object *o, struct manifest *m, uint64_t samp
         m->joined = take_bool(o, "joined");
     if (o->code != SHEAF_OK || json_object_get(o->json, "repeated_keys") == NULL)
         return;
-    m->repeated_keys = take_number(o, "repeated_keys");
+    m->repeated_keys = manifest_take_number(o, "repeated_keys");
     if (o->code == SHEAF_OK && (m->repeated_keys == 0 || m->repeated_keys >= samples))
         o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"repeated_keys\" is %" PRIu64 ", expected 1 "
                           "or more, and fewer than the %" PRIu64 " samples", m->repeated_keys,
@@ -489,7 +490,7 @@ static void read_options(struct json_object *o, struct manifest *m)
 {
     const json_t *options = json_object_get(o->json, "options");
 
-    take_value(o, "options", json_is_null(options) ? JSON_NULL : JSON_OBJECT);
+    manifest_take_value(o, "options", json_is_null(options) ? JSON_NULL : JSON_OBJECT);
     if (o->code != SHEAF_OK || json_is_null(options))
         return;
     o->code = manifest_check_options(options, o->err);
@@ -507,19 +508,19 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
     uint64_t label_base;
     int code;
 
-    take_number(&o, "sheaf");
-    m->container = (enum sheaf_container)take_name(&o, "container", format_id_of);
-    m->codec = (enum sheaf_codec)take_name(&o, "codec", sheaf_codec_of);
+    manifest_take_number(&o, "sheaf");
+    m->container = (enum sheaf_container)manifest_take_name(&o, "container", format_id_of);
+    m->codec = (enum sheaf_codec)manifest_take_name(&o, "codec", sheaf_codec_of);
     m->single_member = take_bool(&o, "single_member");
     m->ours = !take_bool(&o, "foreign");
     m->cls_is_label = take_bool(&o, "cls_is_label");
-    stated.samples = take_number(&o, "samples");
-    stated.bytes = take_number(&o, "bytes");
-    stated.raw_bytes = take_number(&o, "raw_bytes");
-    stated.payload_bytes = take_number(&o, "payload_bytes");
-    m->index_bytes = take_number(&o, "index_bytes");
+    stated.samples = manifest_take_number(&o, "samples");
+    stated.bytes = manifest_take_number(&o, "bytes");
+    stated.raw_bytes = manifest_take_number(&o, "raw_bytes");
+    stated.payload_bytes = manifest_take_number(&o, "payload_bytes");
+    m->index_bytes = manifest_take_number(&o, "index_bytes");
     read_options(&o, m);
-    label_base = take_number(&o, "label_base");
+    label_base = manifest_take_number(&o, "label_base");
     m->label_base = (int)MIN(label_base, 2);        /* only 0 and 1 pass the check */
     read_classes(&o, m);
     read_counts(&o, m, stated.samples);
@@ -532,7 +533,7 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
         o.taken++;
         o.code = manifest_edit_read(json_object_get(document, "edited"), m, err);
     }
-    code = end_object(&o);
+    code = manifest_end_object(&o);
     if (code == SHEAF_OK)
         code = manifest_check(m, &totals, err);
     return code != SHEAF_OK ? code : manifest_check_totals(&stated, &totals, err);
@@ -541,7 +542,7 @@ static int read_document(const json_t *document, struct manifest *m, struct shea
 static int check_version(const json_t *document, struct sheaf_error *err)
 {
     struct json_object o = { .json = document, .err = err };
-    const uint64_t version = take_number(&o, "sheaf");
+    const uint64_t version = manifest_take_number(&o, "sheaf");
     const bool is_grown = json_object_get(document, "grown") != NULL;
     const bool is_edited = json_object_get(document, "edited") != NULL;
 
@@ -569,11 +570,11 @@ static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_
     char stated[sizeof(m->fingerprint)];
     int code;
 
-    snprintf(stated, sizeof(stated), "%s", take_string(&o, "fingerprint"));
+    snprintf(stated, sizeof(stated), "%s", manifest_take_string(&o, "fingerprint"));
     if (o.code != SHEAF_OK)
         return o.code;
     json_object_del(document, "fingerprint");
-    code = fingerprint(document, m->fingerprint, err);
+    code = manifest_fingerprint(document, m->fingerprint, err);
     if (code == SHEAF_OK && strcmp(stated, m->fingerprint) != 0)
         code = err_set(err, SHEAF_ERR_CORRUPT,
                        "the text was changed: its fingerprint is %s, expected \"%s\"",

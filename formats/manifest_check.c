@@ -27,12 +27,12 @@ static bool is_file_name(const char *name)
            strcmp(name, "..") != 0 && !has_control(name);
 }
 
-static bool is_hash(const char *hex)
+static bool manifest_check_is_hash(const char *hex)
 {
     return strlen(hex) == 32 && strspn(hex, "0123456789abcdef") == 32;
 }
 
-static int compare_names(const void *a, const void *b)
+static int manifest_check_compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -54,7 +54,7 @@ static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
     for (size_t i = 0; i < m->edit_count; i++)
         for (size_t k = 0; k < m->edits[i].shard_count; k++)
             names[at++] = m->edits[i].shards[k];
-    qsort(names, count, sizeof(*names), compare_names);
+    qsort(names, count, sizeof(*names), manifest_check_compare_names);
     for (size_t i = 1; i < count && code == SHEAF_OK; i++) {
         if (strcmp(names[i - 1], names[i]) == 0)
             code = err_set(err, SHEAF_ERR_CORRUPT, "two shards are named \"%s\"", names[i]);
@@ -68,7 +68,7 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
 {
     if (!is_file_name(s->name))
         return "its name is not a plain file name";
-    if (!is_hash(s->xxh3))
+    if (!manifest_check_is_hash(s->xxh3))
         return "\"xxh3\" is not 32 hexadecimal digits in lower case";
     if (m->codec == SHEAF_CODEC_NONE && s->raw_bytes != s->bytes)
         return "\"raw_bytes\" differs from \"bytes\" without a codec";
@@ -86,8 +86,8 @@ static bool add_to_sum(uint64_t *sum, uint64_t value)
     return !__builtin_add_overflow(*sum, value, sum) && *sum <= INT64_MAX;
 }
 
-static int check_shard(const struct manifest *m, size_t i, uint64_t *index_end,
-                       struct manifest_totals *t, struct sheaf_error *err)
+static int manifest_check_shard(const struct manifest *m, size_t i, uint64_t *index_end,
+                                struct manifest_totals *t, struct sheaf_error *err)
 {
     const struct manifest_shard *s = &m->shards[i];
     const char *problem = shard_problem(m, s);
@@ -104,7 +104,7 @@ static int check_shard(const struct manifest *m, size_t i, uint64_t *index_end,
     return SHEAF_OK;
 }
 
-static int check_head(const struct manifest *m, struct sheaf_error *err)
+static int manifest_check_head(const struct manifest *m, struct sheaf_error *err)
 {
     if (sheaf_container_name(m->container) == NULL || sheaf_codec_name(m->codec) == NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "unknown container %d or codec %d",
@@ -160,11 +160,11 @@ int manifest_check(const struct manifest *m, struct manifest_totals *totals,
                    struct sheaf_error *err)
 {
     uint64_t index_end = 0;
-    int code = check_head(m, err);
+    int code = manifest_check_head(m, err);
 
     *totals = (struct manifest_totals){ 0 };
     for (size_t i = 0; code == SHEAF_OK && i < m->shard_count; i++)
-        code = check_shard(m, i, &index_end, totals, err);
+        code = manifest_check_shard(m, i, &index_end, totals, err);
     if (code == SHEAF_OK && m->index_bytes != index_end)
         code = err_set(err, SHEAF_ERR_CORRUPT, "\"index_bytes\" is %llu, expected %llu",
                        (unsigned long long)m->index_bytes, (unsigned long long)index_end);
@@ -175,7 +175,8 @@ int manifest_check(const struct manifest *m, struct manifest_totals *totals,
     return code != SHEAF_OK ? code : check_names_differ(m, err);
 }
 
-static int check_total(const char *key, uint64_t stated, uint64_t total, struct sheaf_error *err)
+static int manifest_check_total(const char *key, uint64_t stated, uint64_t total,
+                                struct sheaf_error *err)
 {
     if (stated == total)
         return SHEAF_OK;
@@ -186,14 +187,15 @@ static int check_total(const char *key, uint64_t stated, uint64_t total, struct 
 int manifest_check_totals(const struct manifest_totals *stated,
                           const struct manifest_totals *totals, struct sheaf_error *err)
 {
-    int code = check_total("samples", stated->samples, totals->samples, err);
+    int code = manifest_check_total("samples", stated->samples, totals->samples, err);
 
     if (code == SHEAF_OK)
-        code = check_total("bytes", stated->bytes, totals->bytes, err);
+        code = manifest_check_total("bytes", stated->bytes, totals->bytes, err);
     if (code == SHEAF_OK)
-        code = check_total("raw_bytes", stated->raw_bytes, totals->raw_bytes, err);
+        code = manifest_check_total("raw_bytes", stated->raw_bytes, totals->raw_bytes, err);
     if (code == SHEAF_OK)
-        code = check_total("payload_bytes", stated->payload_bytes, totals->payload_bytes, err);
+        code = manifest_check_total("payload_bytes", stated->payload_bytes, totals->payload_bytes,
+                                    err);
     return code;
 }
 

@@ -93,7 +93,7 @@ static int read_keyed(const json_t *keyed, struct manifest_edit *e, struct sheaf
                             : tally_numbers_of_tree(keyed, e->keyed, err);
 }
 
-static bool is_hash(const char *text)
+static bool manifest_edit_is_hash(const char *text)
 {
     return strlen(text) == 32 && strspn(text, "0123456789abcdef") == 32;
 }
@@ -111,8 +111,9 @@ static int read_edit(json_t *json, struct manifest_edit *e, struct sheaf_error *
                        &samples, "keyed", &keyed, "deleted", &deleted, "relabelled", &relabelled,
                        "replaced", &replaced, "shards", &names) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s", error.text);
-    if (!is_hash(fingerprint) || !is_hash(plan) || grown < 0 || samples < 0 || deleted < 0 ||
-        relabelled < 0 || replaced < 0 || !json_is_array(names) || !json_is_array(keyed))
+    if (!manifest_edit_is_hash(fingerprint) || !manifest_edit_is_hash(plan) || grown < 0
+        || samples < 0 || deleted < 0 || relabelled < 0 || replaced < 0 || !json_is_array(names)
+        || !json_is_array(keyed))
         return err_set(err, SHEAF_ERR_CORRUPT, "not two hashes, counts and names");
     memcpy(e->fingerprint, fingerprint, sizeof(e->fingerprint));
     memcpy(e->plan, plan, sizeof(e->plan));

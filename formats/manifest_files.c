@@ -16,8 +16,8 @@ struct files {
     void *context;
 };
 
-static int put(void *context, const char *name, const void *data, size_t size,
-               struct sheaf_error *err)
+static int manifest_files_put(void *context, const char *name, const void *data, size_t size,
+                              struct sheaf_error *err)
 {
     const struct files *f = context;
 
@@ -35,7 +35,7 @@ static int each_of_shard(const struct files *f, const struct manifest *m, size_t
     const bool has_names = m->shards[i].names_bytes != 0 ||
                            (m->ours && format_of(m->container)->has_names);
     char *names;
-    int code = interop_finish_shard(interop, name, put, (void *)(uintptr_t)f, err);
+    int code = interop_finish_shard(interop, name, manifest_files_put, (void *)(uintptr_t)f, err);
 
     if (code == SHEAF_OK && has_names) {
         if (asprintf(&names, "%.*s.lst", (int)interop_stem(m->container, m->codec, name), name) < 0)
@@ -73,7 +73,8 @@ int manifest_each_file(const struct manifest *m, manifest_file_fn *each, void *c
     for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
         code = each_of_shard(&f, m, i, &interop, err);
     if (code == SHEAF_OK)
-        code = interop_finish_dataset(&interop, m, NULL, put, (void *)(uintptr_t)&f, err);
+        code = interop_finish_dataset(&interop, m, NULL, manifest_files_put, (void *)(uintptr_t)&f,
+                                      err);
     for (size_t part = 0; part <= m->growth_count && code == SHEAF_OK; part++)
         code = each_of_part(&f, part, m->edit_count, err);
     interop_free(&interop);

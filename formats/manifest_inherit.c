@@ -19,7 +19,7 @@ static const struct { const char *name, *unless; } kept[] = {
 };
 
 /* Parses the text of options. NULL, and the JSON text "null", become an empty object. */
-static int load(const char *text, json_t **options, struct sheaf_error *err)
+static int manifest_inherit_load(const char *text, json_t **options, struct sheaf_error *err)
 {
     json_error_t found;
     int code;
@@ -45,12 +45,12 @@ static void keep_common(json_t *common, const json_t *other)
 static int find_common(const struct manifest *const *sources, size_t count, json_t **common,
                        struct sheaf_error *err)
 {
-    int code = load(count == 0 ? NULL : sources[0]->options_json, common, err);
+    int code = manifest_inherit_load(count == 0 ? NULL : sources[0]->options_json, common, err);
 
     for (size_t i = 1; i < count && code == SHEAF_OK; i++) {
         json_t *other;
 
-        code = load(sources[i]->options_json, &other, err);
+        code = manifest_inherit_load(sources[i]->options_json, &other, err);
         if (code == SHEAF_OK)
             keep_common(*common, other);
         json_decref(other);
@@ -113,7 +113,7 @@ int manifest_inherit(const struct manifest *const *sources, size_t count, bool w
     json_t *own = NULL, *common = NULL;
     struct manifest_images images;
     char *text;
-    int code = load(*options_json, &own, err);
+    int code = manifest_inherit_load(*options_json, &own, err);
 
     if (code == SHEAF_OK)
         code = find_common(sources, count, &common, err);

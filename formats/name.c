@@ -115,7 +115,7 @@ bool name_is_passed_over(const char *path)
 }
 
 /* Returns the fault of a path's components, or NULL. */
-static const char *component_problem(const char *path)
+static const char *name_component_problem(const char *path)
 {
     const char *start = path;
 
@@ -152,7 +152,7 @@ const char *name_problem(const char *path)
         return "the path is longer than 4096 bytes";
     problem = name_text_problem(path, size);
     if (problem == NULL)
-        problem = component_problem(path);
+        problem = name_component_problem(path);
     if (problem != NULL)
         return problem;
     if (name_is_passed_over(path))

@@ -16,7 +16,8 @@ void object_list_begin(struct object_list *l, const char *url, const char *text,
     *l = (struct object_list){ .url = url, .at = text, .end = text + size };
 }
 
-static int malformed(const struct object_list *l, const char *what, struct sheaf_error *err)
+static int object_list_malformed(const struct object_list *l, const char *what,
+                                 struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "%s: entry %zu of the manifest: %s", l->url, l->number,
                    what);
@@ -32,20 +33,20 @@ static int next_value(struct object_list *l, json_t **entry, struct sheaf_error 
     l->number++;
     if (l->at < l->end && *l->at == ']') {
         l->at = json_text_blanks(l->at + 1, l->end);
-        return l->at == l->end ? SHEAF_END : malformed(l, "text after the array", err);
+        return l->at == l->end ? SHEAF_END : object_list_malformed(l, "text after the array", err);
     }
     if (l->at == l->end || *l->at != (l->number == 1 ? '[' : ','))
-        return malformed(l, l->number == 1 ? "expected a JSON array"
+        return object_list_malformed(l, l->number == 1 ? "expected a JSON array"
                                            : "expected a comma or the array's end", err);
     start = json_text_blanks(l->at + 1, l->end);
     if (l->number == 1 && start < l->end && *start == ']') {
         l->at = start + 1;
-        return malformed(l, "expected {\"prefix\": \"s3://...\"}", err);
+        return object_list_malformed(l, "expected {\"prefix\": \"s3://...\"}", err);
     }
     l->at = json_text_value(start, l->end);
     code = json_load_text(start, (size_t)(l->at - start), JSON_DECODE_ANY | JSON_REJECT_DUPLICATES,
                           entry, &found, err);
-    return code == SHEAF_ERR_CORRUPT ? malformed(l, found.text, err) : code;
+    return code == SHEAF_ERR_CORRUPT ? object_list_malformed(l, found.text, err) : code;
 }
 
 int object_list_prefix(struct object_list *l, char **out, struct sheaf_error *err)
@@ -59,7 +60,7 @@ int object_list_prefix(struct object_list *l, char **out, struct sheaf_error *er
         return code;
     prefix = json_string_value(json_object_get(entry, "prefix"));
     if (prefix == NULL || strstr(prefix, "://") == NULL) {
-        code = malformed(l, "expected {\"prefix\": \"s3://...\"}", err);
+        code = object_list_malformed(l, "expected {\"prefix\": \"s3://...\"}", err);
     } else {
         *out = strdup(prefix);
         code = *out == NULL ? err_memory(err, strlen(prefix)) : SHEAF_OK;
@@ -75,6 +76,6 @@ int object_list_next(struct object_list *l, json_t **entry, struct sheaf_error *
     *entry = NULL;
     code = next_value(l, entry, err);
     if (code == SHEAF_OK && json_string_length(*entry) == 0)
-        code = malformed(l, "expected the rest of an object's URL, a string", err);
+        code = object_list_malformed(l, "expected the rest of an object's URL, a string", err);
     return code;
 }

@@ -14,7 +14,7 @@
 #include "base/hash_text.h"
 #include "base/json.h"
 
-static void add_text(XXH128_hash_t *sum, const char *text)
+static void origin_add_text(XXH128_hash_t *sum, const char *text)
 {
     hash_add(sum, text == NULL ? "" : text, text == NULL ? 0 : strlen(text));
 }
@@ -27,9 +27,9 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
 
     words_le(numbers, COUNT_OF(numbers));
     hash_add(&sum, numbers, sizeof(numbers));
-    add_text(&sum, o->prefix);
-    add_text(&sum, o->index);
-    add_text(&sum, samples);
+    origin_add_text(&sum, o->prefix);
+    origin_add_text(&sum, o->index);
+    origin_add_text(&sum, samples);
     snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
 }
 

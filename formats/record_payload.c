@@ -37,7 +37,8 @@ static bool ends_like_trailer(const void *data, size_t size)
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-static int put_header(const struct sheaf_sample *sample, struct buf *out, struct sheaf_error *err)
+static int record_payload_put_header(const struct sheaf_sample *sample, struct buf *out,
+                                     struct sheaf_error *err)
 {
     const size_t count = sample->label_count;
     uint8_t header[IR_BYTES], label[sizeof(float)];
@@ -125,7 +126,7 @@ static void bring_forward(const struct sheaf_field **fields, size_t index)
 
 /* Refuses a sample that is clearly too large before it is copied. The exact check is made later,
  * when the record is framed. */
-static int check_size(const struct sheaf_sample *sample, struct sheaf_error *err)
+static int record_payload_check_size(const struct sheaf_sample *sample, struct sheaf_error *err)
 {
     uint64_t total = 0;
     size_t i;
@@ -148,7 +149,7 @@ static int lay_out(const struct sheaf_sample *sample, const struct sheaf_field *
     int code = sample_check(sample, fields, err);
 
     if (code == SHEAF_OK)
-        code = check_size(sample, err);
+        code = record_payload_check_size(sample, err);
     if (code != SHEAF_OK)
         return code;
     image = sample_image(fields, sample->field_count);
@@ -182,7 +183,7 @@ int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, st
     int code = lay_out(sample, fields, err);
 
     if (code == SHEAF_OK)
-        code = put_header(sample, out, err);
+        code = record_payload_put_header(sample, out, err);
     for (i = 0; i < count && code == SHEAF_OK; i++) {
         code = buf_reserve(out, fields[i]->size, err);
         if (code == SHEAF_OK)
@@ -203,7 +204,7 @@ struct payload_content {
     size_t size;
 };
 
-static bool is_suffix(const uint8_t *data, size_t size)
+static bool record_payload_is_suffix(const uint8_t *data, size_t size)
 {
     return size != 0 && size <= KEY_LIMIT && memchr(data, '/', size) == NULL &&
            name_is_text((const char *)data, size);
@@ -211,7 +212,7 @@ static bool is_suffix(const uint8_t *data, size_t size)
 
 /* Reads the entry at *at of the trailer's table. The entry's field consists of the next `size`
  * bytes of content. */
-static bool read_entry(struct payload_content table, size_t *at, struct slice *slice)
+static bool record_payload_read_entry(struct payload_content table, size_t *at, struct slice *slice)
 {
     const uint8_t *p = table.data + *at;
     size_t suffix_size;
@@ -219,7 +220,8 @@ static bool read_entry(struct payload_content table, size_t *at, struct slice *s
     if (table.size - *at < ENTRY_BYTES)
         return false;
     suffix_size = (size_t)p[8] | (size_t)p[9] << 8;
-    if (suffix_size > table.size - *at - ENTRY_BYTES || !is_suffix(p + ENTRY_BYTES, suffix_size))
+    if (suffix_size > table.size - *at - ENTRY_BYTES || !record_payload_is_suffix(p + ENTRY_BYTES,
+                                                                                  suffix_size))
         return false;
     slice->size = load64(p);
     slice->suffix = (const char *)p + ENTRY_BYTES;
@@ -261,7 +263,7 @@ static int read_trailer(struct payload_content content, struct decode_scratch *s
         struct slice slice = { .data = content.data + used };
         int code;
 
-        if (!read_entry(table, &at, &slice) || slice.size > content.size - used)
+        if (!record_payload_read_entry(table, &at, &slice) || slice.size > content.size - used)
             return err_set(err, SHEAF_ERR_CORRUPT, "entry %zu of the %zu in the record's trailer "
                            "is invalid", i, count);
         code = sample_add(scratch, &slice, err);
@@ -276,8 +278,8 @@ static int read_trailer(struct payload_content content, struct decode_scratch *s
 }
 
 /* Reads the labels from a record's header. The header's size has been checked before. */
-static int read_labels(const uint8_t *data, bool ours, struct decode_scratch *scratch,
-                       struct sheaf_error *err)
+static int record_payload_read_labels(const uint8_t *data, bool ours,
+                                      struct decode_scratch *scratch, struct sheaf_error *err)
 {
     const uint32_t flag = load32(data);
     const uint8_t *p = flag == 0 ? data + 4 : data + IR_BYTES;
@@ -377,8 +379,8 @@ static int finish_record(const struct record *record, const struct decode_contex
 
 /* Finds the fields in the content: the fields that the trailer lists, or a single field if there is
  * no trailer. */
-static int read_content(struct payload_content content, bool ours, struct decode_scratch *scratch,
-                        struct sheaf_error *err)
+static int record_payload_read_content(struct payload_content content, bool ours,
+                                       struct decode_scratch *scratch, struct sheaf_error *err)
 {
     const struct slice whole = { .data = content.data, .size = content.size };
 
@@ -417,13 +419,13 @@ int record_payload_decode(const uint8_t *data, size_t size, const struct record 
          ends_like_trailer(data + header_size, size - header_size))) {
         content = (struct payload_content){ data + header_size, size - header_size };
         id = load64(data + 8);
-        code = read_labels(data, context->ours, scratch, err);
+        code = record_payload_read_labels(data, context->ours, scratch, err);
     } else if (context->ours) {
         return err_set(err, SHEAF_ERR_CORRUPT, "the record has %zu byte%s, its header and labels "
                        "%" PRIu64, size, plural(size), header_size);
     }
     if (code == SHEAF_OK)
-        code = read_content(content, context->ours, scratch, err);
+        code = record_payload_read_content(content, context->ours, scratch, err);
     if (code != SHEAF_OK)
         return code;
     return finish_record(record, context, id, scratch, sample, err);

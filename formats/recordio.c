@@ -36,7 +36,7 @@ static struct header read_header(const uint8_t *data)
     return (struct header){ (enum cflag)(word >> 29), length, (length + 3) & ~(size_t)3 };
 }
 
-static void write_header(uint8_t *p, enum cflag cflag, size_t length)
+static void recordio_write_header(uint8_t *p, enum cflag cflag, size_t length)
 {
     store32(p, MAGIC);
     store32(p + 4, (uint32_t)cflag << 29 | (uint32_t)length);
@@ -101,7 +101,7 @@ static size_t find_magic(const uint8_t *data, size_t size, size_t from)
 
 static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, size_t size)
 {
-    write_header(out->data + out->size, cflag, size);
+    recordio_write_header(out->data + out->size, cflag, size);
     out->size += HEADER_BYTES;
     buf_put(out, data, size);
 }
@@ -109,7 +109,7 @@ static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, siz
 /* Makes the frames of a payload that contains the magic number. In `out`, room for a header begins
  * at `start`, and the payload follows this room. Each split removes the 4 bytes of the magic number
  * and adds a header of 8 bytes. */
-static int split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
+static int recordio_split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
 {
     struct buf copy = BUF_INIT(SIZE_MAX / 4);
     const size_t size = out->size - start - HEADER_BYTES;
@@ -150,11 +150,11 @@ static int frame_payload(struct buf *out, size_t start, bool *multipart, struct 
     at = find_magic(out->data + start + HEADER_BYTES, size, 0);
     *multipart = at != size;
     if (*multipart) {
-        code = split(out, start, at, err);
+        code = recordio_split(out, start, at, err);
         if (code != SHEAF_OK)
             return code;
     } else {
-        write_header(out->data + start, WHOLE, size);
+        recordio_write_header(out->data + start, WHOLE, size);
     }
     code = buf_reserve(out, 3, err);
     if (code == SHEAF_OK)
@@ -263,8 +263,8 @@ static bool recordio_resync(const uint8_t *data, size_t size, size_t *skip)
 
 /* Checks one part of a record: its header, which is at position `at` of the frame (stored record),
  * and the padding after its data. */
-static int check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
-                      struct sheaf_error *err)
+static int recordio_check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
+                               struct sheaf_error *err)
 {
     int code;
 
@@ -281,7 +281,7 @@ static int check_part(const uint8_t *frame, size_t size, size_t at, struct heade
     return SHEAF_OK;
 }
 
-static bool is_open(const struct header *h)
+static bool recordio_is_open(const struct header *h)
 {
     return h->cflag == FIRST || h->cflag == MIDDLE;
 }
@@ -293,7 +293,7 @@ static int recordio_check(const uint8_t *frame, size_t size, uint32_t *crc,
     size_t at = 0, i;
 
     do {
-        int code = check_part(frame, size, at, &h, err);
+        int code = recordio_check_part(frame, size, at, &h, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -304,7 +304,7 @@ static int recordio_check(const uint8_t *frame, size_t size, uint32_t *crc,
                                "byte %02x, expected 00", frame[at + i]);
         }
         at += h.padded;
-    } while (is_open(&h));
+    } while (recordio_is_open(&h));
     if (at != size)
         return err_set(err, SHEAF_ERR_CORRUPT, "the record ends %zu byte%s before its frame does",
                        size - at, plural(size - at));
@@ -322,22 +322,22 @@ int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
     size_t at = 0;
 
     do {
-        int code = check_part(data, size, at, &h, err);
+        int code = recordio_check_part(data, size, at, &h, err);
 
         if (code != SHEAF_OK)
             return code;
         /* the usual case: the record has one part, so its content need not be copied */
-        if (at == 0 && !is_open(&h)) {
+        if (at == 0 && !recordio_is_open(&h)) {
             *content = data + HEADER_BYTES;
             *content_size = h.length;
             *used = HEADER_BYTES + h.padded;
             return SHEAF_OK;
         }
         buf_put(joined, data + at + HEADER_BYTES, h.length);
-        if (is_open(&h))
+        if (recordio_is_open(&h))
             buf_put(joined, &magic, sizeof(magic));
         at += HEADER_BYTES + h.padded;
-    } while (is_open(&h));
+    } while (recordio_is_open(&h));
     *content = joined->data + start;
     *content_size = joined->size - start;
     *used = at;
@@ -351,12 +351,12 @@ static int recordio_decode(const struct record *record, const struct decode_cont
     const uint8_t *content;
     struct header h;
     size_t size, used;
-    int code = check_part(record->data, record->size, 0, &h, err);
+    int code = recordio_check_part(record->data, record->size, 0, &h, err);
 
     if (code != SHEAF_OK)
         return code;
     sample_begin(scratch);
-    if (is_open(&h))
+    if (recordio_is_open(&h))
         code = buf_reserve(&scratch->joined, record->size, err);
     if (code == SHEAF_OK)
         code = recordio_content(record->data, record->size, &scratch->joined, &content, &size,

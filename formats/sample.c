@@ -19,7 +19,7 @@
 
 /* Checks that the path "KEY.SUFFIX" can be packed, and that it splits into the same key and suffix
  * again. */
-static int check_path(const char *key, const char *suffix, struct sheaf_error *err)
+static int sample_check_path(const char *key, const char *suffix, struct sheaf_error *err)
 {
     const size_t key_size = strnlen(key, KEY_LIMIT + 1);
     const size_t suffix_size = strnlen(suffix, KEY_LIMIT + 1);
@@ -56,8 +56,9 @@ static bool is_lower_of(const char *name, const char *suffix)
 
 /* Inserts a field into an array of `count` sorted fields. Refuses a second field with the same
  * name. */
-static int insert_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
-                        const struct sheaf_field **sorted, size_t count, struct sheaf_error *err)
+static int sample_insert_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
+                               const struct sheaf_field **sorted, size_t count,
+                               struct sheaf_error *err)
 {
     size_t i;
 
@@ -101,21 +102,21 @@ int sample_check(const struct sheaf_sample *sample, const struct sheaf_field *so
         return err_set(err, SHEAF_ERR_ARGUMENT, "%.400s: %zu fields, the limit is %d", sample->key,
                        sample->field_count, FIELD_LIMIT);
     if (sample->field_count == 0) {
-        code = check_path(sample->key, "none", err);
+        code = sample_check_path(sample->key, "none", err);
         if (code != SHEAF_OK)
             return code;
     }
     for (i = 0; i < sample->field_count; i++) {
-        code = check_path(sample->key, field_suffix(&sample->fields[i]), err);
+        code = sample_check_path(sample->key, field_suffix(&sample->fields[i]), err);
         if (code == SHEAF_OK)
-            code = insert_field(sample, &sample->fields[i], sorted, i, err);
+            code = sample_insert_field(sample, &sample->fields[i], sorted, i, err);
         if (code != SHEAF_OK)
             return code;
     }
     return check_labels(sample, err);
 }
 
-static bool ends_in(const char *name, const char *end)
+static bool sample_ends_in(const char *name, const char *end)
 {
     const size_t size = strlen(name), end_size = strlen(end);
 
@@ -131,14 +132,14 @@ size_t sample_image(const struct sheaf_field *const *sorted, size_t count)
             return i;
     }
     for (i = 0; i < count; i++) {
-        if (ends_in(sorted[i]->name, ".jpg") || ends_in(sorted[i]->name, ".jpeg"))
+        if (sample_ends_in(sorted[i]->name, ".jpg") || sample_ends_in(sorted[i]->name, ".jpeg"))
             return i;
     }
     return count;
 }
 
-static const char *class_of(const double *labels, size_t count, const char *const *classes,
-                            size_t class_count, int label_base)
+static const char *sample_class_of(const double *labels, size_t count, const char *const *classes,
+                                   size_t class_count, int label_base)
 {
     double number;
 
@@ -153,7 +154,7 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
 {
     if (sample->class_name != NULL)
         return sample->class_name;
-    return class_of(sample->labels, sample->label_count, classes, class_count, label_base);
+    return sample_class_of(sample->labels, sample->label_count, classes, class_count, label_base);
 }
 
 /* ---- Decoding ----------------------------------------------------------------------------- */
@@ -182,7 +183,7 @@ int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_
 }
 
 /* Appends a copy of the text and a NUL. The caller must have reserved the room. */
-static char *put_text(struct buf *out, const char *data, size_t size)
+static char *sample_put_text(struct buf *out, const char *data, size_t size)
 {
     char *copy = (char *)out->data + out->size;
 
@@ -192,13 +193,13 @@ static char *put_text(struct buf *out, const char *data, size_t size)
 }
 
 /* Writes the name and suffix of a field into the scratch memory. */
-static void name_field(struct buf *text, struct slice *slice, struct sheaf_field *field)
+static void sample_name_field(struct buf *text, struct slice *slice, struct sheaf_field *field)
 {
-    char *suffix = put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
+    char *suffix = sample_put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
 
     for (slash = strchr(suffix, '/'); slash != NULL; slash = strchr(slash, '/'))
         *slash = '.';
-    name = put_text(text, suffix, slice->suffix_size);
+    name = sample_put_text(text, suffix, slice->suffix_size);
     if (!name_lower(name)) {
         text->size -= slice->suffix_size + 1;
         name = suffix;
@@ -236,7 +237,7 @@ static int order_fields(struct decode_scratch *scratch, struct sheaf_error *err)
         return code;
     fields = (struct sheaf_field *)(void *)scratch->fields.data;
     for (i = 0; i < count; i++) {
-        name_field(&scratch->text, &slices[i], &field);
+        sample_name_field(&scratch->text, &slices[i], &field);
         for (j = 0; j < i; j++) {
             if (strcmp(fields[j].name, field.name) == 0)
                 return err_set(err, SHEAF_ERR_CORRUPT, "the sample has two fields named "
@@ -258,14 +259,14 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
 
     if (code != SHEAF_OK)
         return code;
-    sample->key = put_text(&scratch->text, key.data, key.size);
+    sample->key = sample_put_text(&scratch->text, key.data, key.size);
     sample->labels = (const double *)(const void *)scratch->labels.data;
     sample->label_count = scratch->labels.size / sizeof(double);
     if (class_name.data != NULL)
-        sample->class_name = put_text(&scratch->text, class_name.data, class_name.size);
+        sample->class_name = sample_put_text(&scratch->text, class_name.data, class_name.size);
     else
-        sample->class_name = class_of(sample->labels, sample->label_count, context->classes,
-                                      context->class_count, context->label_base);
+        sample->class_name = sample_class_of(sample->labels, sample->label_count, context->classes,
+                                             context->class_count, context->label_base);
     code = order_fields(scratch, err);
     if (code != SHEAF_OK)
         return code;

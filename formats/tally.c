@@ -137,7 +137,7 @@ static int copy_key(char **copy, const char *key, struct sheaf_error *err)
 
 /* Returns the index of the field with this name, or the index where it would be inserted. `guess`
  * is a likely index. */
-static size_t place_of(const struct tally *t, const char *name, size_t guess, bool *found)
+static size_t tally_place_of(const struct tally *t, const char *name, size_t guess, bool *found)
 {
     size_t low = 0, high = t->count;
 
@@ -160,7 +160,7 @@ static size_t place_of(const struct tally *t, const char *name, size_t guess, bo
 }
 
 /* Makes room for a field that no sample counted so far has. */
-static int insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
+static int tally_insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
 {
     struct tally_field *grown;
     char *copy, *lacking = NULL;
@@ -188,7 +188,7 @@ static int use_field(struct tally *t, const char *name, size_t guess, struct tal
                      struct sheaf_error *err)
 {
     bool found;
-    const size_t at = place_of(t, name, guess, &found);
+    const size_t at = tally_place_of(t, name, guess, &found);
     int code = SHEAF_OK;
 
     *field = NULL;
@@ -203,7 +203,7 @@ static int use_field(struct tally *t, const char *name, size_t guess, struct tal
         return SHEAF_OK;
     }
     if (!found)
-        code = insert_field(t, at, name, err);
+        code = tally_insert_field(t, at, name, err);
     if (code == SHEAF_OK)
         *field = &t->fields[at];
     return code;
@@ -286,7 +286,7 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 
-        (void)place_of(behind, t->fields[i].name, i, &found);
+        (void)tally_place_of(behind, t->fields[i].name, i, &found);
         if (!found && t->fields[i].samples == t->samples)
             code = copy_key(&t->fields[i].lacking, behind->first, err);
     }
@@ -324,7 +324,7 @@ void tally_subtract(struct tally *t, const struct tally *removed)
     for (size_t i = 0; i < t->count; i++) {
         struct tally_field *f = &t->fields[i];
         bool found;
-        const size_t at = place_of(removed, f->name, i, &found);
+        const size_t at = tally_place_of(removed, f->name, i, &found);
 
         if (found) {
             f->samples -= MIN(f->samples, removed->fields[at].samples);
@@ -478,13 +478,13 @@ int tally_write(const struct tally *t, struct buf *out, struct sheaf_error *err)
     return code;
 }
 
-static int corrupt(struct sheaf_error *err, const char *what)
+static int tally_corrupt(struct sheaf_error *err, const char *what)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "\"fields\": %s", what);
 }
 
 /* Returns a member's number, or -1 if the member is missing or not an integer. */
-static json_int_t number_of(const json_t *tree, const char *key)
+static json_int_t tally_number_of(const json_t *tree, const char *key)
 {
     const json_t *value = json_object_get(tree, key);
 
@@ -509,33 +509,33 @@ static int read_sizes(const json_t *array, struct tally_field *f, struct sheaf_e
 
         if (floor <= last || number <= 0 || (uint64_t)floor > f->most ||
             __builtin_add_overflow(sum, (uint64_t)number, &sum))
-            return corrupt(err, "\"sizes\" are not ascending, or not counts");
+            return tally_corrupt(err, "\"sizes\" are not ascending, or not counts");
         last = floor;
         code = buf_append(&f->sizes, &size, sizeof(size), err);
         if (code != SHEAF_OK)
             return code;
     }
     return sum == f->samples && count % 2 == 0 ? SHEAF_OK
-         : corrupt(err, "\"sizes\" are not of all samples");
+         : tally_corrupt(err, "\"sizes\" are not of all samples");
 }
 
-static int read_field(const json_t *tree, uint64_t samples, struct tally_field *f,
-                      struct sheaf_error *err)
+static int tally_read_field(const json_t *tree, uint64_t samples, struct tally_field *f,
+                            struct sheaf_error *err)
 {
     const json_t *lacking = json_object_get(tree, "lacking");
     const char *name = json_string_value(json_object_get(tree, "name"));
-    const json_int_t numbers[] = { number_of(tree, "samples"), number_of(tree, "bytes"),
-                                   number_of(tree, "least"), number_of(tree, "most") };
+    const json_int_t numbers[] = { tally_number_of(tree, "samples"), tally_number_of(tree, "bytes"),
+                                   tally_number_of(tree, "least"), tally_number_of(tree, "most") };
 
     if (name == NULL || json_object_size(tree) != 6 + (size_t)(lacking != NULL))
-        return corrupt(err, "not a field");
+        return tally_corrupt(err, "not a field");
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         if (numbers[i] < 0)
-            return corrupt(err, "a number is missing or negative");
+            return tally_corrupt(err, "a number is missing or negative");
     if (numbers[0] == 0 || (uint64_t)numbers[0] > samples || numbers[2] > numbers[3])
-        return corrupt(err, "numbers that do not agree");
+        return tally_corrupt(err, "numbers that do not agree");
     if (lacking != NULL && ((uint64_t)numbers[0] == samples || !json_is_string(lacking)))
-        return corrupt(err, "\"lacking\" of a field that no sample lacks");
+        return tally_corrupt(err, "\"lacking\" of a field that no sample lacks");
     *f = (struct tally_field){
         .name = strdup(name), .samples = (uint64_t)numbers[0], .bytes = (uint64_t)numbers[1],
         .least = (uint64_t)numbers[2], .most = (uint64_t)numbers[3],
@@ -555,15 +555,15 @@ int tally_of_tree(const json_t *tree, uint64_t samples, struct tally *t, struct 
     if (t->has_too_many)
         return SHEAF_OK;
     if (!json_is_array(tree) || count > TALLY_NAMES_MOST)
-        return corrupt(err, "not an array of at most 256 fields");
+        return tally_corrupt(err, "not an array of at most 256 fields");
     t->fields = calloc(count + 1, sizeof(t->fields[0]));
     if (t->fields == NULL)
         return err_memory(err, count * sizeof(t->fields[0]));
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         t->count = i + 1;
-        code = read_field(json_array_get(tree, i), samples, &t->fields[i], err);
+        code = tally_read_field(json_array_get(tree, i), samples, &t->fields[i], err);
         if (code == SHEAF_OK && i > 0 && strcmp(t->fields[i - 1].name, t->fields[i].name) >= 0)
-            code = corrupt(err, "names are not in byte order");
+            code = tally_corrupt(err, "names are not in byte order");
     }
     if (code != SHEAF_OK)
         tally_clear(t);
@@ -582,13 +582,13 @@ int tally_parse(const void *text, size_t size, struct tally *t, struct sheaf_err
         return SHEAF_OK;
     code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &all, &found, err);
     if (code == SHEAF_ERR_CORRUPT)
-        return corrupt(err, found.text);
+        return tally_corrupt(err, found.text);
     if (code != SHEAF_OK)
         return code;
     first = json_string_value(json_object_get(all, "first"));
-    code = number_of(all, "samples") < 0 ? corrupt(err, "samples are missing")
-         : tally_of_tree(json_object_get(all, "fields"), (uint64_t)number_of(all, "samples"), t,
-                         err);
+    code = tally_number_of(all, "samples") < 0 ? tally_corrupt(err, "samples are missing")
+         : tally_of_tree(json_object_get(all, "fields"), (uint64_t)tally_number_of(all, "samples"),
+                         t, err);
     if (code == SHEAF_OK && first != NULL) {
         t->first = strdup(first);
         code = t->first == NULL ? err_memory(err, strlen(first)) : SHEAF_OK;

@@ -44,7 +44,7 @@ static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf
 
 /* Parses a number of a tar header: an octal number between blanks, ended by a blank, a NUL or the
  * end of the field; or GNU's base-256 form. */
-static bool parse_number(const char *field, size_t size, uint64_t *value)
+static bool tar_parse_number(const char *field, size_t size, uint64_t *value)
 {
     size_t i = 0;
 
@@ -69,14 +69,14 @@ static bool parse_number(const char *field, size_t size, uint64_t *value)
 
 /* Verifies the checksum of a header. Some old writers added up signed characters, so their sum is
  * accepted as well. Both sums are equal if every byte is ASCII. */
-static int check_sum(const struct tar_header *h, struct sheaf_error *err)
+static int tar_parse_check_sum(const struct tar_header *h, struct sheaf_error *err)
 {
     const uint8_t *bytes = (const uint8_t *)h;
     unsigned sum = tar_checksum(h), high = 0;
     uint64_t said;
     size_t i;
 
-    if (!parse_number(h->checksum, sizeof(h->checksum), &said))
+    if (!tar_parse_number(h->checksum, sizeof(h->checksum), &said))
         return checksum_error(h, sum, err);
     if (said == sum)
         return SHEAF_OK;
@@ -87,9 +87,9 @@ static int check_sum(const struct tar_header *h, struct sheaf_error *err)
     return said + 256 * (uint64_t)high == sum ? SHEAF_OK : checksum_error(h, sum, err);
 }
 
-static int read_size(const struct tar_header *h, uint64_t *bytes, struct sheaf_error *err)
+static int tar_parse_read_size(const struct tar_header *h, uint64_t *bytes, struct sheaf_error *err)
 {
-    if (!parse_number(h->size, sizeof(h->size), bytes))
+    if (!tar_parse_number(h->size, sizeof(h->size), bytes))
         return err_set(err, SHEAF_ERR_CORRUPT, "the size in a tar header is not a number");
     if (*bytes > FRAME_LIMIT)
         return err_set(err, SHEAF_ERR_LIMIT, "a tar member has %" PRIu64 " bytes, the limit is %"
@@ -129,7 +129,7 @@ static bool next_record(const char *data, size_t size, size_t *at, struct pax_re
     return true;
 }
 
-static bool is_key(const struct pax_record *r, const char *key)
+static bool tar_parse_is_key(const struct pax_record *r, const char *key)
 {
     return r->key_size == strlen(key) && memcmp(r->key, key, r->key_size) == 0;
 }
@@ -165,7 +165,7 @@ static int pax_size(const struct pax_record *r, struct extensions *ext, struct s
 static int pax_record_apply(const struct pax_record *r, bool global, struct extensions *ext,
                             struct sheaf_error *err)
 {
-    const bool is_path = is_key(r, "path"), is_size = is_key(r, "size");
+    const bool is_path = tar_parse_is_key(r, "path"), is_size = tar_parse_is_key(r, "size");
 
     ext->rules_all = global && (is_path || is_size || is_sparse(r));
     if (ext->rules_all)
@@ -220,8 +220,8 @@ static int name_global(const struct tar_header *h, int code, struct sheaf_error 
 }
 
 /* Applies the data of one extension header. */
-static int extend(const struct tar_header *h, const char *data, size_t size,
-                  struct extensions *ext, struct sheaf_error *err)
+static int tar_parse_extend(const struct tar_header *h, const char *data, size_t size,
+                            struct extensions *ext, struct sheaf_error *err)
 {
     if (h->type == 'K')                         /* the target of a link */
         return SHEAF_OK;
@@ -251,7 +251,7 @@ static bool names_directory(const struct tar_member *m)
            (name[size - 1] == '.' && (size == 1 || name[size - 2] == '/'));
 }
 
-static enum tar_kind kind_of(const struct tar_header *h, const struct tar_member *m)
+static enum tar_kind tar_parse_kind_of(const struct tar_header *h, const struct tar_member *m)
 {
     switch (h->type) {
     case '0': case '\0': case '7': case 'S': case 'M':
@@ -268,8 +268,8 @@ static bool has_data(char type)
     return type < '1' || type > '6';
 }
 
-static void set_path(const struct tar_header *h, const struct extensions *ext,
-                     struct tar_member *m)
+static void tar_parse_set_path(const struct tar_header *h, const struct extensions *ext,
+                               struct tar_member *m)
 {
     m->prefix_size = 0;
     m->prefix = h->prefix;
@@ -307,14 +307,14 @@ static int parse_member(const uint8_t *data, size_t size, size_t at, const struc
                         struct tar_member *m, size_t *need, struct sheaf_error *err)
 {
     const struct tar_header *h = (const struct tar_header *)(data + at);
-    int code = read_size(h, &m->bytes, err);
+    int code = tar_parse_read_size(h, &m->bytes, err);
 
     if (code != SHEAF_OK)
         return code;
-    set_path(h, ext, m);
+    tar_parse_set_path(h, ext, m);
     m->problem = h->type == 'S' ? sparse
                : h->type == 'M' ? "a file continued from another volume" : ext->problem;
-    m->kind = kind_of(h, m);
+    m->kind = tar_parse_kind_of(h, m);
     if (ext->has_size)
         m->bytes = ext->size;
     if (!has_data(h->type))
@@ -337,7 +337,7 @@ static int parse_extension(const uint8_t *data, size_t size, size_t at, struct e
 {
     const struct tar_header *h = (const struct tar_header *)(data + at);
     uint64_t bytes;
-    int code = read_size(h, &bytes, err);
+    int code = tar_parse_read_size(h, &bytes, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -351,11 +351,11 @@ static int parse_extension(const uint8_t *data, size_t size, size_t at, struct e
         *need = *next;
         return SHEAF_OK;
     }
-    return extend(h, (const char *)data + at + TAR_BLOCK, bytes, ext, err);
+    return tar_parse_extend(h, (const char *)data + at + TAR_BLOCK, bytes, ext, err);
 }
 
-static int parse(const uint8_t *data, size_t size, bool is_checked, struct tar_member *member,
-                 size_t *need, struct sheaf_error *err)
+static int tar_parse_do(const uint8_t *data, size_t size, bool is_checked,
+                        struct tar_member *member, size_t *need, struct sheaf_error *err)
 {
     struct extensions ext = { 0 };
     size_t at = 0, next = 0;
@@ -376,7 +376,7 @@ static int parse(const uint8_t *data, size_t size, bool is_checked, struct tar_m
                            : err_set(err, SHEAF_ERR_CORRUPT, "found a zero block, expected the tar "
                                      "member of an extension header");
         }
-        code = is_checked ? SHEAF_OK : check_sum(h, err);
+        code = is_checked ? SHEAF_OK : tar_parse_check_sum(h, err);
         if (code == SHEAF_OK && !is_extension(h->type))
             return parse_member(data, size, at, &ext, member, need, err);
         if (code == SHEAF_OK)
@@ -392,11 +392,11 @@ static int parse(const uint8_t *data, size_t size, bool is_checked, struct tar_m
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err)
 {
-    return parse(data, size, false, member, need, err);
+    return tar_parse_do(data, size, false, member, need, err);
 }
 
 int tar_parse_checked(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
                       struct sheaf_error *err)
 {
-    return parse(data, size, true, member, need, err);
+    return tar_parse_do(data, size, true, member, need, err);
 }

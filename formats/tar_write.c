@@ -21,7 +21,7 @@ static void put_octal(char *field, size_t field_size, uint64_t value)
         field[i] = (char)('0' + (value & 7));
 }
 
-static struct tar_header make_header(char type, uint64_t size, const char *group)
+static struct tar_header tar_write_make_header(char type, uint64_t size, const char *group)
 {
     struct tar_header h = { .type = type, .magic = "ustar", .version = { '0', '0' },
                             .user = "sheaf" };
@@ -35,7 +35,7 @@ static struct tar_header make_header(char type, uint64_t size, const char *group
     return h;
 }
 
-static void put_header(struct buf *out, struct tar_header *h)
+static void tar_write_put_header(struct buf *out, struct tar_header *h)
 {
     /* The checksum has six digits, a NUL and a blank, as in every tar. */
     put_octal(h->checksum, sizeof(h->checksum) - 1, tar_checksum(h));
@@ -43,7 +43,7 @@ static void put_header(struct buf *out, struct tar_header *h)
     buf_put(out, h, sizeof(*h));
 }
 
-static void put_data(struct buf *out, const void *data, size_t size)
+static void tar_write_put_data(struct buf *out, const void *data, size_t size)
 {
     static const char zeros[TAR_BLOCK];
 
@@ -109,10 +109,10 @@ static int put_pax(struct buf *out, const char *path, const char *size_text,
         return code;
     size = out->size - start - TAR_BLOCK;
     memset(out->data + out->size, 0, (size_t)tar_padded(size) - size);
-    h = make_header('x', size, "sheaf");
+    h = tar_write_make_header('x', size, "sheaf");
     memcpy(h.name, "././@PaxHeader", sizeof("././@PaxHeader"));
     out->size = start;
-    put_header(out, &h);
+    tar_write_put_header(out, &h);
     out->size += (size_t)tar_padded(size);
     return SHEAF_OK;
 }
@@ -122,8 +122,8 @@ int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_l
 {
     const bool is_large = size >= USTAR_SIZE_LIMIT;
     const size_t start = out->size;
-    struct tar_header h = make_header('0', is_large ? 0 : size,
-                                      is_label ? TAR_LABEL_GROUP : "sheaf");
+    struct tar_header h = tar_write_make_header('0', is_large ? 0 : size,
+                                                is_label ? TAR_LABEL_GROUP : "sheaf");
     const bool fits = put_path(&h, path, strlen(path));
     char size_text[24];
     int code = SHEAF_OK;
@@ -136,7 +136,7 @@ int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_l
     if (code == SHEAF_OK)
         code = buf_reserve(out, TAR_BLOCK, err);
     if (code == SHEAF_OK)
-        put_header(out, &h);
+        tar_write_put_header(out, &h);
     else
         out->size = start;
     return code;
@@ -167,7 +167,7 @@ int tar_write(struct buf *out, const char *path, const void *data, size_t size, 
     if (code == SHEAF_OK)
         code = buf_reserve(out, (size_t)tar_padded(size), err);
     if (code == SHEAF_OK)
-        put_data(out, data, size);
+        tar_write_put_data(out, data, size);
     else
         out->size = start;
     return code;

@@ -18,7 +18,7 @@
 
 #define VERSION 1
 
-static bool ends_with(const char *text, const char *end)
+static bool view_ends_with(const char *text, const char *end)
 {
     const size_t size = strlen(text), end_size = strlen(end);
 
@@ -27,8 +27,8 @@ static bool ends_with(const char *text, const char *end)
 
 bool view_is_name(const char *url)
 {
-    return ends_with(url, ".view") || (ends_with(url, ".json")
-                                          && !ends_with(url, "/" MANIFEST_NAME)
+    return view_ends_with(url, ".view") || (view_ends_with(url, ".json")
+                                          && !view_ends_with(url, "/" MANIFEST_NAME)
                                           && strcmp(url, MANIFEST_NAME) != 0);
 }
 
@@ -49,8 +49,8 @@ bool view_begins(const void *text, size_t size)
 /* ---- Values --------------------------------------------------------------------------------- */
 
 /* Reports an unknown name in the document, and lists the names that are allowed there. */
-static int refuse_name(const char *const *known, const char *where, const char *name,
-                       struct sheaf_error *err)
+static int view_refuse_name(const char *const *known, const char *where, const char *name,
+                            struct sheaf_error *err)
 {
     char list[160] = "";
 
@@ -64,8 +64,8 @@ static int refuse_name(const char *const *known, const char *where, const char *
 }
 
 /* Refuses unknown names. `known` ends with NULL. */
-static int check_names(json_t *object, const char *const *known, const char *where,
-                       struct sheaf_error *err)
+static int view_check_names(json_t *object, const char *const *known, const char *where,
+                            struct sheaf_error *err)
 {
     const char *name;
     json_t *value;
@@ -78,13 +78,13 @@ static int check_names(json_t *object, const char *const *known, const char *whe
         while (known[i] != NULL && strcmp(known[i], name) != 0)
             i++;
         if (known[i] == NULL)
-            return refuse_name(known, where, name, err);
+            return view_refuse_name(known, where, name, err);
     }
     return SHEAF_OK;
 }
 
-static int take_number(const json_t *value, const char *name, uint64_t least, uint64_t most,
-                       uint64_t *number, struct sheaf_error *err)
+static int view_take_number(const json_t *value, const char *name, uint64_t least, uint64_t most,
+                            uint64_t *number, struct sheaf_error *err)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0
         || (uint64_t)json_integer_value(value) < least
@@ -104,13 +104,13 @@ static int take_pair(const json_t *value, const char *name, uint64_t pair[2],
     if (!json_is_array(value) || json_array_size(value) != 2)
         return err_set(err, SHEAF_ERR_ARGUMENT, "\"%s\" is not a pair of numbers", name);
     for (size_t i = 0; i < 2 && code == SHEAF_OK; i++)
-        code = take_number(json_array_get(value, i), name, 0, INT64_MAX, &pair[i], err);
+        code = view_take_number(json_array_get(value, i), name, 0, INT64_MAX, &pair[i], err);
     return code;
 }
 
 /* Copies a string that must not be empty. *text stays NULL if `value` is NULL. */
-static int take_string(const json_t *value, const char *name, char **text,
-                       struct sheaf_error *err)
+static int view_take_string(const json_t *value, const char *name, char **text,
+                            struct sheaf_error *err)
 {
     if (value == NULL)
         return SHEAF_OK;
@@ -122,8 +122,8 @@ static int take_string(const json_t *value, const char *name, char **text,
 }
 
 /* Takes a list of at least one name. */
-static int take_names(const json_t *value, const char *name, char ***names, size_t *count,
-                      struct sheaf_error *err)
+static int view_take_names(const json_t *value, const char *name, char ***names, size_t *count,
+                           struct sheaf_error *err)
 {
     const size_t size = json_array_size(value);
     int code = SHEAF_OK;
@@ -136,7 +136,7 @@ static int take_names(const json_t *value, const char *name, char ***names, size
     if (*names == NULL)
         return err_memory(err, size * sizeof((*names)[0]));
     for (*count = 0; *count < size && code == SHEAF_OK; (*count)++)
-        code = take_string(json_array_get(value, *count), name, &(*names)[*count], err);
+        code = view_take_string(json_array_get(value, *count), name, &(*names)[*count], err);
     return code;
 }
 
@@ -158,8 +158,8 @@ static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error
 
 /* Takes one element of "label", which is a label or a pair [first, last]; or takes the value of
  * "labels", which is a pair. */
-static int take_label(const json_t *value, const char *name, struct view_labels *labels,
-                      struct sheaf_error *err)
+static int view_take_label(const json_t *value, const char *name, struct view_labels *labels,
+                           struct sheaf_error *err)
 {
     uint64_t pair[2];
     int code;
@@ -167,7 +167,7 @@ static int take_label(const json_t *value, const char *name, struct view_labels 
     if (json_is_array(value) || strcmp(name, "label") != 0) {
         code = take_pair(value, name, pair, err);
     } else {
-        code = take_number(value, name, 0, INT64_MAX, &pair[0], err);
+        code = view_take_number(value, name, 0, INT64_MAX, &pair[0], err);
         pair[1] = pair[0];
     }
     if (code != SHEAF_OK)
@@ -181,7 +181,7 @@ static int take_label(const json_t *value, const char *name, struct view_labels 
 
 /* Takes the labels of a condition: "labels" is a pair [first, last]; "label" is a list of labels
  * and pairs. */
-static int take_labels(const json_t *where, struct view_where *w, struct sheaf_error *err)
+static int view_take_labels(const json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     const json_t *pair = json_object_get(where, "labels"), *list = json_object_get(where, "label");
     const size_t count = list != NULL ? json_array_size(list) : 1;
@@ -197,8 +197,8 @@ static int take_labels(const json_t *where, struct view_where *w, struct sheaf_e
     if (w->labels == NULL)
         return err_memory(err, count * sizeof(w->labels[0]));
     for (; w->label_count < count && code == SHEAF_OK; w->label_count++)
-        code = take_label(list != NULL ? json_array_get(list, w->label_count) : pair,
-                          list != NULL ? "label" : "labels", &w->labels[w->label_count], err);
+        code = view_take_label(list != NULL ? json_array_get(list, w->label_count) : pair,
+                               list != NULL ? "label" : "labels", &w->labels[w->label_count], err);
     return code;
 }
 
@@ -207,7 +207,7 @@ static int take_ranges(const json_t *where, struct view_where *w, struct sheaf_e
     const json_t *range = json_object_get(where, "range");
     const json_t *every = json_object_get(where, "every");
     uint64_t pair[2];
-    int code = take_labels(where, w, err);
+    int code = view_take_labels(where, w, err);
 
     if (code == SHEAF_OK && range != NULL
         && (code = take_pair(range, "range", pair, err)) == SHEAF_OK) {
@@ -232,7 +232,7 @@ static int take_ranges(const json_t *where, struct view_where *w, struct sheaf_e
 
 static int take_glob(json_t *value, char **glob, struct sheaf_error *err)
 {
-    const int code = take_string(value, "key_glob", glob, err);
+    const int code = view_take_string(value, "key_glob", glob, err);
     const char *problem = code != SHEAF_OK || *glob == NULL ? NULL
                                                             : glob_problem(*glob, strlen(*glob));
 
@@ -279,7 +279,7 @@ static int take_column(const json_t *value, struct view_column *c, struct sheaf_
                        "expected <, <=, >, >=, == or !=", sign);
     c->compare = (enum view_compare)compare;
     c->number = json_number_value(number);
-    code = take_string(json_array_get(value, 0), "columns", &c->field, err);
+    code = view_take_string(json_array_get(value, 0), "columns", &c->field, err);
     return code == SHEAF_OK ? split_field(c, err) : code;
 }
 
@@ -308,20 +308,21 @@ static int take_where(json_t *where, struct view_where *w, struct sheaf_error *e
     int code = SHEAF_OK;
 
     if (where != NULL) {
-        code = check_names(where, known, "\"where\"", err);
+        code = view_check_names(where, known, "\"where\"", err);
         if (code == SHEAF_OK)
-            code = take_names(json_object_get(where, "classes"), "classes", &w->classes,
-                              &w->class_count, err);
+            code = view_take_names(json_object_get(where, "classes"), "classes", &w->classes,
+                                   &w->class_count, err);
         if (code == SHEAF_OK)
-            code = take_string(json_object_get(where, "keys"), "keys", &w->keys, err);
+            code = view_take_string(json_object_get(where, "keys"), "keys", &w->keys, err);
         if (code == SHEAF_OK)
-            code = take_string(json_object_get(where, "not_keys"), "not_keys", &w->not_keys, err);
+            code = view_take_string(json_object_get(where, "not_keys"), "not_keys", &w->not_keys,
+                                    err);
         if (code == SHEAF_OK)
             code = take_glob(json_object_get(where, "key_glob"), &w->key_glob, err);
         if (code == SHEAF_OK)
             code = take_columns(json_object_get(where, "columns"), w, err);
         if (code == SHEAF_OK)
-            code = take_string(json_object_get(where, "numbers"), "numbers", &w->numbers, err);
+            code = view_take_string(json_object_get(where, "numbers"), "numbers", &w->numbers, err);
         if (code == SHEAF_OK)
             code = take_ranges(where, w, err);
     }
@@ -338,7 +339,7 @@ static int take_source(json_t *value, struct view_source *s, struct sheaf_error 
 {
     static const char *const known[] = { "source", "weight", "repeat", "where", "fields", NULL };
     const json_t *weight, *repeat;
-    int code = check_names(value, known, "a source", err);
+    int code = view_check_names(value, known, "a source", err);
 
     if (code != SHEAF_OK)
         return code;
@@ -349,20 +350,20 @@ static int take_source(json_t *value, struct view_source *s, struct sheaf_error 
     s->has_weight = weight != NULL;
     s->has_repeat = repeat != NULL;
     s->repeat = VIEW_REPEAT_ONE;
-    code = take_string(json_object_get(value, "source"), "source", &s->source, err);
+    code = view_take_string(json_object_get(value, "source"), "source", &s->source, err);
     if (code == SHEAF_OK && s->has_weight)
-        code = take_number(weight, "weight", 0, INT64_MAX, &s->weight, err);
+        code = view_take_number(weight, "weight", 0, INT64_MAX, &s->weight, err);
     if (code == SHEAF_OK && s->has_repeat)
         code = take_repeat(repeat, &s->repeat, err);
     if (code == SHEAF_OK)
         code = take_where(json_object_get(value, "where"), &s->where, err);
     if (code == SHEAF_OK)
-        code = take_names(json_object_get(value, "fields"), "fields", &s->fields,
-                          &s->field_count, err);
+        code = view_take_names(json_object_get(value, "fields"), "fields", &s->fields,
+                               &s->field_count, err);
     return code;
 }
 
-static int take_sources(const json_t *list, struct view *v, struct sheaf_error *err)
+static int view_take_sources(const json_t *list, struct view *v, struct sheaf_error *err)
 {
     const size_t count = json_array_size(list);
     size_t weights = 0, repeats = 0;
@@ -399,7 +400,7 @@ static int take_stage(json_t *value, struct view *v, struct sheaf_error *err)
     struct view_stage *stage = &v->stages[v->stage_count];
     const json_t *weights;
     uint64_t sum = 0;
-    int code = check_names(value, known, "a stage", err);
+    int code = view_check_names(value, known, "a stage", err);
 
     if (code != SHEAF_OK)
         return code;
@@ -410,11 +411,11 @@ static int take_stage(json_t *value, struct view *v, struct sheaf_error *err)
     stage->weights = calloc(v->source_count, sizeof(stage->weights[0]));
     if (stage->weights == NULL)
         return err_memory(err, v->source_count * sizeof(stage->weights[0]));
-    code = take_number(json_object_get(value, "samples"), "samples", 1, INT64_MAX,
-                       &stage->samples, err);
+    code = view_take_number(json_object_get(value, "samples"), "samples", 1, INT64_MAX,
+                            &stage->samples, err);
     for (size_t i = 0; i < v->source_count && code == SHEAF_OK; i++) {
-        code = take_number(json_array_get(weights, i), "weights", 0, INT64_MAX,
-                           &stage->weights[i], err);
+        code = view_take_number(json_array_get(weights, i), "weights", 0, INT64_MAX,
+                                &stage->weights[i], err);
         sum |= stage->weights[i];
     }
     if (code == SHEAF_OK && sum == 0)
@@ -466,7 +467,7 @@ static int take_length(const json_t *document, struct view *v, struct sheaf_erro
                        : "\"samples\" and \"until\" are for sources with weights: without, an "
                          "epoch is as long as its sources");
     if (samples != NULL)
-        return take_number(samples, "samples", 1, INT64_MAX, &v->samples, err);
+        return view_take_number(samples, "samples", 1, INT64_MAX, &v->samples, err);
     if (until == NULL)
         return SHEAF_OK;
     if (word == NULL || (strcmp(word, "first") != 0 && strcmp(word, "all") != 0))
@@ -475,7 +476,7 @@ static int take_length(const json_t *document, struct view *v, struct sheaf_erro
     return SHEAF_OK;
 }
 
-static int compare_classes(const void *x, const void *y)
+static int view_compare_classes(const void *x, const void *y)
 {
     const struct view_class *a = x, *b = y;
 
@@ -485,7 +486,7 @@ static int compare_classes(const void *x, const void *y)
 }
 
 /* Parses a label of fewer than 10 digits. Returns UINT64_MAX if the text is not such a label. */
-static uint64_t label_of(const char *text)
+static uint64_t view_label_of(const char *text)
 {
     const size_t digits = strspn(text, "0123456789");
 
@@ -506,13 +507,13 @@ static int take_class_map(const json_t *map, struct view *v, struct sheaf_error 
     json_object_foreach((json_t *)(uintptr_t)map, from, to) {
         struct view_class *c = &v->classes[v->class_count++];
 
-        c->from_number = label_of(from);
+        c->from_number = view_label_of(from);
         if (v->class_count == 1)
             v->by_number = json_is_integer(to);     /* the other entries must be alike */
         if (v->by_number && json_is_integer(to) && c->from_number != UINT64_MAX)
-            code = take_number(to, "classes", 0, 999999999, &c->to_number, err);
+            code = view_take_number(to, "classes", 0, 999999999, &c->to_number, err);
         else if (!v->by_number && json_is_string(to) && (c->from = strdup(from)) != NULL)
-            code = take_string(to, "classes", &c->to, err);
+            code = view_take_string(to, "classes", &c->to, err);
         else
             code = err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\": \"%s\": a map is of names to "
                            "names or of numbers to numbers", from);
@@ -521,11 +522,11 @@ static int take_class_map(const json_t *map, struct view *v, struct sheaf_error 
     }
     if (v->class_count == 0)
         return err_set(err, SHEAF_ERR_ARGUMENT, "\"classes\" is an empty map");
-    qsort(v->classes, v->class_count, sizeof(v->classes[0]), compare_classes);
+    qsort(v->classes, v->class_count, sizeof(v->classes[0]), view_compare_classes);
     return SHEAF_OK;
 }
 
-static int take_classes(const json_t *classes, struct view *v, struct sheaf_error *err)
+static int view_take_classes(const json_t *classes, struct view *v, struct sheaf_error *err)
 {
     const char *word = classes == NULL ? "by-name" : json_string_value(classes);
 
@@ -548,17 +549,17 @@ static int take_document(json_t *document, struct view *v, struct sheaf_error *e
     if (json_is_integer(version) && json_integer_value(version) != VERSION)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "a view of version %" JSON_INTEGER_FORMAT
                        ", expected %d", json_integer_value(version), VERSION);
-    code = check_names(document, known, "the view", err);
+    code = view_check_names(document, known, "the view", err);
     if (code == SHEAF_OK && !json_is_integer(version))
         code = err_set(err, SHEAF_ERR_ARGUMENT, "the view has no \"sheaf_view\": %d", VERSION);
     if (code == SHEAF_OK)
-        code = take_sources(json_object_get(document, "sources"), v, err);
+        code = view_take_sources(json_object_get(document, "sources"), v, err);
     if (code == SHEAF_OK)
         code = take_stages(json_object_get(document, "stages"), v, err);
     if (code == SHEAF_OK)
         code = take_length(document, v, err);
     if (code == SHEAF_OK)
-        code = take_classes(json_object_get(document, "classes"), v, err);
+        code = view_take_classes(json_object_get(document, "classes"), v, err);
     return code;
 }
 

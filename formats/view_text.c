@@ -16,7 +16,7 @@
 /* Adds a member to an object, which takes ownership of the value. All functions here return false
  * if memory was exhausted. */
 
-static bool set(json_t *object, const char *name, json_t *value)
+static bool view_text_set(json_t *object, const char *name, json_t *value)
 {
     return value != NULL && json_object_set_new(object, name, value) == 0;
 }
@@ -63,12 +63,12 @@ static json_t *where_of(const struct view_where *w)
 
 static bool set_name(json_t *where, const char *name, const char *text)
 {
-    return text == NULL || set(where, name, json_string(text));
+    return text == NULL || view_text_set(where, name, json_string(text));
 }
 
 /* Appends texts[i] to the i-th condition on a column, in place of a text that was appended before.
  * If `texts` is NULL, only removes the earlier texts. */
-static bool set_columns(json_t *where, const struct view_where *w, char *const *texts)
+static bool view_text_set_columns(json_t *where, const struct view_where *w, char *const *texts)
 {
     json_t *list = json_object_get(where, "columns");
 
@@ -88,7 +88,8 @@ int view_where_text(struct view_where *w, const char *keys, const char *not_keys
 {
     json_t *where = w->text[0] == '\0' ? NULL : where_of(w);
     char *text = where != NULL && set_name(where, "keys", keys)
-                 && set_name(where, "not_keys", not_keys) && set_columns(where, w, columns)
+                 && set_name(where, "not_keys", not_keys) && view_text_set_columns(where, w,
+                                                                                   columns)
                  ? json_dump_text(where, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
     json_decref(where);
@@ -101,16 +102,16 @@ int view_where_text(struct view_where *w, const char *keys, const char *not_keys
     return SHEAF_OK;
 }
 
-static json_t *source_of(const struct view_source *s, const char *name)
+static json_t *view_text_source_of(const struct view_source *s, const char *name)
 {
     json_t *object = json_object();
 
-    if (object != NULL && set(object, "source", json_string(name))
-        && (!s->has_weight || set(object, "weight", json_integer((json_int_t)s->weight)))
-        && (s->repeat == VIEW_REPEAT_ONE || set(object, "repeat", repeat_of(s)))
-        && (s->where.text[0] == '\0' || set(object, "where", where_of(&s->where)))
+    if (object != NULL && view_text_set(object, "source", json_string(name))
+        && (!s->has_weight || view_text_set(object, "weight", json_integer((json_int_t)s->weight)))
+        && (s->repeat == VIEW_REPEAT_ONE || view_text_set(object, "repeat", repeat_of(s)))
+        && (s->where.text[0] == '\0' || view_text_set(object, "where", where_of(&s->where)))
         && (s->fields == NULL
-            || set(object, "fields", list_of_names(s->fields, s->field_count))))
+            || view_text_set(object, "fields", list_of_names(s->fields, s->field_count))))
         return object;
     json_decref(object);
     return NULL;
@@ -123,7 +124,7 @@ static json_t *sources_of(const struct view *v, const char *const *names)
     for (size_t i = 0; i < v->source_count && list != NULL; i++) {
         const char *name = names != NULL ? names[i] : v->sources[i].source;
 
-        if (json_array_append_new(list, source_of(&v->sources[i], name)) != 0) {
+        if (json_array_append_new(list, view_text_source_of(&v->sources[i], name)) != 0) {
             json_decref(list);
             list = NULL;
         }
@@ -139,8 +140,9 @@ static json_t *stages_of(const struct view *v, size_t count)
         json_t *stage = json_object();
 
         if (stage == NULL
-            || !set(stage, "samples", json_integer((json_int_t)v->stages[i].samples))
-            || !set(stage, "weights", list_of_numbers(v->stages[i].weights, v->source_count))) {
+            || !view_text_set(stage, "samples", json_integer((json_int_t)v->stages[i].samples))
+            || !view_text_set(stage, "weights",
+                              list_of_numbers(v->stages[i].weights, v->source_count))) {
             json_decref(stage);
             stage = NULL;
         }
@@ -161,8 +163,8 @@ static json_t *classes_of(const struct view *v)
         char number[24];
 
         snprintf(number, sizeof(number), "%" PRIu64, c->from_number);
-        if (!set(map, c->from != NULL ? c->from : number,
-                 c->from != NULL ? json_string(c->to)
+        if (!view_text_set(map, c->from != NULL ? c->from : number,
+                           c->from != NULL ? json_string(c->to)
                                  : json_integer((json_int_t)c->to_number))) {
             json_decref(map);
             map = NULL;
@@ -175,13 +177,16 @@ static json_t *document_of(const struct view *v, const char *const *names, size_
 {
     json_t *object = json_object();
 
-    if (object != NULL && set(object, "sheaf_view", json_integer(1))
-        && (v->samples == 0 || set(object, "samples", json_integer((json_int_t)v->samples)))
+    if (object != NULL && view_text_set(object, "sheaf_view", json_integer(1))
+        && (v->samples == 0
+            || view_text_set(object, "samples", json_integer((json_int_t)v->samples)))
         && (v->until == VIEW_SAMPLES
-            || set(object, "until", json_string(v->until == VIEW_FIRST ? "first" : "all")))
-        && ((!v->by_number && v->classes == NULL) || set(object, "classes", classes_of(v)))
-        && set(object, "sources", sources_of(v, names))
-        && (stages == 0 || set(object, "stages", stages_of(v, stages))))
+            || view_text_set(object, "until",
+                             json_string(v->until == VIEW_FIRST ? "first" : "all")))
+        && ((!v->by_number && v->classes == NULL)
+            || view_text_set(object, "classes", classes_of(v)))
+        && view_text_set(object, "sources", sources_of(v, names))
+        && (stages == 0 || view_text_set(object, "stages", stages_of(v, stages))))
         return object;
     json_decref(object);
     return NULL;

@@ -34,7 +34,7 @@ struct member_path {
 };
 
 /* Copies the path. At most KEY_LIMIT bytes are kept. */
-static void take_path(const struct tar_member *m, struct member_path *path)
+static void webdataset_take_path(const struct tar_member *m, struct member_path *path)
 {
     const size_t between = m->prefix_size != 0;
     const size_t size = MIN(m->name_size, KEY_LIMIT - m->prefix_size - between);
@@ -62,7 +62,7 @@ static bool split_member(const struct tar_member *m, struct member_path *path)
 {
     if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)
         return false;
-    take_path(m, path);
+    webdataset_take_path(m, path);
     if (m->kind != TAR_FILE || name_is_passed_over(path->text))
         return false;
     if (name_split(path->text, &path->key_size, &path->suffix)) {
@@ -84,7 +84,7 @@ static void make_printable(char *name, size_t size)
     }
 }
 
-static int check_member(struct member_path *path, struct sheaf_error *err)
+static int webdataset_check_member(struct member_path *path, struct sheaf_error *err)
 {
     if (path->problem == NULL)
         return SHEAF_OK;
@@ -97,8 +97,8 @@ static int check_member(struct member_path *path, struct sheaf_error *err)
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
 /* Appends the labels in a text. Appends nothing if the text does not consist of numbers. */
-static int parse_labels(struct buf *labels, const void *text, size_t size,
-                        struct sheaf_error *err)
+static int webdataset_parse_labels(struct buf *labels, const void *text, size_t size,
+                                   struct sheaf_error *err)
 {
     const size_t most = MIN(size / 2 + 1, (size_t)LABEL_LIMIT);     /* digit, separator, ... */
     int code = buf_reserve(labels, most * sizeof(double), err);
@@ -139,7 +139,7 @@ static int label_member(const struct sheaf_sample *sample, const struct sheaf_fi
     *suffix = NULL;
     if (cls->data == NULL && cls->size != 0)
         return SHEAF_OK;
-    code = parse_labels(&said, cls->data, cls->size, err);
+    code = webdataset_parse_labels(&said, cls->data, cls->size, err);
     if (code == SHEAF_OK && said.size == 0)
         *suffix = sample->label_count == 0 ? NULL : LABEL_SUFFIX;
     else if (code == SHEAF_OK &&
@@ -244,7 +244,8 @@ static size_t member_header_bytes(const char *key, const char *suffix, size_t si
 }
 
 /* Computes the number of bytes that write_labels appends. */
-static int count_labels(const struct sheaf_sample *sample, const char *suffix, size_t *bytes)
+static int webdataset_count_labels(const struct sheaf_sample *sample, const char *suffix,
+                                   size_t *bytes)
 {
     struct buf text = BUF_INIT((size_t)LABEL_LIMIT * 32);
     const int code = label_print(&text, sample->labels, sample->label_count, NULL);
@@ -267,7 +268,7 @@ static size_t webdataset_content_at(const struct sheaf_sample *sample,
         label_member(sample, fields, &due, NULL) != SHEAF_OK)
         return SIZE_MAX;
     if (due != NULL && strcmp(field_suffix(field), due) > 0 &&
-        count_labels(sample, due, &at) != SHEAF_OK)
+        webdataset_count_labels(sample, due, &at) != SHEAF_OK)
         return SIZE_MAX;
     for (size_t i = 0; i < sample->field_count; i++) {
         at += member_header_bytes(sample->key, field_suffix(fields[i]), fields[i]->size);
@@ -313,8 +314,8 @@ static int part_at_end(const struct format_scan *scan, const uint8_t *data, size
 }
 
 /* Counts a member that belongs to no sample, and records its name in printable form. */
-static int pass_over(struct format_scan *scan, const struct member_path *path,
-                     struct sheaf_error *err)
+static int webdataset_pass_over(struct format_scan *scan, const struct member_path *path,
+                                struct sheaf_error *err)
 {
     int code;
 
@@ -328,8 +329,8 @@ static int pass_over(struct format_scan *scan, const struct member_path *path,
 
 /* Handles a member that belongs to a sample. The member continues the open frame (the sample being
  * read) if it has the same key. Otherwise it begins a new frame. */
-static int take_member(struct format_scan *scan, const struct member_path *path,
-                       struct part *part, struct sheaf_error *err)
+static int webdataset_take_member(struct format_scan *scan, const struct member_path *path,
+                                  struct part *part, struct sheaf_error *err)
 {
     int code;
 
@@ -374,8 +375,8 @@ static int webdataset_part(struct format_scan *scan, const uint8_t *data, size_t
                            .size = m.header_bytes + tar_padded(m.bytes) };
     if (m.kind == TAR_GLOBAL)
         return SHEAF_OK;
-    return split_member(&m, &path) ? take_member(scan, &path, part, err)
-                                   : pass_over(scan, &path, err);
+    return split_member(&m, &path) ? webdataset_take_member(scan, &path, part, err)
+                                   : webdataset_pass_over(scan, &path, err);
 }
 
 static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
@@ -434,7 +435,7 @@ static int webdataset_check(const uint8_t *frame, size_t size, uint32_t *crc,
         int code = frame_member(frame, size, at, false, &m, &at, err);
 
         if (code == SHEAF_OK && split_member(&m, &path))
-            code = check_member(&path, err);
+            code = webdataset_check_member(&path, err);
         if (code != SHEAF_OK)
             return code;
     }
@@ -449,11 +450,11 @@ static bool is_cls(const struct slice *slice)
 
 /* Replaces the sample's labels by the labels in a member. If the member's text has no labels, they
  * stay unchanged. */
-static int take_labels(struct buf *labels, const struct slice *slice, bool *found,
-                       struct sheaf_error *err)
+static int webdataset_take_labels(struct buf *labels, const struct slice *slice, bool *found,
+                                  struct sheaf_error *err)
 {
     const size_t before = labels->size;
-    const int code = parse_labels(labels, slice->data, slice->size, err);
+    const int code = webdataset_parse_labels(labels, slice->data, slice->size, err);
 
     *found = labels->size != before;
     if (*found && before != 0) {
@@ -463,9 +464,9 @@ static int take_labels(struct buf *labels, const struct slice *slice, bool *foun
     return code;
 }
 
-static int add_member(const struct tar_member *m, const struct member_path *path,
-                      const uint8_t *data, const struct decode_context *context,
-                      struct decode_scratch *scratch, struct sheaf_error *err)
+static int webdataset_add_member(const struct tar_member *m, const struct member_path *path,
+                                 const uint8_t *data, const struct decode_context *context,
+                                 struct decode_scratch *scratch, struct sheaf_error *err)
 {
     /* The suffix is the end of the member's name in the frame. The name stays in memory longer than
      * `path`. */
@@ -479,7 +480,7 @@ static int add_member(const struct tar_member *m, const struct member_path *path
 
     if (!is_made && !is_cls(&slice))
         return sample_add(scratch, &slice, err);
-    code = take_labels(&scratch->labels, &slice, &found, err);
+    code = webdataset_take_labels(&scratch->labels, &slice, &found, err);
     if (code != SHEAF_OK)
         return code;
     if (!is_made && !(m->is_label && (context->ours || context->cls_is_label)))
@@ -510,7 +511,7 @@ static int webdataset_decode(const struct record *record, const struct decode_co
             return code;
         if (!split_member(&m, path))
             continue;
-        code = check_member(path, err);
+        code = webdataset_check_member(path, err);
         if (code != SHEAF_OK)
             return code;
         seen++;
@@ -518,7 +519,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
             memcmp(path->text, first->text, path->key_size) != 0)
             return err_set(err, SHEAF_ERR_CORRUPT, "found a member of %.400s in the sample %.400s",
                            path->text, first->text);
-        code = add_member(&m, path, record->data + at + m.header_bytes, context, scratch, err);
+        code = webdataset_add_member(&m, path, record->data + at + m.header_bytes, context, scratch,
+                                     err);
         if (code != SHEAF_OK)
             return code;
     }

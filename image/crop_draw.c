@@ -48,7 +48,7 @@ double crop_log(double x)
 }
 
 /* The next number in [0, 1). */
-static double draw(struct rng *rng)
+static double crop_draw_do(struct rng *rng)
 {
     return (double)(rng_next(rng) >> 11) * 0x1p-53;
 }
@@ -92,11 +92,11 @@ struct crop crop_draw(const struct crop_range *range, uint64_t seed, uint32_t vi
     bool flipped;
 
     rng_seed(&rng, RNG_PIXELS, seed, view, 0);
-    flipped = draw(&rng) < range->flip;
+    flipped = crop_draw_do(&rng) < range->flip;
     for (int i = 0; i < TRIES; i++) {
-        const double own = area * between(range->scale, draw(&rng));
-        const double ratio = power(between(range->log_ratio, draw(&rng)));
-        const double down = draw(&rng), across = draw(&rng);
+        const double own = area * between(range->scale, crop_draw_do(&rng));
+        const double ratio = power(between(range->log_ratio, crop_draw_do(&rng)));
+        const double down = crop_draw_do(&rng), across = crop_draw_do(&rng);
         const double wide = rint(sqrt(own * ratio)), high = rint(sqrt(own / ratio));
 
         if (wide < 1 || wide > width || high < 1 || high > height)

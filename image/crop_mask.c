@@ -61,8 +61,8 @@ static int crop_view_of(const struct crop_view *view, const struct crop_cut *cut
     return SHEAF_OK;
 }
 
-static int check_size(const struct pixels *mask, const struct image_look *picture,
-                      struct sheaf_error *err)
+static int crop_mask_check_size(const struct pixels *mask, const struct image_look *picture,
+                                struct sheaf_error *err)
 {
     uint32_t width, height;
 
@@ -102,7 +102,7 @@ int crop_mask(const struct crop_plan *plan, const void *data, size_t size,
     if (code == SHEAF_OK)
         code = pixels_upright(&mask, look.orientation, err);
     if (code == SHEAF_OK)
-        code = check_size(&mask, picture, err);
+        code = crop_mask_check_size(&mask, picture, err);
     for (size_t i = 0; i < plan->count && code == SHEAF_OK; i++) {
         const struct crop_view *view = &plan->views[i];
         const struct crop_cut cut = crop_plan_cut(plan, i, seed, mask.width, mask.height);

@@ -75,8 +75,8 @@ static int open_scalers(struct cropping *c, unsigned channels)
     return code;
 }
 
-static void add_row(struct cropping *c, const uint8_t *row, uint32_t left, uint32_t y,
-                    unsigned pixel)
+static void crop_pixels_add_row(struct cropping *c, const uint8_t *row, uint32_t left, uint32_t y,
+                                unsigned pixel)
 {
     for (size_t i = 0; i < c->opened; i++)
         crop_scaler_row(&c->scalers[i], row, left, y, pixel);
@@ -142,7 +142,7 @@ static void read_region(struct cropping *c, const struct region *r, bool whole)
         const uint32_t y = codec->output_scanline;
 
         jpeg_read_scanlines(codec, &c->row, 1);
-        add_row(c, c->row, left, y, pixel);
+        crop_pixels_add_row(c, c->row, left, y, pixel);
     }
     if (whole)
         jpeg_finish_decompress(codec);
@@ -217,7 +217,7 @@ static int crop_whole(struct cropping *c)
     if (code == SHEAF_OK)
         code = open_scalers(c, pixels.channels);
     for (uint32_t y = 0; code == SHEAF_OK && y < (turned ? c->look.width : c->look.height); y++)
-        add_row(c, pixels_row(&pixels, y), 0, y, pixels.channels);
+        crop_pixels_add_row(c, pixels_row(&pixels, y), 0, y, pixels.channels);
     pixels_close(&pixels);
     c->taken = d.taken;         /* until the scalers are closed */
     return code;
@@ -225,7 +225,7 @@ static int crop_whole(struct cropping *c)
 
 /* ---- One picture ----------------------------------------------------------------------------- */
 
-static int look_at(struct cropping *c)
+static int crop_pixels_look_at(struct cropping *c)
 {
     if (image_look(c->data, c->size, &c->look))
         return pixels_check_size(c->look.width, c->look.height, c->err);
@@ -250,7 +250,7 @@ static void make_cuts(struct cropping *c, uint64_t seed, struct sheaf_crop_box *
 
 static int crop(struct cropping *c, uint64_t seed, struct sheaf_crop_box *crops)
 {
-    int code = look_at(c);
+    int code = crop_pixels_look_at(c);
 
     if (code != SHEAF_OK)
         return code;
@@ -299,7 +299,7 @@ int crop_pixels(const struct crop_plan *plan, const void *data, size_t size, uin
 
 /* ---- The public calls ------------------------------------------------------------------------ */
 
-static int take_any(void *context, uint64_t bytes, struct sheaf_error *err)
+static int crop_pixels_take_any(void *context, uint64_t bytes, struct sheaf_error *err)
 {
     (void)context;
     (void)bytes;
@@ -338,7 +338,7 @@ static int open_alone(const struct sheaf_pixels_options *options, uint8_t *out, 
 int sheaf_pixels(const void *data, size_t size, const struct sheaf_pixels_options *options,
                  uint64_t seed, void *out, struct sheaf_crop_box *crops, struct sheaf_error *err)
 {
-    const struct image_room room = { take_any, give_any, NULL };
+    const struct image_room room = { crop_pixels_take_any, give_any, NULL };
     struct crop_plan plan;
     uint8_t **groups;
     int code = open_alone(options, out, 3, &plan, &groups, err);
@@ -361,7 +361,7 @@ const char *sheaf_pixels_version(void)
 int sheaf_pixels_mask(const void *data, size_t size, const struct sheaf_pixels_options *options,
                       uint64_t seed, void *out, struct sheaf_error *err)
 {
-    const struct image_room room = { take_any, give_any, NULL };
+    const struct image_room room = { crop_pixels_take_any, give_any, NULL };
     struct crop_plan plan;
     uint8_t **groups;
     int code = open_alone(options, out, 1, &plan, &groups, err);

@@ -31,8 +31,8 @@ void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size
 
 /* ---- Checks ---------------------------------------------------------------------------------- */
 
-static int check_range(const char *name, const double range[2], double most,
-                       struct sheaf_error *err)
+static int crop_plan_check_range(const char *name, const double range[2], double most,
+                                 struct sheaf_error *err)
 {
     if (range[0] > 0 && range[0] <= range[1] && range[1] <= most)
         return SHEAF_OK;
@@ -70,7 +70,7 @@ static int check_choices(const struct sheaf_pixels_options *o, struct sheaf_erro
                        "%u", o->resize, SIDE_MOST);
     if (o->views != NULL && o->crop != SHEAF_CROP_RANDOM)
         return err_set(err, SHEAF_ERR_ARGUMENT, "several views are random crops: crop must be 0");
-    return check_range("ratio", o->ratio, 1000, err);
+    return crop_plan_check_range("ratio", o->ratio, 1000, err);
 }
 
 static int check_view(const struct crop_plan *plan, const struct sheaf_pixels_view *view,
@@ -81,7 +81,7 @@ static int check_view(const struct crop_plan *plan, const struct sheaf_pixels_vi
     if (code == SHEAF_OK)
         code = check_side("height", view->height, err);
     if (code == SHEAF_OK)
-        code = check_range("scale", view->scale, 1, err);
+        code = crop_plan_check_range("scale", view->scale, 1, err);
     if (code == SHEAF_OK && (view->count == 0 || view->count > CROPS_MOST - plan->count))
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%" PRIu32 " crops of a view: expected 1 or more, "
                        "and at most %u of a picture", view->count, CROPS_MOST);

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-static uint32_t in_sixteens(uint32_t count)
+static uint32_t crop_scaler_in_sixteens(uint32_t count)
 {
     return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
 }
@@ -46,9 +46,9 @@ static bool is_direct(const struct crop_plan *plan, const struct crop_view *view
     return plan->layout == SHEAF_NCHW && view->width % RESAMPLE_ROWS == 0;
 }
 
-static uint64_t scratch_bytes(const struct crop_view *view, unsigned channels)
+static uint64_t crop_scaler_scratch_bytes(const struct crop_view *view, unsigned channels)
 {
-    return (uint64_t)in_sixteens(view->width) * view->height * channels;
+    return (uint64_t)crop_scaler_in_sixteens(view->width) * view->height * channels;
 }
 
 uint64_t crop_scaler_bytes(const struct crop_plan *plan, const struct crop_view *view,
@@ -62,7 +62,7 @@ uint64_t crop_scaler_bytes(const struct crop_plan *plan, const struct crop_view 
     };
 
     return resampler_bytes_on(&axes, channels) + resample_axis_bytes(&across) +
-           resample_axis_bytes(&down) + scratch_bytes(view, channels);
+           resample_axis_bytes(&down) + crop_scaler_scratch_bytes(view, channels);
 }
 
 static int open_axes(struct crop_scaler *s, const struct crop_plan *plan,
@@ -94,8 +94,8 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
                      uint8_t *out, struct sheaf_error *err)
 {
     struct resample_place place = {
-        .to = out, .stride = in_sixteens(view->width), .planes = channels,
-        .plane = in_sixteens(view->width) * (size_t)view->height,
+        .to = out, .stride = crop_scaler_in_sixteens(view->width), .planes = channels,
+        .plane = crop_scaler_in_sixteens(view->width) * (size_t)view->height,
     };
     int code;
 
@@ -105,9 +105,9 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
     };
     code = open_axes(s, plan, view, cut, err);
     if (code == SHEAF_OK && !is_direct(plan, view)) {
-        s->scratch = place.to = malloc(scratch_bytes(view, channels));
+        s->scratch = place.to = malloc(crop_scaler_scratch_bytes(view, channels));
         if (s->scratch == NULL)
-            code = err_memory(err, scratch_bytes(view, channels));
+            code = err_memory(err, crop_scaler_scratch_bytes(view, channels));
     }
     if (code == SHEAF_OK)
         code = resampler_open_on(&s->resampler, &s->axes, &place, err);

@@ -40,7 +40,7 @@ static uint32_t get32(const struct bmp *b, size_t at)
     return get16(b, at) | get16(b, at + 2) << 16;
 }
 
-static int damaged(const struct bmp *b, const char *what)
+static int decode_bmp_damaged(const struct bmp *b, const char *what)
 {
     return err_set(b->err, SHEAF_ERR_CORRUPT, "damaged BMP: %s", what);
 }
@@ -56,9 +56,9 @@ static int read_masks(struct bmp *b, size_t header)
     if (b->compression != BMP_BITFIELDS && b->compression != BMP_ALPHAFIELDS)
         return SHEAF_OK;
     if (b->bits != 16 && b->bits != 32)
-        return damaged(b, "masks of colours that are indices");
+        return decode_bmp_damaged(b, "masks of colours that are indices");
     if (b->size < FILE_HEADER + MASKS_HEADER)
-        return damaged(b, "it ends too early");
+        return decode_bmp_damaged(b, "it ends too early");
     for (size_t i = 0; i < 3; i++)
         b->masks[i] = get32(b, FILE_HEADER + INFO_HEADER + 4 * i);
     if (header < MASKS_HEADER)
@@ -80,7 +80,7 @@ static int read_info(struct bmp *b, size_t header)
     const int32_t height = (int32_t)get32(b, FILE_HEADER + 8);
 
     if (header < INFO_HEADER || b->size < FILE_HEADER + INFO_HEADER)
-        return damaged(b, "a header of no known size");
+        return decode_bmp_damaged(b, "a header of no known size");
     b->width = get32(b, FILE_HEADER + 4);
     b->top_down = height < 0;
     b->height = height < 0 ? 0u - (uint32_t)height : (uint32_t)height;
@@ -109,11 +109,11 @@ static int read_headers(struct bmp *b)
     int code;
 
     if (b->size < FILE_HEADER + CORE_HEADER)
-        return damaged(b, "it ends too early");
+        return decode_bmp_damaged(b, "it ends too early");
     header = get32(b, FILE_HEADER);
     b->pixels = get32(b, 10);
     if (header > b->size || b->pixels > b->size)
-        return damaged(b, "it ends too early");
+        return decode_bmp_damaged(b, "it ends too early");
     b->palette = FILE_HEADER + header;
     code = header == CORE_HEADER ? read_core(b) : read_info(b, header);
     if (code != SHEAF_OK)
@@ -126,13 +126,13 @@ static int read_headers(struct bmp *b)
     if (b->colours == 0 || b->colours > (size_t)1 << b->bits)
         b->colours = (size_t)1 << b->bits;
     if (b->palette > b->size || b->colours * b->palette_entry > b->size - b->palette)
-        return damaged(b, "it ends in its palette");
+        return decode_bmp_damaged(b, "it ends in its palette");
     return SHEAF_OK;
 }
 
 /* ---- Colours --------------------------------------------------------------------------------- */
 
-static void put_index(const struct bmp *b, unsigned index, uint8_t *to)
+static void decode_bmp_put_index(const struct bmp *b, unsigned index, uint8_t *to)
 {
     const uint8_t *entry = b->data + b->palette + index * b->palette_entry;
 
@@ -161,7 +161,9 @@ static void put_row(const struct bmp *b, const uint8_t *from, uint8_t *to)
         uint32_t value;
 
         if (b->bits <= 8) {
-            put_index(b, (unsigned)*at >> (8 - b->bits - bit % 8) & ((1u << b->bits) - 1), to);
+            decode_bmp_put_index(b,
+                                 (unsigned)*at >> (8 - b->bits - bit % 8) & ((1u << b->bits) - 1),
+                                 to);
         } else if (b->bits == 24) {
             to[0] = at[2];
             to[1] = at[1];
@@ -181,7 +183,7 @@ static int read_plain(const struct bmp *b, const struct pixels *p)
     const uint64_t row = ((uint64_t)b->width * b->bits + 31) / 32 * 4;
 
     if (row * b->height > b->size - b->pixels)
-        return damaged(b, "it ends too early");
+        return decode_bmp_damaged(b, "it ends too early");
     for (uint32_t y = 0; y < b->height; y++)
         put_row(b, b->data + b->pixels + row * y,
                 pixels_row(p, b->top_down ? y : b->height - 1 - y));
@@ -202,7 +204,7 @@ static void put_pixel(struct runs *r, unsigned index)
     const struct bmp *b = r->bmp;
 
     if (r->x < b->width && r->y < b->height)
-        put_index(b, index, pixels_row(r->pixels, b->height - 1 - r->y) + 3 * r->x);
+        decode_bmp_put_index(b, index, pixels_row(r->pixels, b->height - 1 - r->y) + 3 * r->x);
     r->x++;
 }
 
@@ -234,7 +236,7 @@ static int read_runs(const struct bmp *b, const struct pixels *p)
     struct runs r = { b, p, b->data + b->pixels, b->data + b->size, 0, 0 };
 
     for (uint64_t i = 0; i < (uint64_t)p->width * p->height; i++)
-        put_index(b, 0, p->data + 3 * i);
+        decode_bmp_put_index(b, 0, p->data + 3 * i);
     while (r.end - r.at >= 2) {
         const unsigned count = r.at[0], value = r.at[1];
         bool whole = true;
@@ -258,7 +260,7 @@ static int read_runs(const struct bmp *b, const struct pixels *p)
         if (!whole)
             break;
     }
-    return damaged(b, "it ends too early");
+    return decode_bmp_damaged(b, "it ends too early");
 }
 
 int decode_bmp(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)

@@ -21,7 +21,7 @@ struct gif_reading {
     struct sheaf_error *err;
 };
 
-static int read_bytes(GifFileType *gif, GifByteType *to, int size)
+static int decode_gif_read_bytes(GifFileType *gif, GifByteType *to, int size)
 {
     struct gif_reading *r = gif->UserData;
     const size_t left = (size_t)(r->end - r->at), count = MIN((size_t)size, left);
@@ -31,7 +31,7 @@ static int read_bytes(GifFileType *gif, GifByteType *to, int size)
     return (int)count;
 }
 
-static int damaged(const struct gif_reading *r, const char *otherwise)
+static int decode_gif_damaged(const struct gif_reading *r, const char *otherwise)
 {
     const char *why = r->gif == NULL ? NULL : GifErrorString(r->gif->Error);
 
@@ -57,19 +57,20 @@ static bool read_extension(struct gif_reading *r)
 }
 
 /* Goes to the first image. */
-static int find_image(struct gif_reading *r)
+static int decode_gif_find_image(struct gif_reading *r)
 {
     GifRecordType type;
 
     for (;;) {
         if (DGifGetRecordType(r->gif, &type) == GIF_ERROR)
-            return damaged(r, "a record of no known kind");
+            return decode_gif_damaged(r, "a record of no known kind");
         if (type == IMAGE_DESC_RECORD_TYPE)
-            return DGifGetImageDesc(r->gif) == GIF_ERROR ? damaged(r, "its image") : SHEAF_OK;
+            return DGifGetImageDesc(r->gif) == GIF_ERROR ? decode_gif_damaged(r, "its image")
+                : SHEAF_OK;
         if (type == TERMINATE_RECORD_TYPE)
-            return damaged(r, "it has no image");
+            return decode_gif_damaged(r, "it has no image");
         if (type == EXTENSION_RECORD_TYPE && !read_extension(r))
-            return damaged(r, "an extension");
+            return decode_gif_damaged(r, "an extension");
     }
 }
 
@@ -89,7 +90,8 @@ static void put_colour(const ColorMapObject *colours, const struct pixels *p, un
     to[2] = colours->Colors[index].Blue;
 }
 
-static void fill(const struct gif_reading *r, const ColorMapObject *colours, const struct pixels *p)
+static void decode_gif_fill(const struct gif_reading *r, const ColorMapObject *colours,
+                            const struct pixels *p)
 {
     const unsigned index = r->transparent >= 0 ? (unsigned)r->transparent : 0;
     uint8_t colour[3] = { 0 };
@@ -115,8 +117,8 @@ static int interlaced_row(int number, int height)
     return height - 1;
 }
 
-static int read_rows(const struct gif_reading *r, const ColorMapObject *colours,
-                     const struct pixels *p)
+static int decode_gif_read_rows(const struct gif_reading *r, const ColorMapObject *colours,
+                                const struct pixels *p)
 {
     const GifImageDesc *image = &r->gif->Image;
     GifPixelType line[UINT16_MAX + 1];
@@ -126,7 +128,7 @@ static int read_rows(const struct gif_reading *r, const ColorMapObject *colours,
         uint8_t *to = pixels_row(p, (uint64_t)y) + (size_t)image->Left * p->channels;
 
         if (DGifGetLine(r->gif, line, image->Width) == GIF_ERROR)
-            return damaged(r, "its image data");
+            return decode_gif_damaged(r, "its image data");
         for (int x = 0; x < image->Width; x++, to += p->channels)
             put_colour(colours, p, line[x], to);
     }
@@ -149,8 +151,8 @@ static int read_image(struct gif_reading *r, struct pixels *p)
                        LIBRARY_BYTES, r->err);
     if (code != SHEAF_OK)
         return code;
-    fill(r, colours, p);
-    return read_rows(r, colours, p);
+    decode_gif_fill(r, colours, p);
+    return decode_gif_read_rows(r, colours, p);
 }
 
 int decode_gif(struct decoding *d, struct pixels *pixels, struct sheaf_error *err)
@@ -159,12 +161,12 @@ int decode_gif(struct decoding *d, struct pixels *pixels, struct sheaf_error *er
                          .err = err };
     int failed = 0, code;
 
-    r.gif = DGifOpen(&r, read_bytes, &failed);
+    r.gif = DGifOpen(&r, decode_gif_read_bytes, &failed);
     if (r.gif == NULL && failed == D_GIF_ERR_NOT_ENOUGH_MEM)
         return err_memory(err, LIBRARY_BYTES);
     if (r.gif == NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "damaged GIF: its header");
-    code = find_image(&r);
+    code = decode_gif_find_image(&r);
     if (code == SHEAF_OK)
         code = read_image(&r, pixels);
     DGifCloseFile(r.gif, &failed);

@@ -36,7 +36,7 @@ static void rgb_of_cmyk(const uint8_t *from, uint8_t *to, uint32_t width)
         }
 }
 
-static int open_pixels(struct jpeg_reading *r)
+static int decode_jpeg_open_pixels(struct jpeg_reading *r)
 {
     struct jpeg_decompress_struct *codec = &r->in.codec;
     const unsigned channels = codec->num_components == 1 ? 1 : 3;
@@ -53,7 +53,7 @@ static int open_pixels(struct jpeg_reading *r)
     return code;
 }
 
-static void read_rows(struct jpeg_reading *r)
+static void decode_jpeg_read_rows(struct jpeg_reading *r)
 {
     struct jpeg_decompress_struct *codec = &r->in.codec;
 
@@ -67,7 +67,7 @@ static void read_rows(struct jpeg_reading *r)
     }
 }
 
-static int read_all(struct jpeg_reading *r)
+static int decode_jpeg_read_all(struct jpeg_reading *r)
 {
     struct jpeg_decompress_struct *codec = &r->in.codec;
 
@@ -75,11 +75,11 @@ static int read_all(struct jpeg_reading *r)
     codec->out_color_space = codec->num_components == 1 ? JCS_GRAYSCALE
                            : codec->num_components == 4 ? JCS_CMYK : JCS_RGB;
     jpeg_calc_output_dimensions(codec);
-    r->result = open_pixels(r);
+    r->result = decode_jpeg_open_pixels(r);
     if (r->result != SHEAF_OK)
         return r->result;
     jpeg_start_decompress(codec);
-    read_rows(r);
+    decode_jpeg_read_rows(r);
     jpeg_finish_decompress(codec);
     if (r->in.failure.warnings != 0)
         return err_set(r->err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r->in.failure.message);
@@ -95,7 +95,7 @@ int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
      * image. */
     jpeg_input_init(&r.in, !d->checks);
     if (setjmp(r.in.failure.failed) == 0) {
-        code = read_all(&r);
+        code = decode_jpeg_read_all(&r);
     } else {
         code = err_set(err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", r.in.failure.message);
     }

@@ -26,7 +26,7 @@ struct png_reading {
     png_bytep *rows;            /* of an interlaced picture */
 };
 
-static void read_bytes(png_structp png, png_bytep to, size_t size)
+static void decode_png_read_bytes(png_structp png, png_bytep to, size_t size)
 {
     struct png_reading *r = png_get_io_ptr(png);
 
@@ -37,7 +37,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t size)
 }
 
 /* Returns SHEAF_ERR_UNSUPPORTED unless each pixel is one byte, a palette index or a grey value. */
-static int check_values(const struct png_reading *r)
+static int decode_png_check_values(const struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);
 
@@ -69,21 +69,21 @@ static unsigned transform(struct png_reading *r)
     return (type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1;
 }
 
-static int open_pixels(struct png_reading *r)
+static int decode_png_open_pixels(struct png_reading *r)
 {
     const uint64_t width = png_get_image_width(r->png, r->info);
     const uint64_t height = png_get_image_height(r->png, r->info);
     const bool interlaced = png_get_interlace_type(r->png, r->info) != PNG_INTERLACE_NONE;
     const uint64_t library = LIBRARY_BYTES + 64 * width +
                              (interlaced ? height * sizeof(r->rows[0]) : 0);
-    const int code = r->d->keeps_values ? check_values(r) : SHEAF_OK;
+    const int code = r->d->keeps_values ? decode_png_check_values(r) : SHEAF_OK;
 
     if (code != SHEAF_OK)
         return code;
     return pixels_open(r->pixels, r->d, width, height, transform(r), library, r->err);
 }
 
-static int read_rows(struct png_reading *r)
+static int decode_png_read_rows(struct png_reading *r)
 {
     const uint32_t height = r->pixels->height;
 
@@ -101,23 +101,23 @@ static int read_rows(struct png_reading *r)
     return SHEAF_OK;
 }
 
-static int read_all(struct png_reading *r)
+static int decode_png_read_all(struct png_reading *r)
 {
     int code;
 
     /* pixels_open has limits of its own */
     png_set_user_limits(r->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_chunk_malloc_max(r->png, CHUNK_BYTES_MOST);
-    png_set_read_fn(r->png, r, read_bytes);
+    png_set_read_fn(r->png, r, decode_png_read_bytes);
     png_read_info(r->png, r->info);
-    code = open_pixels(r);
+    code = decode_png_open_pixels(r);
     if (code != SHEAF_OK)
         return code;
     png_set_interlace_handling(r->png);
     png_read_update_info(r->png, r->info);
     if (png_get_rowbytes(r->png, r->info) != (size_t)r->pixels->width * r->pixels->channels)
         png_error(r->png, "rows of another size than its header says");
-    code = read_rows(r);
+    code = decode_png_read_rows(r);
     if (code == SHEAF_OK)
         png_read_end(r->png, NULL);
     return code;
@@ -135,7 +135,7 @@ int decode_png(struct decoding *d, struct pixels *pixels, struct sheaf_error *er
         return err_memory(err, LIBRARY_BYTES);
     if (setjmp(r.failure.failed) == 0) {
         r.info = png_create_info_struct(r.png);
-        code = r.info == NULL ? err_memory(err, LIBRARY_BYTES) : read_all(&r);
+        code = r.info == NULL ? err_memory(err, LIBRARY_BYTES) : decode_png_read_all(&r);
     } else {
         code = err_set(err, SHEAF_ERR_CORRUPT, "damaged PNG: %s", r.failure.message);
     }

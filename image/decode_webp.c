@@ -15,7 +15,7 @@
 #define BYTES_PER_PIXEL 10u
 #define LIBRARY_BYTES ((uint64_t)1 << 20)
 
-static int damaged(struct sheaf_error *err, const char *what)
+static int decode_webp_damaged(struct sheaf_error *err, const char *what)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "damaged WebP: %s", what);
 }
@@ -28,14 +28,14 @@ static int decode_frame(const WebPIterator *frame, const struct pixels *p, struc
     uint8_t *to;
 
     if (frame->x_offset < 0 || frame->y_offset < 0 || right > p->width || bottom > p->height)
-        return damaged(err, "an image outside of its canvas");
+        return decode_webp_damaged(err, "an image outside of its canvas");
     if (!frame->complete)
-        return damaged(err, "it ends too early");
+        return decode_webp_damaged(err, "it ends too early");
     to = pixels_row(p, (uint64_t)frame->y_offset) + (size_t)frame->x_offset * 3;
     if (WebPDecodeRGBInto(frame->fragment.bytes, frame->fragment.size, to,
                           stride * (size_t)frame->height - (size_t)frame->x_offset * 3,
                           (int)stride) == NULL)
-        return damaged(err, "its image data");
+        return decode_webp_damaged(err, "its image data");
     return SHEAF_OK;
 }
 
@@ -49,13 +49,14 @@ int decode_webp(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
     int code;
 
     if (demuxer == NULL)
-        return damaged(err, "its header");
+        return decode_webp_damaged(err, "its header");
     width = WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_WIDTH);
     height = WebPDemuxGetI(demuxer, WEBP_FF_CANVAS_HEIGHT);
     if (state != WEBP_DEMUX_DONE) {
-        code = damaged(err, state == WEBP_DEMUX_PARSE_ERROR ? "its chunks" : "it ends too early");
+        code = decode_webp_damaged(err, state == WEBP_DEMUX_PARSE_ERROR ? "its chunks"
+                                   : "it ends too early");
     } else if (!WebPDemuxGetFrame(demuxer, 1, &frame)) {
-        code = damaged(err, "it has no image");
+        code = decode_webp_damaged(err, "it has no image");
     } else {
         code = pixels_open(pixels, d, width, height, 3,
                            LIBRARY_BYTES + width * height * BYTES_PER_PIXEL, err);

@@ -21,7 +21,7 @@ struct jpeg_writing {
     uint8_t chunk[CHUNK_BYTES];
 };
 
-static void begin(j_compress_ptr codec)
+static void encode_jpeg_begin(j_compress_ptr codec)
 {
     struct jpeg_writing *w = codec->client_data;
 
@@ -29,7 +29,7 @@ static void begin(j_compress_ptr codec)
     w->to.free_in_buffer = sizeof(w->chunk);
 }
 
-static void put(struct jpeg_writing *w, size_t size)
+static void encode_jpeg_put(struct jpeg_writing *w, size_t size)
 {
     w->result = buf_append(w->out, w->chunk, size, w->err);
     if (w->result != SHEAF_OK)
@@ -38,16 +38,16 @@ static void put(struct jpeg_writing *w, size_t size)
 
 static boolean put_chunk(j_compress_ptr codec)
 {
-    put(codec->client_data, CHUNK_BYTES);
-    begin(codec);
+    encode_jpeg_put(codec->client_data, CHUNK_BYTES);
+    encode_jpeg_begin(codec);
     return TRUE;
 }
 
-static void end(j_compress_ptr codec)
+static void encode_jpeg_end(j_compress_ptr codec)
 {
     struct jpeg_writing *w = codec->client_data;
 
-    put(w, sizeof(w->chunk) - w->to.free_in_buffer);
+    encode_jpeg_put(w, sizeof(w->chunk) - w->to.free_in_buffer);
 }
 
 static void set_up(struct jpeg_writing *w, uint32_t width, uint32_t height, unsigned components,
@@ -55,9 +55,9 @@ static void set_up(struct jpeg_writing *w, uint32_t width, uint32_t height, unsi
 {
     struct jpeg_compress_struct *codec = &w->codec;
 
-    w->to.init_destination = begin;
+    w->to.init_destination = encode_jpeg_begin;
     w->to.empty_output_buffer = put_chunk;
-    w->to.term_destination = end;
+    w->to.term_destination = encode_jpeg_end;
     codec->client_data = w;
     codec->dest = &w->to;
     codec->image_width = width;
@@ -116,8 +116,8 @@ static void write_planes(struct jpeg_writing *w, const struct planes *planes, in
 }
 
 /* One of both. */
-static int encode(const struct pixels *pixels, const struct planes *planes, int quality,
-                  struct buf *out, struct sheaf_error *err)
+static int encode_jpeg_encode(const struct pixels *pixels, const struct planes *planes, int quality,
+                              struct buf *out, struct sheaf_error *err)
 {
     const size_t before = out->size;
     struct jpeg_writing w = { .out = out, .err = err, .result = SHEAF_OK };
@@ -143,11 +143,11 @@ static int encode(const struct pixels *pixels, const struct planes *planes, int 
 
 int encode_jpeg(const struct pixels *pixels, int quality, struct buf *out, struct sheaf_error *err)
 {
-    return encode(pixels, NULL, quality, out, err);
+    return encode_jpeg_encode(pixels, NULL, quality, out, err);
 }
 
 int encode_planes(const struct planes *planes, int quality, struct buf *out,
                   struct sheaf_error *err)
 {
-    return encode(NULL, planes, quality, out, err);
+    return encode_jpeg_encode(NULL, planes, quality, out, err);
 }

@@ -19,7 +19,7 @@ struct encoding {
     struct buf out;
 };
 
-static void put_bytes(png_structp png, png_bytep data, size_t size)
+static void encode_png_put_bytes(png_structp png, png_bytep data, size_t size)
 {
     struct encoding *e = png_get_io_ptr(png);
 
@@ -54,7 +54,7 @@ static const uint8_t *row_of(const struct raster *r, uint32_t y, uint8_t *joined
     return joined;
 }
 
-static int encode(struct encoding *e, const struct raster *r, uint8_t *joined)
+static int encode_png_encode(struct encoding *e, const struct raster *r, uint8_t *joined)
 {
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &e->failure,
                                               png_failure_error, png_failure_warning);
@@ -66,7 +66,7 @@ static int encode(struct encoding *e, const struct raster *r, uint8_t *joined)
         return err_memory(e->err, r->width);
     }
     if (setjmp(e->failure.failed) == 0) {
-        png_set_write_fn(png, e, put_bytes, flush_bytes);
+        png_set_write_fn(png, e, encode_png_put_bytes, flush_bytes);
         png_set_compression_level(png, LEVEL);
         png_set_IHDR(png, info, r->width, r->height, 8,
                      r->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY,
@@ -100,7 +100,7 @@ int sheaf_pixels_png(const void *pixels, uint32_t width, uint32_t height, unsign
     joined = malloc((size_t)width * channels);
     if (joined == NULL)
         return err_memory(err, (size_t)width * channels);
-    code = encode(&e, &raster, joined);
+    code = encode_png_encode(&e, &raster, joined);
     if (code == SHEAF_OK) {
         memcpy(png, e.out.data, e.out.size);
         *room = e.out.size;

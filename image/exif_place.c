@@ -78,7 +78,7 @@ static void unpack_text(struct png_text *t, uint8_t room[EXIF_TEXT_BYTES])
     inflateEnd(&z);
 }
 
-static int digit(uint8_t c)
+static int exif_place_digit(uint8_t c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
          : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
@@ -97,7 +97,7 @@ static size_t parse_profile(const struct png_text *t, uint8_t room[EXIF_TEXT_BYT
         p = p == NULL ? NULL : p + 1;
     }
     for (; p != NULL && p != end && size < EXIF_TEXT_BYTES; p++) {
-        const int value = digit(*p);
+        const int value = exif_place_digit(*p);
 
         if (value >= 0 && high >= 0)
             room[size++] = (uint8_t)(high << 4 | value);
@@ -106,7 +106,8 @@ static size_t parse_profile(const struct png_text *t, uint8_t room[EXIF_TEXT_BYT
     return size;
 }
 
-static void take_text(const char *type, const uint8_t *data, size_t size, struct exif_place *p)
+static void exif_place_take_text(const char *type, const uint8_t *data, size_t size,
+                                 struct exif_place *p)
 {
     struct png_text exif = { data, size, false }, xmp = exif;
 
@@ -137,7 +138,7 @@ static void find_in_png(const uint8_t *data, size_t size, struct exif_place *p)
             p->exif = data + at + 8;
             p->exif_size = bytes;
         } else if (memcmp(type + 1, "EXt", 3) == 0 || memcmp(type + 1, "TXt", 3) == 0) {
-            take_text(type, data + at + 8, bytes, p);
+            exif_place_take_text(type, data + at + 8, bytes, p);
         }
         at += 12 + bytes;
     }

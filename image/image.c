@@ -220,8 +220,8 @@ int image_check(const void *data, size_t size, const struct image_room *room,
 /* Shrinks a decoded picture to its final size. The decoder may have decoded at a smaller scale. The
  * size of the full picture is then computed from the decoded size and the scale, but it is at most
  * the size in the header. */
-static int shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
-                  struct sheaf_error *err)
+static int image_shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
+                        struct sheaf_error *err)
 {
     const uint64_t whole_width = (uint64_t)p->width * d->divisor;
     const uint64_t whole_height = (uint64_t)p->height * d->divisor;
@@ -252,8 +252,8 @@ static int shrink_planes(struct decoding *d, const struct image_look *look, int 
     return code;
 }
 
-static int convert(struct decoding *d, const struct image_look *look, bool shrinks, int quality,
-                   struct buf *out, struct sheaf_error *err)
+static int image_convert(struct decoding *d, const struct image_look *look, bool shrinks,
+                         int quality, struct buf *out, struct sheaf_error *err)
 {
     struct pixels pixels = { .data = NULL };
     int code;
@@ -261,7 +261,7 @@ static int convert(struct decoding *d, const struct image_look *look, bool shrin
     d->copies = shrinks || look->orientation != 1;
     code = image_decode(d, &pixels, err);
     if (code == SHEAF_OK && shrinks)
-        code = shrink(&pixels, look, d, err);
+        code = image_shrink(&pixels, look, d, err);
     if (code == SHEAF_OK)
         code = pixels_upright(&pixels, look->orientation, err);
     if (code == SHEAF_OK)
@@ -285,7 +285,7 @@ int image_to_jpeg(const void *data, size_t size, const struct image_settings *se
     if (shrinks && look.kind == IMAGE_JPEG)
         code = shrink_planes(&d, &look, settings->quality, out, &done, err);
     if (code == SHEAF_OK && !done)
-        code = convert(&d, &look, shrinks, settings->quality, out, err);
+        code = image_convert(&d, &look, shrinks, settings->quality, out, err);
     give_back(&d);
     return code;
 }

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-static int take(void *context, uint64_t bytes, struct sheaf_error *err)
+static int image_memory_take(void *context, uint64_t bytes, struct sheaf_error *err)
 {
     struct image_memory *m = context;
     int code = SHEAF_OK;
@@ -26,7 +26,7 @@ static int take(void *context, uint64_t bytes, struct sheaf_error *err)
     return code;
 }
 
-static void give(void *context, uint64_t bytes)
+static void image_memory_give(void *context, uint64_t bytes)
 {
     struct image_memory *m = context;
 
@@ -38,7 +38,8 @@ static void give(void *context, uint64_t bytes)
 
 void image_memory_open(struct image_memory *m, uint64_t limit)
 {
-    *m = (struct image_memory){ .room = { take, give, m }, .locked.limit = limit };
+    *m = (struct image_memory){ .room = { image_memory_take, image_memory_give, m },
+        .locked.limit = limit };
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->given, NULL);
 }

@@ -101,7 +101,7 @@ static void sides_of(const struct shrinking *s, int component, struct resample_s
 
 /* ---- Planes ---------------------------------------------------------------------------------- */
 
-static int take_room(struct shrinking *s)
+static int planes_jpeg_take_room(struct shrinking *s)
 {
     const unsigned count = (unsigned)s->in.codec.num_components;
     uint64_t bytes = jpeg_input_bytes(&s->in);
@@ -126,7 +126,7 @@ static int open_planes(struct shrinking *s)
     int code = pixels_check_size(s->in.codec.image_width, s->in.codec.image_height, s->err);
 
     if (code == SHEAF_OK)
-        code = take_room(s);
+        code = planes_jpeg_take_room(s);
     if (code == SHEAF_OK)
         code = planes_open(s->planes, s->d->width, s->d->height, count, s->err);
     for (unsigned i = 0; i < count && code == SHEAF_OK; i++) {
@@ -141,7 +141,7 @@ static int open_planes(struct shrinking *s)
 
 /* Reads the next rows of each component. Their number is the number that the decoder delivers at
  * once. */
-static void read_some(struct shrinking *s)
+static void planes_jpeg_read_some(struct shrinking *s)
 {
     struct jpeg_decompress_struct *codec = &s->in.codec;
     JSAMPROW rows[PLANES_MOST][ROWS_MOST];
@@ -163,7 +163,7 @@ static void read_some(struct shrinking *s)
     }
 }
 
-static int shrink(struct shrinking *s)
+static int planes_jpeg_shrink(struct shrinking *s)
 {
     struct jpeg_decompress_struct *codec = &s->in.codec;
     int code;
@@ -179,7 +179,7 @@ static int shrink(struct shrinking *s)
         return code;
     jpeg_start_decompress(codec);
     while (codec->output_scanline < codec->output_height)
-        read_some(s);
+        planes_jpeg_read_some(s);
     jpeg_finish_decompress(codec);
     if (s->in.failure.warnings != 0)
         return err_set(s->err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", s->in.failure.message);
@@ -195,7 +195,7 @@ int planes_of_jpeg(struct decoding *d, unsigned orientation, struct planes *plan
     *planes = (struct planes){ .count = 0 };
     jpeg_input_init(&s.in, true);       /* faults are tolerated that every loader tolerates */
     if (setjmp(s.in.failure.failed) == 0)
-        code = shrink(&s);
+        code = planes_jpeg_shrink(&s);
     else
         code = err_set(err, SHEAF_ERR_CORRUPT, "damaged JPEG: %s", s.in.failure.message);
     jpeg_input_close(&s.in);

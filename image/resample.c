@@ -20,7 +20,7 @@
 
 #define STAGED_MOST 32u         /* rows that a decoder delivers at once */
 
-static size_t in_sixteens(size_t count)
+static size_t resample_in_sixteens(size_t count)
 {
     return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
 }
@@ -43,7 +43,7 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
 }
 
 /* Returns the number of rows that are filtered in one call. */
-static uint32_t at_once(unsigned planes)
+static uint32_t resample_at_once(unsigned planes)
 {
     return planes == 1 ? RESAMPLE_ROWS : RESAMPLE_PIXEL_ROWS;
 }
@@ -57,12 +57,12 @@ static uint32_t staged_rows(unsigned planes)
  * longer than the row, because a tile or a sum of pixels may extend beyond the end of the row. */
 static size_t wide(const struct resample_axes *axes, unsigned planes)
 {
-    return in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS) * (planes == 1 ? 1 : 4);
+    return resample_in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS) * (planes == 1 ? 1 : 4);
 }
 
 static size_t kept_stride(const struct resample_axes *axes, unsigned planes)
 {
-    return axes->down_first ? wide(axes, planes) : in_sixteens(axes->across.size);
+    return axes->down_first ? wide(axes, planes) : resample_in_sixteens(axes->across.size);
 }
 
 static unsigned kept_planes(const struct resample_axes *axes, unsigned planes)
@@ -77,7 +77,7 @@ static size_t kept_plane(const struct resample_axes *axes, unsigned planes)
 
 static uint32_t tile_columns(const struct resample_axes *axes)
 {
-    return (uint32_t)in_sixteens((size_t)axes->columns + 1);
+    return (uint32_t)resample_in_sixteens((size_t)axes->columns + 1);
 }
 
 uint32_t resampler_step(unsigned planes)
@@ -87,12 +87,12 @@ uint32_t resampler_step(unsigned planes)
 
 uint64_t resampler_bytes_on(const struct resample_axes *axes, unsigned planes)
 {
-    const uint64_t in = wide(axes, planes), out = in_sixteens(axes->across.size);
+    const uint64_t in = wide(axes, planes), out = resample_in_sixteens(axes->across.size);
 
     return in * staged_rows(planes) + out * 2 * RESAMPLE_ROWS +
            (planes == 1 ? (uint64_t)tile_columns(axes) * 2 * RESAMPLE_ROWS : 0) +
            (uint64_t)kept_planes(axes, planes) * kept_plane(axes, planes) +
-           (axes->down_first ? in * at_once(planes) : 0);
+           (axes->down_first ? in * resample_at_once(planes) : 0);
 }
 
 int resampler_open_on(struct resampler *r, const struct resample_axes *axes,
@@ -111,10 +111,10 @@ int resampler_open_on(struct resampler *r, const struct resample_axes *axes,
     r->staged = calloc(staged_rows(planes), r->staged_stride);
     if (planes == 1)
         r->tile = malloc((size_t)r->tile_columns * 2 * RESAMPLE_ROWS);
-    r->columns = calloc(2 * RESAMPLE_ROWS, in_sixteens(axes->across.size));
+    r->columns = calloc(2 * RESAMPLE_ROWS, resample_in_sixteens(axes->across.size));
     r->kept = calloc(r->kept_planes, r->kept_plane);
     if (axes->down_first)
-        r->between = calloc(at_once(planes), r->staged_stride);
+        r->between = calloc(resample_at_once(planes), r->staged_stride);
     if (r->staged == NULL || (planes == 1 && r->tile == NULL) || r->columns == NULL ||
         r->kept == NULL || (axes->down_first && r->between == NULL))
         return err_memory(err, resampler_bytes_on(axes, planes));
@@ -155,7 +155,7 @@ void resampler_close(struct resampler *r)
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* Removes rows that no output pixel needs any more from the buffer, to make room for new rows. */
-static void make_room(struct resampler *r)
+static void resample_make_room(struct resampler *r)
 {
     const uint32_t next = r->made < r->down->size ? r->down->first[r->made] : r->in_rows;
     const uint32_t gone = MIN(next - MIN(next, r->kept_first), r->kept_count);
@@ -171,8 +171,8 @@ static void make_room(struct resampler *r)
     r->kept_count -= gone;
 }
 
-/* Filters at_once(planes) rows in the horizontal direction. In the output, rows are `stride` bytes
- * apart and planes `plane` bytes. */
+/* Filters resample_at_once(planes) rows in the horizontal direction. In the output, rows are
+ * `stride` bytes apart and planes `plane` bytes. */
 static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to, size_t stride,
                           size_t plane)
 {
@@ -182,14 +182,15 @@ static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to,
     }
     r->kernel->tile(from, r->staged_stride, r->tile_columns, r->tile);
     r->kernel->across(r->across, r->tile, r->columns);
-    r->kernel->untile(r->columns, (uint32_t)in_sixteens(r->across->size), to, stride);
+    r->kernel->untile(r->columns, (uint32_t)resample_in_sixteens(r->across->size), to, stride);
 }
 
 /* Used only if columns are resized first. Resizes the waiting rows, which already have the final
  * height, to the final width, and adds them to the result. */
 static void finish_rows(struct resampler *r)
 {
-    const size_t out = in_sixteens(r->across->size), plane = at_once(r->planes) * out;
+    const size_t out = resample_in_sixteens(r->across->size),
+        plane = resample_at_once(r->planes) * out;
     uint8_t *rows = r->columns + out * RESAMPLE_ROWS;
 
     filter_across(r, r->between, rows, out, plane);
@@ -223,18 +224,18 @@ static void make_rows(struct resampler *r)
                             r->kept_stride, (uint32_t)r->kept_stride,
                             next_row(r) + p * r->to_plane);
         r->made++;
-        if (r->down_first && (++r->waiting == at_once(r->planes) || r->made == down->size))
+        if (r->down_first && (++r->waiting == resample_at_once(r->planes) || r->made == down->size))
             finish_rows(r);
     }
 }
 
 /* Filters `count` rows that wait to be resampled, which begin at `from`. There are at most
- * at_once(planes) rows. */
+ * resample_at_once(planes) rows. */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
     uint8_t *to;
 
-    make_room(r);
+    resample_make_room(r);
     to = r->kept + r->kept_count * r->kept_stride;
     if (r->down_first)
         memcpy(to, from, count * r->kept_stride);
@@ -251,7 +252,7 @@ uint8_t *resampler_place(struct resampler *r)
 
 void resampler_add(struct resampler *r, uint32_t count)
 {
-    const uint32_t most = at_once(r->planes);
+    const uint32_t most = resample_at_once(r->planes);
     uint32_t at = 0;
 
     count = MIN(count, r->in_rows - r->read);
@@ -293,7 +294,7 @@ int resample(struct pixels *p, uint32_t of_width, uint32_t of_height, unsigned d
                                           RESAMPLE_LANCZOS };
     const struct resample_side down = { p->height, height, (double)of_height / divisor, height, 0,
                                         RESAMPLE_LANCZOS };
-    const size_t stride = in_sixteens(width);
+    const size_t stride = resample_in_sixteens(width);
     struct pixels result = { .data = NULL };
     uint8_t *plane = malloc(stride * height);
     int code = plane == NULL ? err_memory(err, stride * height)

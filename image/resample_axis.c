@@ -123,7 +123,7 @@ static void weigh(double *weight, uint32_t first, uint32_t count, double center,
 }
 
 /* As Pillow rounds them. */
-static void put(struct resample_pair *pairs, uint32_t at, double weight)
+static void resample_axis_put(struct resample_pair *pairs, uint32_t at, double weight)
 {
     const double value = weight * (1 << RESAMPLE_DIGITS);
     const int32_t fixed = (int32_t)(value < 0 ? value - 0.5 : value + 0.5);
@@ -132,8 +132,8 @@ static void put(struct resample_pair *pairs, uint32_t at, double weight)
     pairs[at / 2].low[at % 2] = (int16_t)(fixed & 255);
 }
 
-static void fill(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
-                 double *weight)
+static void resample_axis_fill(struct resample_axis *axis, const struct resample_side *side,
+                               uint32_t step, double *weight)
 {
     const double scale = side->extent / side->out_extent;
     const double support = reach(side->filter) * filter_scale(side);
@@ -148,7 +148,7 @@ static void fill(struct resample_axis *axis, const struct resample_side *side, u
         axis->first[i] = first - first % step;
         axis->pairs[i] = (end - axis->first[i] + 1) / 2;
         for (uint32_t k = 0; k < end - first; k++)
-            put(axis->weights + (size_t)i * axis->most, first % step + k, weight[k]);
+            resample_axis_put(axis->weights + (size_t)i * axis->most, first % step + k, weight[k]);
     }
 }
 
@@ -224,7 +224,7 @@ int resample_axis_open(struct resample_axis *axis, const struct resample_side *s
         *axis = (struct resample_axis){ 0 };
         return err_memory(err, room * most * sizeof(axis->weights[0]));
     }
-    fill(axis, side, step, weight);
+    resample_axis_fill(axis, side, step, weight);
     free(weight);
     return SHEAF_OK;
 }

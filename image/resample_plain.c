@@ -81,7 +81,7 @@ static void untile_plain(const uint8_t *from, uint32_t columns, uint8_t *to, siz
             to[y * stride + x] = *from++;
 }
 
-static inline void add(lanes *sum, const uint8_t *from, int32_t times)
+static inline void resample_plain_add(lanes *sum, const uint8_t *from, int32_t times)
 {
     bytes sixteen;
 
@@ -97,8 +97,8 @@ static void down_plain(const struct resample_pair *weights, uint32_t pairs, cons
         lanes sum = { 0 };
 
         for (uint32_t k = 0; k < pairs; k++, at += 2 * stride) {
-            add(&sum, at, weight(&weights[k], 0));
-            add(&sum, at + stride, weight(&weights[k], 1));
+            resample_plain_add(&sum, at, weight(&weights[k], 0));
+            resample_plain_add(&sum, at + stride, weight(&weights[k], 1));
         }
         narrow(&sum, to + x);
     }

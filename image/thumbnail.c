@@ -76,7 +76,7 @@ static void to_rgb(const struct scaling *s, const uint8_t *p, uint32_t rgb[3])
     }
 }
 
-static void add_row(struct scaling *s)
+static void thumbnail_add_row(struct scaling *s)
 {
     const uint32_t width = s->in.output_width;
 
@@ -105,8 +105,8 @@ static void end_row(struct scaling *s)
     memset(s->sums, 0, (size_t)s->width * 4 * sizeof(s->sums[0]));
 }
 
-static int begin(struct scaling *s, const void *data, size_t size, unsigned side,
-                 struct sheaf_error *err)
+static int thumbnail_begin(struct scaling *s, const void *data, size_t size, unsigned side,
+                           struct sheaf_error *err)
 {
     jpeg_create_decompress(&s->in);
     jpeg_create_compress(&s->out);
@@ -144,10 +144,10 @@ static int scale(struct scaling *s, const void *data, size_t size, unsigned side
 
     if (setjmp(s->failure.failed) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s", s->failure.message);
-    code = begin(s, data, size, side, err);
+    code = thumbnail_begin(s, data, size, side, err);
     for (row = s->row; code == SHEAF_OK && s->in.output_scanline < s->in.output_height;) {
         jpeg_read_scanlines(&s->in, &row, 1);
-        add_row(s);
+        thumbnail_add_row(s);
         if ((uint64_t)s->in.output_scanline * s->height / s->in.output_height > s->made)
             end_row(s);
     }

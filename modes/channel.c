@@ -57,7 +57,7 @@ void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t si
     sized_give(options, sizeof_options, &defaults, sizeof(defaults));
 }
 
-static struct sheaf_channel_options take_options(const struct sheaf_channel_options *given)
+static struct sheaf_channel_options channel_take_options(const struct sheaf_channel_options *given)
 {
     struct sheaf_channel_options o;
 
@@ -73,8 +73,8 @@ static struct sheaf_channel_options take_options(const struct sheaf_channel_opti
 
 /* Reads the platform's configuration file, or the variable in which its toolkit stores the content
  * of the file. Sets *text to NULL if neither exists. */
-static int read_text(const char *path, const char *variable, char **text,
-                     struct sheaf_error *err)
+static int channel_read_text(const char *path, const char *variable, char **text,
+                             struct sheaf_error *err)
 {
     const char *value = getenv(variable);
     size_t size;
@@ -94,7 +94,7 @@ static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error 
 {
     char *path = store_join(c->root, "input/config/inputdataconfig.json");
     int code = path == NULL ? err_memory(err, strlen(c->root))
-                            : read_text(path, "SM_INPUT_DATA_CONFIG", &c->text, err);
+                            : channel_read_text(path, "SM_INPUT_DATA_CONFIG", &c->text, err);
 
     *known = false;
     if (code == SHEAF_OK) {
@@ -113,7 +113,7 @@ static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error 
 
 /* ---- What there is -------------------------------------------------------------------------- */
 
-static bool is_directory(const char *path)
+static bool channel_is_directory(const char *path)
 {
     struct stat st;
 
@@ -131,7 +131,7 @@ static const char *directory_of_variable(const char *name)
     for (int i = 0; i < size; i++)
         variable[i] = (char)toupper((unsigned char)variable[i]);
     path = getenv(variable);
-    return path != NULL && is_directory(path) ? path : NULL;
+    return path != NULL && channel_is_directory(path) ? path : NULL;
 }
 
 static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const char *location,
@@ -148,12 +148,13 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
 
 /* Finds the data of the channel. `err` already contains the message that is returned if there is no
  * data. */
-static int find(struct sheaf_channel *c, const char *path, bool known, struct sheaf_error *err)
+static int channel_find(struct sheaf_channel *c, const char *path, bool known,
+                        struct sheaf_error *err)
 {
     const char *variable = directory_of_variable(c->name);
     uint64_t number;
 
-    if (is_directory(path))
+    if (channel_is_directory(path))
         return set_kind(c, SHEAF_CHANNEL_DIRECTORY, path, err);
     if (pipe_lowest(path, &number, NULL) == SHEAF_OK)
         return set_kind(c, SHEAF_CHANNEL_PIPE, path, err);
@@ -187,7 +188,7 @@ static const char *hint_of_records(const struct sheaf_channel *c)
            "attributes, in their order)";
 }
 
-static int describe(struct sheaf_channel *c, struct sheaf_error *err)
+static int channel_describe(struct sheaf_channel *c, struct sheaf_error *err)
 {
     const char *mode = c->config.mode;
     const bool has_mode = mode[0] != '\0';
@@ -222,15 +223,15 @@ static int resolve(struct sheaf_channel *c, struct sheaf_error *err)
         return code;
     if (asprintf(&path, "%s/input/data/%s", c->root, c->name) < 0)
         return err_memory(err, strlen(c->root));
-    code = find(c, path, known, err);
+    code = channel_find(c, path, known, err);
     free(path);
-    return code == SHEAF_OK ? describe(c, err) : code;
+    return code == SHEAF_OK ? channel_describe(c, err) : code;
 }
 
 int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
                        struct sheaf_channel **channel, struct sheaf_error *err)
 {
-    const struct sheaf_channel_options o = take_options(options);
+    const struct sheaf_channel_options o = channel_take_options(options);
     struct sheaf_channel *c;
     struct sheaf_error own;
     int code;
@@ -441,7 +442,7 @@ int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_optio
     char *path = store_join(c->root, "input/config/hyperparameters.json");
     char *text = NULL;
     int code = path == NULL ? err_memory(err, strlen(c->root))
-                            : read_text(path, "SM_HPS", &text, err);
+                            : channel_read_text(path, "SM_HPS", &text, err);
 
     if (code == SHEAF_OK && text != NULL) {
         code = channel_order_parse(text, strlen(text), options, err);
@@ -457,7 +458,7 @@ int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_optio
 
 /* Returns the length of the part of a message that the platform shows. The part ends with a whole
  * character. */
-static size_t shown_size(const char *message)
+static size_t channel_shown_size(const char *message)
 {
     const size_t size = strlen(message);
     size_t shown = MIN(size, FAILURE_BYTES);
@@ -473,7 +474,7 @@ int sheaf_channel_report_failure(const char *root, const char *message, struct s
     int code;
 
     root = root != NULL ? root : ROOT;
-    if (!is_directory(root))    /* there is no platform to inform */
+    if (!channel_is_directory(root))    /* there is no platform to inform */
         return err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no such directory", root);
     directory = store_join(root, "output");
     path = directory == NULL ? NULL : store_join(directory, "failure");
@@ -482,7 +483,7 @@ int sheaf_channel_report_failure(const char *root, const char *message, struct s
     else
         code = store_make_directory(directory, err);
     if (code == SHEAF_OK)
-        code = store_put(path, message, shown_size(message), err);
+        code = store_put(path, message, channel_shown_size(message), err);
     free(path);
     free(directory);
     return code;

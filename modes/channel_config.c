@@ -28,8 +28,8 @@ bool channel_word_is(const char *text, const char *word)
 }
 
 /* Gets a member that is text or missing. */
-static int get_text(const json_t *object, const char *member, const char **text,
-                    struct sheaf_error *err)
+static int channel_config_get_text(const json_t *object, const char *member, const char **text,
+                                   struct sheaf_error *err)
 {
     const json_t *value = json_object_get(object, member);
 
@@ -43,8 +43,8 @@ static int get_text(const json_t *object, const char *member, const char **text,
 
 /* Finds a member of a JSON object. Sets *value to the member, which must itself be an object, or to
  * NULL if it is missing. */
-static int get_object(const json_t *object, const char *member, const json_t **value,
-                      struct sheaf_error *err)
+static int channel_config_get_object(const json_t *object, const char *member, const json_t **value,
+                                     struct sheaf_error *err)
 {
     *value = json_object_get(object, member);
     if (*value == NULL || json_is_object(*value))
@@ -73,7 +73,7 @@ static int parse_seed(const json_t *value, int64_t *seed, struct sheaf_error *er
 static int parse_shuffle(const json_t *entry, struct channel_config *c, struct sheaf_error *err)
 {
     const json_t *shuffle;
-    int code = get_object(entry, "ShuffleConfig", &shuffle, err);
+    int code = channel_config_get_object(entry, "ShuffleConfig", &shuffle, err);
 
     if (code != SHEAF_OK || shuffle == NULL)
         return code;
@@ -102,26 +102,27 @@ static int parse_attributes(const json_t *object, struct channel_config *c,
 static int parse_source(const json_t *entry, struct channel_config *c, struct sheaf_error *err)
 {
     const json_t *source, *s3;
-    int code = get_object(entry, "DataSource", &source, err);
+    int code = channel_config_get_object(entry, "DataSource", &source, err);
 
     if (code != SHEAF_OK || source == NULL)
         return code;
-    code = get_object(source, "S3DataSource", &s3, err);
+    code = channel_config_get_object(source, "S3DataSource", &s3, err);
     if (code != SHEAF_OK || s3 == NULL)
         return code;
-    code = get_text(s3, "S3Uri", &c->source, err);
+    code = channel_config_get_text(s3, "S3Uri", &c->source, err);
     if (code == SHEAF_OK)
-        code = get_text(s3, "S3DataType", &c->data_type, err);
+        code = channel_config_get_text(s3, "S3DataType", &c->data_type, err);
     if (code == SHEAF_OK)
         code = parse_attributes(s3, c, err);
     if (code == SHEAF_OK)
-        code = get_text(s3, "S3DataDistributionType", &c->distribution, err);
+        code = channel_config_get_text(s3, "S3DataDistributionType", &c->distribution, err);
     if (code == SHEAF_OK && c->source[0] == '\0')
         code = err_set(err, SHEAF_ERR_CORRUPT, "S3DataSource has no S3Uri");
     return code;
 }
 
-static int parse_entry(const json_t *entry, struct channel_config *c, struct sheaf_error *err)
+static int channel_config_parse_entry(const json_t *entry, struct channel_config *c,
+                                      struct sheaf_error *err)
 {
     const struct { const char *member; const char **text; } texts[] = {
         { "TrainingInputMode", &c->mode },
@@ -136,7 +137,7 @@ static int parse_entry(const json_t *entry, struct channel_config *c, struct she
     if (!json_is_object(entry))
         return err_set(err, SHEAF_ERR_CORRUPT, "is not an object");
     for (size_t i = 0; code == SHEAF_OK && i < COUNT_OF(texts); i++)
-        code = get_text(entry, texts[i].member, texts[i].text, err);
+        code = channel_config_get_text(entry, texts[i].member, texts[i].text, err);
     if (code == SHEAF_OK)
         code = parse_attributes(entry, c, err);
     if (code == SHEAF_OK)
@@ -193,7 +194,7 @@ int channel_config_parse(const char *text, size_t size, const char *name,
     entry = json_object_get(c->json, name);
     if (entry == NULL)
         return no_such_channel(c->json, name, err);
-    code = parse_entry(entry, c, err);
+    code = channel_config_parse_entry(entry, c, err);
     return code == SHEAF_OK ? code : err_prefix(err, "channel %s: ", name);
 }
 

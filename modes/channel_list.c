@@ -23,7 +23,7 @@ struct shard_list {
     char *manifest;
 };
 
-static int add_shard(struct shard_list *s, char *url, struct sheaf_error *err)
+static int channel_list_add_shard(struct shard_list *s, char *url, struct sheaf_error *err)
 {
     if (s->count == s->capacity) {
         const size_t capacity = MAX(2 * s->capacity, (size_t)64);
@@ -40,8 +40,8 @@ static int add_shard(struct shard_list *s, char *url, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int add_entry(struct shard_list *s, const char *prefix, const char *entry,
-                     struct sheaf_error *err)
+static int channel_list_add_entry(struct shard_list *s, const char *prefix, const char *entry,
+                                  struct sheaf_error *err)
 {
     const char *slash = strrchr(entry, '/'), *name = slash == NULL ? entry : slash + 1;
     char *url;
@@ -57,10 +57,10 @@ static int add_entry(struct shard_list *s, const char *prefix, const char *entry
         free(url);
         return SHEAF_OK;
     }
-    return add_shard(s, url, err);
+    return channel_list_add_shard(s, url, err);
 }
 
-static int compare(const void *a, const void *b)
+static int channel_list_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -72,7 +72,7 @@ static void sort(struct shard_list *s)
     size_t kept = 0;
 
     if (s->count != 0)
-        qsort(s->urls, s->count, sizeof(s->urls[0]), compare);
+        qsort(s->urls, s->count, sizeof(s->urls[0]), channel_list_compare);
     for (size_t i = 0; i < s->count; i++) {
         if (kept != 0 && strcmp(s->urls[kept - 1], s->urls[i]) == 0)
             free(s->urls[i]);
@@ -96,7 +96,7 @@ static int expand(struct shard_list *s, const char *url, const char *text, size_
 
         code = object_list_next(&list, &entry, err);
         if (code == SHEAF_OK)
-            code = add_entry(s, prefix, json_string_value(entry), err);
+            code = channel_list_add_entry(s, prefix, json_string_value(entry), err);
         json_decref(entry);
     }
     free(prefix);
@@ -104,8 +104,8 @@ static int expand(struct shard_list *s, const char *url, const char *text, size_
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int open_shards(const struct shard_list *s, const char *url, struct sheaf_dataset **dataset,
-                       struct sheaf_error *err)
+static int channel_list_open_shards(const struct shard_list *s, const char *url,
+                                    struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     const char *const manifest[] = { s->manifest };
 
@@ -126,7 +126,7 @@ int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sh
     if (code == SHEAF_OK)
         code = expand(&shards, url, text, size, err);
     if (code == SHEAF_OK)
-        code = open_shards(&shards, url, dataset, err);
+        code = channel_list_open_shards(&shards, url, dataset, err);
     for (size_t i = 0; i < shards.count; i++)
         free(shards.urls[i]);
     free(shards.urls);

@@ -20,7 +20,7 @@
 #define PREFIX "sheaf_"
 
 /* Parses a number that has one of the forms "7", "\"7\"" and 7. */
-static bool parse_number(const json_t *value, uint64_t most, uint64_t *number)
+static bool channel_order_parse_number(const json_t *value, uint64_t most, uint64_t *number)
 {
     const char *text = json_string_value(value);
     char *end;
@@ -40,7 +40,8 @@ static bool parse_number(const json_t *value, uint64_t most, uint64_t *number)
     return errno == 0 && *end == '\0' && *number <= most;
 }
 
-static int set_number(struct sheaf_reader_options *o, const char *name, uint64_t number)
+static int channel_order_set_number(struct sheaf_reader_options *o, const char *name,
+                                    uint64_t number)
 {
     if (strcmp(name, "seed") == 0)
         o->seed = number;
@@ -55,14 +56,14 @@ static int set_number(struct sheaf_reader_options *o, const char *name, uint64_t
     return SHEAF_OK;
 }
 
-static int take(struct sheaf_reader_options *o, const char *name, const json_t *value,
-                struct sheaf_error *err)
+static int channel_order_take(struct sheaf_reader_options *o, const char *name, const json_t *value,
+                              struct sheaf_error *err)
 {
     const uint64_t most = strcmp(name, "lanes") == 0 ? UINT32_MAX : UINT64_MAX;
     uint64_t number = 0;
-    const bool is_number = parse_number(value, most, &number);
+    const bool is_number = channel_order_parse_number(value, most, &number);
 
-    if (set_number(o, name, number) == SHEAF_END)
+    if (channel_order_set_number(o, name, number) == SHEAF_END)
         return err_set(err, SHEAF_ERR_ARGUMENT, "unknown name " PREFIX "%.80s; expected " PREFIX
                        "seed, " PREFIX "epoch, " PREFIX "shuffle_buffer or " PREFIX "lanes",
                        name);
@@ -88,7 +89,7 @@ int channel_order_parse(const char *text, size_t size, struct sheaf_reader_optio
         code = err_set(err, SHEAF_ERR_ARGUMENT, "not an object");
     json_object_foreach(json, name, value)
         if (code == SHEAF_OK && strncmp(name, PREFIX, strlen(PREFIX)) == 0)
-            code = take(options, name + strlen(PREFIX), value, err);
+            code = channel_order_take(options, name + strlen(PREFIX), value, err);
     json_decref(json);
     return code;
 }

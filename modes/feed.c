@@ -70,7 +70,7 @@ static int check_channel(const char *channel, struct sheaf_error *err)
                    "'.', '-' and '_', found \"%.100s\"", CHANNEL_LIMIT, size == 0 ? "" : channel);
 }
 
-static int check(const struct sheaf_feed_options *o, struct sheaf_error *err)
+static int feed_check(const struct sheaf_feed_options *o, struct sheaf_error *err)
 {
     uint64_t end;
 
@@ -88,7 +88,7 @@ static int check(const struct sheaf_feed_options *o, struct sheaf_error *err)
 
 /* ---- The pipes' names ------------------------------------------------------------------------ */
 
-static char *path_of(const struct feed *f, uint64_t epoch)
+static char *feed_path_of(const struct feed *f, uint64_t epoch)
 {
     char *path;
 
@@ -96,7 +96,7 @@ static char *path_of(const struct feed *f, uint64_t epoch)
                     (unsigned long long)epoch) < 0 ? NULL : path;
 }
 
-static uint64_t end_epoch(const struct feed *f)
+static uint64_t feed_end_epoch(const struct feed *f)
 {
     const struct sheaf_feed_options *o = f->options;
 
@@ -108,9 +108,9 @@ static int make_pipe(const struct feed *f, uint64_t epoch, struct sheaf_error *e
     char *path;
     int code;
 
-    if (epoch >= end_epoch(f))
+    if (epoch >= feed_end_epoch(f))
         return SHEAF_OK;
-    path = path_of(f, epoch);
+    path = feed_path_of(f, epoch);
     code = path == NULL ? err_memory(err, strlen(f->directory)) : fifo_make(path, err);
     free(path);
     return code;
@@ -118,7 +118,7 @@ static int make_pipe(const struct feed *f, uint64_t epoch, struct sheaf_error *e
 
 static void remove_pipe(const struct feed *f, uint64_t epoch)
 {
-    char *path = path_of(f, epoch);
+    char *path = feed_path_of(f, epoch);
     struct stat st;
 
     if (path != NULL && lstat(path, &st) == 0 && S_ISFIFO(st.st_mode))
@@ -129,7 +129,7 @@ static void remove_pipe(const struct feed *f, uint64_t epoch)
 /* Locks the pipe, because two processes that feed the same pipe would mix their bytes. The process
  * that holds the lock removes the lock file at the end. So a lock that was taken on a removed file
  * is worthless. */
-static int take_lock(struct feed *f, struct sheaf_error *err)
+static int feed_take_lock(struct feed *f, struct sheaf_error *err)
 {
     struct stat st = { .st_nlink = 0 };
 
@@ -167,14 +167,14 @@ static void give_lock(struct feed *f)
 /* ---- Objects --------------------------------------------------------------------------------- */
 
 /* Writes content to the pipe in the form that the program at its other end expects. */
-static int put(struct feed *f, const void *data, size_t size, struct sheaf_error *err)
+static int feed_put(struct feed *f, const void *data, size_t size, struct sheaf_error *err)
 {
     if (f->options->record_wrapper)
         return buf_append(&f->record, data, size, err);
     return fifo_put(&f->fifo, data, size, err);
 }
 
-static int unpack(struct feed *f, const uint8_t *data, size_t size, struct sheaf_error *err)
+static int feed_unpack(struct feed *f, const uint8_t *data, size_t size, struct sheaf_error *err)
 {
     size_t given;
     int code;
@@ -185,7 +185,7 @@ static int unpack(struct feed *f, const uint8_t *data, size_t size, struct sheaf
         given = RAW_BYTES;
         code = codec_stream_push(f->stream, data, &taken, f->raw, &given, err);
         if (code == SHEAF_OK)
-            code = put(f, f->raw, given, err);
+            code = feed_put(f, f->raw, given, err);
         data += taken;
         size -= taken;
     } while (code == SHEAF_OK && given == RAW_BYTES);
@@ -209,7 +209,7 @@ static int begin_object(struct feed *f, const struct supply_piece *p, struct she
     return is_packed(f, p) ? codec_stream_open(SHEAF_CODEC_GZIP, &f->stream, err) : SHEAF_OK;
 }
 
-static int end_object(struct feed *f, struct sheaf_error *err)
+static int feed_end_object(struct feed *f, struct sheaf_error *err)
 {
     int code = f->stream == NULL ? SHEAF_OK : codec_stream_end(f->stream, err);
 
@@ -229,10 +229,10 @@ static int put_piece(struct feed *f, const struct supply_piece *p, struct sheaf_
     int code = p->begins ? begin_object(f, p, err) : SHEAF_OK;
 
     if (code == SHEAF_OK)
-        code = f->stream != NULL ? unpack(f, p->data, p->size, err)
-                                 : put(f, p->data, p->size, err);
+        code = f->stream != NULL ? feed_unpack(f, p->data, p->size, err)
+                                 : feed_put(f, p->data, p->size, err);
     if (code == SHEAF_OK && p->ends)
-        code = end_object(f, err);
+        code = feed_end_object(f, err);
     if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_IO)
         err_prefix(err, "%s: ", p->object->name);
     f->progress.done_bytes += p->size;
@@ -247,7 +247,7 @@ static int put_piece(struct feed *f, const struct supply_piece *p, struct sheaf_
 static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *err)
 {
     const struct timespec late = { .tv_nsec = LATE_NS };
-    char *path = path_of(f, epoch);
+    char *path = feed_path_of(f, epoch);
     int code = path == NULL ? err_memory(err, strlen(f->directory)) : SHEAF_END;
 
     while (code == SHEAF_END) {
@@ -330,7 +330,7 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
     uint64_t epoch = f->options->first_epoch;
     int code = SHEAF_OK;
 
-    for (; code == SHEAF_OK && epoch < end_epoch(f); epoch++)
+    for (; code == SHEAF_OK && epoch < feed_end_epoch(f); epoch++)
         code = feed_epoch(f, epoch, err);
     /* After an error, removes the names of the pipes before closing the open pipe. Otherwise the
      * program that reads them could see the end of one pipe and open the next one, to which nobody
@@ -345,13 +345,13 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
 
 /* ---- The call -------------------------------------------------------------------------------- */
 
-static int prepare(struct feed *f, const char *source, struct sheaf_error *err)
+static int feed_prepare(struct feed *f, const char *source, struct sheaf_error *err)
 {
     const struct sheaf_feed_options *o = f->options;
     struct supply_setup setup = {
         .objects = &f->objects,
         .share = { .shuffle = o->shuffle, .seed = o->seed, .host = o->host, .hosts = o->hosts },
-        .first_epoch = o->first_epoch, .end_epoch = end_epoch(f),
+        .first_epoch = o->first_epoch, .end_epoch = feed_end_epoch(f),
         .memory_bytes = o->memory_bytes - 2 * RAW_BYTES - ((uint64_t)2 << 20),
         .interrupt = o->interrupt,
     };
@@ -386,16 +386,16 @@ static int prepare(struct feed *f, const char *source, struct sheaf_error *err)
     return code == SHEAF_OK ? supply_open(&f->supply, &setup, err) : code;
 }
 
-static int run(struct feed *f, const char *source, struct sheaf_error *err)
+static int feed_run(struct feed *f, const char *source, struct sheaf_error *err)
 {
-    int code = check(f->options, err);
+    int code = feed_check(f->options, err);
 
     if (code == SHEAF_OK)
-        code = prepare(f, source, err);     /* a refused source leaves no directory behind */
+        code = feed_prepare(f, source, err);     /* a refused source leaves no directory behind */
     if (code == SHEAF_OK)
         code = store_make_directory(f->directory, err);
     if (code == SHEAF_OK)
-        code = take_lock(f, err);
+        code = feed_take_lock(f, err);
     if (code == SHEAF_OK)
         code = feed_epochs(f, err);
     if (f->supply != NULL)
@@ -430,7 +430,7 @@ int sheaf_feed(const char *source, const char *directory,
     sigaddset(&pipe_signal, SIGPIPE);
     sigpending(&pending);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    code = run(&f, source, err);
+    code = feed_run(&f, source, err);
     if (!sigismember(&pending, SIGPIPE))
         while (sigtimedwait(&pipe_signal, NULL, &at_once) > 0)
             ;

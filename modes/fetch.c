@@ -83,7 +83,7 @@ static int list_share(struct fetch_run *f, const char *source, struct sheaf_erro
     return SHEAF_OK;
 }
 
-static int compare(const void *a, const void *b, void *context)
+static int fetch_compare(const void *a, const void *b, void *context)
 {
     const struct object *items = context;
 
@@ -98,7 +98,8 @@ static bool is_same_object(const struct object *a, const struct object *b)
 /* Checks an entry of the sorted list: its name, and whether the name collides with the previous
  * entry. An entry that names the same object as the previous one is left out. *kept counts the
  * entries that stay. */
-static int check_pair(struct fetch_run *f, size_t *kept, uint32_t next, struct sheaf_error *err)
+static int fetch_check_pair(struct fetch_run *f, size_t *kept, uint32_t next,
+                            struct sheaf_error *err)
 {
     const struct object *a = *kept == 0 ? NULL : item(f, *kept - 1);
     const struct object *b = &f->objects.items[next];
@@ -119,14 +120,14 @@ static int check_pair(struct fetch_run *f, size_t *kept, uint32_t next, struct s
     return SHEAF_OK;
 }
 
-static int check_names(struct fetch_run *f, struct sheaf_error *err)
+static int fetch_check_names(struct fetch_run *f, struct sheaf_error *err)
 {
     size_t kept = 0;
     int code = SHEAF_OK;
 
-    qsort_r(f->items, f->item_count, sizeof(f->items[0]), compare, f->objects.items);
+    qsort_r(f->items, f->item_count, sizeof(f->items[0]), fetch_compare, f->objects.items);
     for (size_t i = 0; i < f->item_count && code == SHEAF_OK; i++)
-        code = check_pair(f, &kept, f->items[i], err);
+        code = fetch_check_pair(f, &kept, f->items[i], err);
     f->result->repeated = f->item_count - kept;
     f->item_count = kept;
     return code;
@@ -241,7 +242,7 @@ static int clear_partial(const struct fetch_run *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int open_directory(struct fetch_run *f, struct sheaf_error *err)
+static int fetch_open_directory(struct fetch_run *f, struct sheaf_error *err)
 {
     int code = store_make_directory(f->directory, err);
 
@@ -292,7 +293,7 @@ static uint64_t memory_of(size_t bytes)
 
 /* Returns whether the next file may be begun. It may not be begun before all files of earlier
  * phases (enum phase: manifests, then other files, then shards) are finished. */
-static bool may_begin(struct flight *x)
+static bool fetch_may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
 
@@ -310,7 +311,7 @@ static int next_file(struct flight *x, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && x->file == NULL &&
-           (x->damaged_count != 0 || (x->next < f->item_count && may_begin(x)))) {
+           (x->damaged_count != 0 || (x->next < f->item_count && fetch_may_begin(x)))) {
         const bool is_second = x->damaged_count != 0;
         const uint32_t number = is_second ? x->damaged[--x->damaged_count] : f->items[x->next++];
 
@@ -327,7 +328,7 @@ static int next_file(struct flight *x, struct sheaf_error *err)
 }
 
 /* Requests as many parts as there is room for. */
-static int ask(struct flight *x, struct sheaf_error *err)
+static int fetch_ask(struct flight *x, struct sheaf_error *err)
 {
     int code = next_file(x, err);
 
@@ -368,7 +369,7 @@ static void reap(struct flight *x)
 }
 
 /* Reports progress and checks for interruption. */
-static int look(struct flight *x, struct sheaf_error *err)
+static int fetch_look(struct flight *x, struct sheaf_error *err)
 {
     struct fetch_run *f = x->fetch;
     struct sheaf_progress progress = {
@@ -394,9 +395,9 @@ static int fetch_items(struct flight *x, struct sheaf_error *err)
 
     for (;;) {
         if (code == SHEAF_OK)
-            code = look(x, err);
+            code = fetch_look(x, err);
         if (code == SHEAF_OK)
-            code = ask(x, err);
+            code = fetch_ask(x, err);
         if (x->window.count == 0)
             break;
         if (code != SHEAF_OK)
@@ -404,11 +405,11 @@ static int fetch_items(struct flight *x, struct sheaf_error *err)
         inflight_wait(&x->window);
         reap(x);
     }
-    return code == SHEAF_OK ? look(x, err) : code;
+    return code == SHEAF_OK ? fetch_look(x, err) : code;
 }
 
 /* Checks that the number of listed objects equals the number of kept and fetched ones. */
-static int check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err)
+static int fetch_check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err)
 {
     if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)
         return SHEAF_OK;
@@ -444,7 +445,7 @@ static int fetch_missing(struct fetch_run *f, struct sheaf_error *err)
     f->result->fetched_bytes = f->to.locked.bytes;
     f->result->verified = f->to.locked.verified;
     f->result->memory_peak_bytes = x.budget.peak;
-    return code == SHEAF_OK ? check_sum(f->result, err) : code;
+    return code == SHEAF_OK ? fetch_check_sum(f->result, err) : code;
 }
 
 /* ---- The call -------------------------------------------------------------------------------- */
@@ -467,7 +468,7 @@ struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                            .interrupt = o->interrupt };
 }
 
-static int check(const struct sheaf_fetch_options *o, struct sheaf_error *err)
+static int fetch_check(const struct sheaf_fetch_options *o, struct sheaf_error *err)
 {
     if (o->hosts == 0 || o->host >= o->hosts)
         return err_set(err, SHEAF_ERR_ARGUMENT, "host %u of %u: hosts are counted from 0", o->host,
@@ -478,7 +479,7 @@ static int check(const struct sheaf_fetch_options *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int check_source(const char *source, struct sheaf_error *err)
+static int fetch_check_source(const char *source, struct sheaf_error *err)
 {
     struct stat st;
 
@@ -503,20 +504,20 @@ static int fetch_manifest(const struct fetch_run *f, const char *source, struct 
     return fetch_lines(&f->to, source, name, f->units, f->unit_count, err);
 }
 
-static int run(struct fetch_run *f, const char *source, struct sheaf_error *err)
+static int fetch_do_run(struct fetch_run *f, const char *source, struct sheaf_error *err)
 {
-    int code = check(f->options, err);
+    int code = fetch_check(f->options, err);
 
     if (code == SHEAF_OK)
-        code = check_source(source, err);
+        code = fetch_check_source(source, err);
     if (code == SHEAF_OK)
         code = list_share(f, source, err);
     if (code == SHEAF_OK)
-        code = check_names(f, err);
+        code = fetch_check_names(f, err);
     if (code == SHEAF_OK)
         code = find_sizes(f, err);
     if (code == SHEAF_OK)
-        code = open_directory(f, err);
+        code = fetch_open_directory(f, err);
     if (code == SHEAF_OK)
         code = find_missing(f, err);
     if (code == SHEAF_OK)
@@ -550,7 +551,7 @@ int sheaf_fetch(const char *source, const char *directory,
     f.to.objects = &f.objects;
     f.watch = fetch_options_take(options, &o);
     *result = (struct sheaf_fetch_result){ 0 };
-    code = run(&f, source, err);
+    code = fetch_do_run(&f, source, err);
     close_directory(&f);
     fetch_known_free(&f.known);
     objects_free(&f.objects);

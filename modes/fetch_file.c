@@ -117,7 +117,7 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     return code;
 }
 
-static int finish(struct fetch_file *f, struct sheaf_error *err)
+static int fetch_file_finish(struct fetch_file *f, struct sheaf_error *err)
 {
     bool checked = f->hash != NULL;
     int code = SHEAF_OK;
@@ -139,7 +139,7 @@ static int finish(struct fetch_file *f, struct sheaf_error *err)
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-static void fail(struct fetch_file *f, const struct sheaf_error *found)
+static void fetch_file_fail(struct fetch_file *f, const struct sheaf_error *found)
 {
     struct fetch_destination *p = f->to;
 
@@ -160,11 +160,11 @@ static void fail(struct fetch_file *f, const struct sheaf_error *found)
 static void finish_or_fail(struct fetch_file *f)
 {
     struct sheaf_error err;
-    const int code = finish(f, &err);
+    const int code = fetch_file_finish(f, &err);
 
     if (code != SHEAF_ERR_CORRUPT || f->is_second) {
         if (code != SHEAF_OK)
-            fail(f, &err);
+            fetch_file_fail(f, &err);
         return;
     }
     f->is_damaged = true;
@@ -175,7 +175,7 @@ static void finish_or_fail(struct fetch_file *f)
 
 /* Adds `bytes` to the progress and reports that the part is done. The planning thread may then free
  * the part, and after the last part of a file also the file. */
-static void done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
+static void fetch_file_done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
 {
     pthread_mutex_lock(&p->lock);
     p->locked.bytes += bytes;
@@ -194,7 +194,7 @@ static int write_part(const struct fetch_part *part, struct sheaf_error *err)
 
 /* Hashes the file's parts in order, as far as they are written. If another worker is already doing
  * this, that worker will also hash this part. */
-static void drain(struct fetch_file *f, struct fetch_part *written)
+static void fetch_file_drain(struct fetch_file *f, struct fetch_part *written)
 {
     struct fetch_destination *to = f->to;
     struct fetch_part *part;
@@ -223,7 +223,7 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
             fetch_file_hash(f, part->data, part->base.read.size);
         if (!failed && is_last)
             finish_or_fail(f);
-        done(to, part, failed || f->is_damaged ? 0 : part->base.read.size);
+        fetch_file_done(to, part, failed || f->is_damaged ? 0 : part->base.read.size);
         if (is_last)
             return;             /* the file may be gone */
         pthread_mutex_lock(&f->lock);
@@ -233,17 +233,17 @@ static void drain(struct fetch_file *f, struct fetch_part *written)
     pthread_mutex_unlock(&f->lock);
 }
 
-static void run(struct job *job)
+static void fetch_file_run(struct job *job)
 {
     struct fetch_part *part = (struct fetch_part *)(void *)((char *)job -
                                                            offsetof(struct fetch_part, job));
     struct sheaf_error err;
 
     if (part->base.read.code != SHEAF_OK)
-        fail(part->file, &part->base.read.error);
+        fetch_file_fail(part->file, &part->base.read.error);
     else if (write_part(part, &err) != SHEAF_OK)
-        fail(part->file, &err);
-    drain(part->file, part);
+        fetch_file_fail(part->file, &err);
+    fetch_file_drain(part->file, part);
 }
 
 static void come(struct store_read *read)
@@ -271,7 +271,7 @@ int fetch_file_ask(struct fetch_file *f, struct inflight *window, struct sheaf_e
     *part = (struct fetch_part){
         .base.read = { .object = f->source, .offset = f->asked_bytes, .data = part->data,
                        .size = size, .done = come },
-        .job = { .run = run, .detached = true }, .file = f,
+        .job = { .run = fetch_file_run, .detached = true }, .file = f,
     };
     f->asked_bytes += size;
     f->parts++;
@@ -328,7 +328,7 @@ int fetch_file_open(struct fetch_file **out, struct fetch_destination *to,
     if (code == SHEAF_OK)
         f->resumed_bytes = f->asked_bytes;
     if (code == SHEAF_OK && object->bytes == 0)
-        code = finish(f, err);
+        code = fetch_file_finish(f, err);
     free(url);
     *out = f;
     if (code != SHEAF_OK) {

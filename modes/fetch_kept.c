@@ -29,7 +29,7 @@ static bool may_be_kept(const struct object *o)
     return o->bytes > FETCH_PART_BYTES && o->stamp != 0;
 }
 
-static void name_of(const struct object *o, char name[NAME_BYTES])
+static void fetch_kept_name_of(const struct object *o, char name[NAME_BYTES])
 {
     snprintf(name, NAME_BYTES, "%016llx-%016llx" SUFFIX,
              (unsigned long long)XXH3_64bits(o->name, strlen(o->name)),
@@ -50,7 +50,7 @@ uint64_t fetch_kept_bytes(const struct fetch_destination *p, const struct object
 
     if (!may_be_kept(o))
         return 0;
-    name_of(o, name);
+    fetch_kept_name_of(o, name);
     return fstatat(p->partial_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
                ? MIN((uint64_t)st.st_size, o->bytes) : 0;
 }
@@ -81,7 +81,7 @@ int fetch_kept_take(struct fetch_file *f, struct sheaf_error *err)
 
     if (size == 0 || size == f->object->bytes)
         return SHEAF_END;
-    name_of(f->object, name);
+    fetch_kept_name_of(f->object, name);
     if (renameat(partial_fd, name, partial_fd, f->temporary) != 0)
         return SHEAF_END;
     f->fd = openat(partial_fd, f->temporary, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
@@ -98,14 +98,14 @@ void fetch_kept_leave(struct fetch_file *f)
 
     if (!may_be_kept(f->object) || f->is_useless || f->hashed_bytes == 0)
         return;
-    name_of(f->object, name);
+    fetch_kept_name_of(f->object, name);
     if (ftruncate(f->fd, (off_t)f->hashed_bytes) == 0 && fdatasync(f->fd) == 0 &&
         renameat(partial_fd, f->temporary, partial_fd, name) == 0)
         f->temporary[0] = '\0';
 }
 
-static bool is_wanted(const struct objects *objects, const uint32_t *items, size_t count,
-                      const char *name)
+static bool fetch_kept_is_wanted(const struct objects *objects, const uint32_t *items, size_t count,
+                                 const char *name)
 {
     char wanted[NAME_BYTES];
 
@@ -114,7 +114,7 @@ static bool is_wanted(const struct objects *objects, const uint32_t *items, size
 
         if (!may_be_kept(o))
             continue;
-        name_of(o, wanted);
+        fetch_kept_name_of(o, wanted);
         if (strcmp(wanted, name) == 0)
             return true;
     }
@@ -132,8 +132,8 @@ int fetch_kept_sweep(const struct fetch_destination *p, const uint32_t *items, s
     if (directory == NULL)
         return err_errno(err, errno, "cannot list the partial files");
     while (failed == 0 && (d = readdir(directory)) != NULL)
-        if (fetch_kept_is(d->d_name) && !is_wanted(p->objects, items, count, d->d_name) &&
-            unlinkat(p->partial_fd, d->d_name, 0) != 0)
+        if (fetch_kept_is(d->d_name) && !fetch_kept_is_wanted(p->objects, items, count, d->d_name)
+            && unlinkat(p->partial_fd, d->d_name, 0) != 0)
             failed = errno;
     closedir(directory);
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "cannot remove a partial file");

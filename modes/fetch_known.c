@@ -16,31 +16,32 @@ struct by_name {
     size_t count;
 };
 
-static int compare(const void *a, const void *b)
+static int fetch_known_compare(const void *a, const void *b)
 {
     const struct object *const *x = a, *const *y = b;
 
     return strcmp((*x)->name, (*y)->name);
 }
 
-static const struct object *find(const struct by_name *b, const char *name)
+static const struct object *fetch_known_do_find(const struct by_name *b, const char *name)
 {
     const struct object wanted = { .name = name }, *key = &wanted;
-    const struct object **found = bsearch(&key, b->items, b->count, sizeof(key), compare);
+    const struct object **found = bsearch(&key, b->items, b->count, sizeof(key),
+                                          fetch_known_compare);
 
     return found == NULL ? NULL : *found;
 }
 
-static int note(struct fetch_known *k, const struct objects *o, const struct by_name *names,
-                const char *directory, int directory_size, const struct manifest_shard *shard,
-                struct sheaf_error *err)
+static int fetch_known_note(struct fetch_known *k, const struct objects *o,
+                            const struct by_name *names, const char *directory, int directory_size,
+                            const struct manifest_shard *shard, struct sheaf_error *err)
 {
     const struct object *object;
     char *name;
 
     if (asprintf(&name, "%.*s%s", directory_size, directory, shard->name) < 0)
         return err_memory(err, (size_t)directory_size);
-    object = find(names, name);
+    object = fetch_known_do_find(names, name);
     free(name);
     if (object == NULL)
         return SHEAF_OK;        /* fetching a part of a data set is allowed */
@@ -52,9 +53,9 @@ static int note(struct fetch_known *k, const struct objects *o, const struct by_
     return k->hashes[object - o->items] == NULL ? err_memory(err, 33) : SHEAF_OK;
 }
 
-static int read_manifest(struct fetch_known *k, const struct objects *o,
-                         const struct by_name *names, const struct object *object,
-                         struct sheaf_error *err)
+static int fetch_known_read_manifest(struct fetch_known *k, const struct objects *o,
+                                     const struct by_name *names, const struct object *object,
+                                     struct sheaf_error *err)
 {
     const int directory = (int)(safe_path_base(object->name) - object->name);
     char *url = object_url(o, object), *text = NULL;
@@ -71,7 +72,7 @@ static int read_manifest(struct fetch_known *k, const struct objects *o,
     if (parsed == SHEAF_OK)
         for (size_t i = 0; i < m.shard_count && code == SHEAF_OK; i++)
             if (m.shards[i].xxh3[0] != '\0')
-                code = note(k, o, names, object->name, directory, &m.shards[i], err);
+                code = fetch_known_note(k, o, names, object->name, directory, &m.shards[i], err);
     manifest_clear(&m);
     free(text);
     return code;
@@ -88,10 +89,10 @@ int fetch_known_find(struct fetch_known *k, const struct objects *o, struct shea
     for (size_t i = 0; i < o->count && code == SHEAF_OK; i++)
         names.items[i] = &o->items[i];
     if (code == SHEAF_OK)
-        qsort(names.items, names.count, sizeof(names.items[0]), compare);
+        qsort(names.items, names.count, sizeof(names.items[0]), fetch_known_compare);
     for (size_t i = 0; i < o->count && code == SHEAF_OK; i++)
         if (strcmp(safe_path_base(o->items[i].name), MANIFEST_NAME) == 0)
-            code = read_manifest(k, o, &names, &o->items[i], err);
+            code = fetch_known_read_manifest(k, o, &names, &o->items[i], err);
     free(names.items);
     return code;
 }

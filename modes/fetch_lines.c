@@ -34,8 +34,8 @@ static int copy_lines(struct lines *lines, FILE *file, const uint8_t *wanted,
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int write_file(const struct fetch_destination *p, const char *url, const uint8_t *wanted,
-                      struct sheaf_error *err)
+static int fetch_lines_write_file(const struct fetch_destination *p, const char *url,
+                                  const uint8_t *wanted, struct sheaf_error *err)
 {
     const int fd = openat(p->partial_fd, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
@@ -63,7 +63,7 @@ int fetch_lines(const struct fetch_destination *p, const char *url, const char *
         return err_memory(err, p->objects->unit_count);
     for (size_t i = 0; i < count; i++)
         wanted[units[i]] = 1;
-    code = write_file(p, url, wanted, err);
+    code = fetch_lines_write_file(p, url, wanted, err);
     free(wanted);
     if (code == SHEAF_OK && renameat(p->partial_fd, TEMPORARY, p->root_fd, name) != 0)
         code = err_errno(err, errno, "%s: cannot rename the manifest into place", name);

@@ -44,7 +44,7 @@ struct here {
     struct sheaf_error *err;
 };
 
-static int compare_names(const void *a, const void *b, void *context)
+static int host_shards_compare_names(const void *a, const void *b, void *context)
 {
     const struct manifest_shard *shards = context;
 
@@ -61,12 +61,13 @@ static int sort_names(struct here *h)
         return err_memory(h->err, m->shard_count * sizeof(h->by_name[0]));
     for (size_t i = 0; i < m->shard_count; i++)
         h->by_name[i] = (uint32_t)i;
-    qsort_r(h->by_name, m->shard_count, sizeof(h->by_name[0]), compare_names, m->shards);
+    qsort_r(h->by_name, m->shard_count, sizeof(h->by_name[0]), host_shards_compare_names,
+            m->shards);
     return SHEAF_OK;
 }
 
 /* Returns the number of the shard with this name, or UINT32_MAX if there is none. */
-static uint32_t find_shard(const struct here *h, const char *name)
+static uint32_t host_shards_find_shard(const struct here *h, const char *name)
 {
     size_t low = 0, high = h->dataset->manifest.shard_count;
 
@@ -85,10 +86,10 @@ static uint32_t find_shard(const struct here *h, const char *name)
     return UINT32_MAX;
 }
 
-static int add_entry(void *context, const struct store_entry *entry)
+static int host_shards_add_entry(void *context, const struct store_entry *entry)
 {
     struct here *h = context;
-    const uint32_t number = find_shard(h, entry->name);
+    const uint32_t number = host_shards_find_shard(h, entry->name);
 
     if (number == UINT32_MAX && foreign_is_side_file(entry->name))
         return SHEAF_OK;
@@ -161,7 +162,7 @@ static int keep_shards(struct sheaf_dataset *d, const struct here *h)
 
 /* Computes a fingerprint, so that a saved position is valid only for the same part of the data set.
  * It depends on the data set's fingerprint, this host's shards, and the number of hosts. */
-static void name_fingerprint(struct sheaf_dataset *d)
+static void host_shards_name_fingerprint(struct sheaf_dataset *d)
 {
     const uint32_t hosts = htole32(d->hosts);
     XXH128_hash_t hash = XXH3_128bits_withSeed(&hosts, sizeof(hosts), HOST_SEED);
@@ -172,7 +173,7 @@ static void name_fingerprint(struct sheaf_dataset *d)
     hash_text(hash, d->manifest.fingerprint);
 }
 
-static int check_shards(const struct here *h, const struct host *host)
+static int host_shards_check(const struct here *h, const struct host *host)
 {
     const struct manifest *m = &h->dataset->manifest;
     size_t missing = 0;
@@ -192,14 +193,14 @@ static int check_shards(const struct here *h, const struct host *host)
 
 /* Reduces the data set to the shards of this host. If there is only one host, it has all shards,
  * and the data set stays complete. */
-static int take(struct sheaf_dataset *d, struct here *h, const struct host *host)
+static int host_shards_take(struct sheaf_dataset *d, struct here *h, const struct host *host)
 {
     int code = sort_names(h);
 
     if (code == SHEAF_OK)
-        code = store_list(h->directory, add_entry, h, h->err);
+        code = store_list(h->directory, host_shards_add_entry, h, h->err);
     if (code == SHEAF_OK)
-        code = check_shards(h, host);
+        code = host_shards_check(h, host);
     if (code == SHEAF_OK && host->count > 1) {
         d->host = host->number;
         d->hosts = host->count;
@@ -209,7 +210,7 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
     if (code == SHEAF_OK)
         code = keep_shards(d, h);
     if (code == SHEAF_OK && host->count > 1) {
-        name_fingerprint(d);
+        host_shards_name_fingerprint(d);
         dataset_forget_counts(d);
         /* The file dataset.keys maps keys to sample numbers in the whole data set. On this host the
          * samples have other numbers, so the file cannot be used. */
@@ -225,7 +226,7 @@ static int take(struct sheaf_dataset *d, struct here *h, const struct host *host
 
 /* Checks that this host has the index file, because the platform may have given it to another
  * host. */
-static int check_index(const struct sheaf_dataset *d, struct sheaf_error *err)
+static int host_shards_check_index(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     uint64_t bytes;
     int code = SHEAF_OK;
@@ -255,9 +256,9 @@ int host_shards_open(const char *directory, const char *manifest, const struct h
                            SHEAF_REASON_NO_MANIFEST);
     here.dataset = d;
     if (code == SHEAF_OK)
-        code = check_index(d, err);
+        code = host_shards_check_index(d, err);
     if (code == SHEAF_OK)
-        code = take(d, &here, host);
+        code = host_shards_take(d, &here, host);
     free(here.by_name);
     free(here.is_here);
     if (code == SHEAF_OK)

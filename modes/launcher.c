@@ -73,8 +73,8 @@ static int parse_variable(const char *name, const char *text, uint32_t *number,
     return SHEAF_OK;
 }
 
-static int check_member(const struct launch_member *member, const char *source,
-                        struct sheaf_error *err)
+static int launcher_check_member(const struct launch_member *member, const char *source,
+                                 struct sheaf_error *err)
 {
     if (member->rank < member->size)
         return SHEAF_OK;
@@ -115,7 +115,7 @@ static int from_launcher(const struct launcher *l, struct launch_member *member,
     code = parse_variable(l->rank, rank, &member->rank, err);
     if (code == SHEAF_OK)
         code = parse_variable(l->size, size, &member->size, err);
-    return code == SHEAF_OK ? check_member(member, l->source, err) : code;
+    return code == SHEAF_OK ? launcher_check_member(member, l->source, err) : code;
 }
 
 static int from_launchers(const struct launcher *launchers, size_t count,
@@ -252,8 +252,8 @@ static int from_sagemaker(const char *config, const char *const *directories, si
 
 /* ---- The questions --------------------------------------------------------------------------- */
 
-static int answer(int code, const struct launch_member *member, const char *found, uint32_t *rank,
-                  uint32_t *size, const char **source)
+static int launcher_answer(int code, const struct launch_member *member, const char *found,
+                           uint32_t *rank, uint32_t *size, const char **source)
 {
     if (code == SHEAF_OK) {
         *rank = member->rank;
@@ -274,7 +274,7 @@ int sheaf_world_from_environment(const char *config, uint32_t *rank, uint32_t *w
     if (code == SHEAF_END)
         code = from_sagemaker(config, rank_directories, COUNT_OF(rank_directories), &member,
                               &found, err);
-    return answer(code, &member, found, rank, world_size, source);
+    return launcher_answer(code, &member, found, rank, world_size, source);
 }
 
 int launcher_host(const char *config, struct host *host, struct sheaf_error *err)
@@ -326,7 +326,7 @@ int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
     }
     if (code == SHEAF_OK)
         code = check_world(config, &member, err);
-    return answer(code, &member, found, rank, world_size, source);
+    return launcher_answer(code, &member, found, rank, world_size, source);
 }
 
 int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
@@ -344,5 +344,5 @@ int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *pa
     if (code == SHEAF_END && getenv("JOB_COMPLETION_INDEX") != NULL)
         return err_set(err, SHEAF_ERR_ARGUMENT, "the environment has JOB_COMPLETION_INDEX, but no "
                        "JOB_COMPLETIONS: set it in the job's template");
-    return answer(code, &member, found, part, parts, source);
+    return launcher_answer(code, &member, found, part, parts, source);
 }

@@ -106,12 +106,12 @@ char *object_url(const struct objects *o, const struct object *object)
     return asprintf(&url, "%s%s", o->root, object->name) < 0 ? NULL : url;
 }
 
-static int by_name(const void *a, const void *b)
+static int objects_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct object *)a)->name, ((const struct object *)b)->name);
 }
 
-static int check(struct watch *watch, const struct objects *o, struct sheaf_error *err)
+static int objects_check(struct watch *watch, const struct objects *o, struct sheaf_error *err)
 {
     const struct sheaf_progress progress = { .stage = "list", .done_count = o->count };
 
@@ -121,7 +121,7 @@ static int check(struct watch *watch, const struct objects *o, struct sheaf_erro
 }
 
 /* Returns whether this is the name of a temporary file, which its writer has not published yet. */
-static bool is_partial(const char *name)
+static bool objects_is_partial(const char *name)
 {
     const size_t size = strlen(STORE_PARTIAL);
     const char *at = name;
@@ -160,30 +160,30 @@ struct walking {
     const char *beginning;      /* of the names that count */
 };
 
-static int take_entry(void *context, const struct store_entry *entry)
+static int objects_take_entry(void *context, const struct store_entry *entry)
 {
     const struct walking *w = context;
     const struct object found = { .name = entry->name, .bytes = entry->bytes,
                                   .stamp = entry->stamp, .modified_s = entry->modified_s };
-    int code = check(w->watch, w->objects, w->err);
+    int code = objects_check(w->watch, w->objects, w->err);
 
     if (code != SHEAF_OK || strncmp(entry->name, w->beginning, strlen(w->beginning)) != 0 ||
         store_is_mark(entry))
         return code;
-    if (is_partial(entry->name))
+    if (objects_is_partial(entry->name))
         return note_partial(w->objects, entry->name, w->err);
     return objects_add(w->objects, &found, entry->etag, w->err);
 }
 
-static int walk(const char *root, const char *beginning, struct objects *o, struct watch *watch,
-                struct sheaf_error *err)
+static int objects_walk(const char *root, const char *beginning, struct objects *o,
+                        struct watch *watch, struct sheaf_error *err)
 {
     struct walking walking = { o, watch, err, beginning };
 
     free(o->root);
     o->root = strdup(root);
     return o->root == NULL ? err_memory(err, strlen(root))
-                           : store_walk(root, take_entry, &walking, err);
+                           : store_walk(root, objects_take_entry, &walking, err);
 }
 
 /* Lists a prefix. It is a directory, or else, as in SageMaker, the beginning of names in a
@@ -193,7 +193,7 @@ static int list_prefix(const struct source *s, struct objects *o, struct watch *
 {
     const char *host = strstr(s->url, "://"), *slash = strrchr(s->url, '/');
     char *above;
-    int code = walk(s->root, "", o, watch, err);
+    int code = objects_walk(s->root, "", o, watch, err);
 
     if (code == SHEAF_ERR_ACCESS && objects_list_dataset(s->root, o, NULL) == SHEAF_OK)
         return SHEAF_OK;
@@ -201,25 +201,26 @@ static int list_prefix(const struct source *s, struct objects *o, struct watch *
         return code;
     above = strndup(s->url, (size_t)(slash - s->url) + 1);
     o->is_part = true;
-    code = above == NULL ? err_memory(err, strlen(s->url)) : walk(above, slash + 1, o, watch, err);
+    code = above == NULL ? err_memory(err, strlen(s->url)) : objects_walk(above, slash + 1, o,
+                                                                          watch, err);
     free(above);
     return code;
 }
 
 /* ---- Directories ----------------------------------------------------------------------------- */
 
-static int take_file(const FTSENT *f, struct objects *o, struct watch *watch,
-                     struct sheaf_error *err)
+static int objects_take_file(const FTSENT *f, struct objects *o, struct watch *watch,
+                             struct sheaf_error *err)
 {
     const struct object found = {
         .name = f->fts_path + strlen(o->root), .bytes = (uint64_t)f->fts_statp->st_size,
         .modified_s = f->fts_statp->st_mtim.tv_sec,
     };
-    int code = check(watch, o, err);
+    int code = objects_check(watch, o, err);
 
     if (code != SHEAF_OK)
         return code;
-    if (is_partial(found.name))
+    if (objects_is_partial(found.name))
         return f->fts_info == FTS_F ? note_partial(o, found.name, err) : SHEAF_OK;
     switch (f->fts_info) {
     case FTS_F: return objects_add(o, &found, NULL, err);
@@ -250,7 +251,7 @@ static int list_tree(const char *root, struct objects *o, struct watch *watch,
         return err_errno(err, errno, "%s: cannot list", root);
     while (code == SHEAF_OK && (errno = 0, f = fts_read(fts)) != NULL)
         if (f->fts_level != 0 || f->fts_errno != 0)
-            code = take_file(f, o, watch, err);
+            code = objects_take_file(f, o, watch, err);
     if (code == SHEAF_OK && errno != 0)
         code = err_errno(err, errno, "%s: cannot list", root);
     fts_close(fts);
@@ -259,7 +260,7 @@ static int list_tree(const char *root, struct objects *o, struct watch *watch,
 
 /* ---- What it is ------------------------------------------------------------------------------ */
 
-static int list_one(const char *url, struct objects *o, struct sheaf_error *err)
+static int objects_list_one(const char *url, struct objects *o, struct sheaf_error *err)
 {
     const char *slash = strrchr(url, '/');
     const struct object found = { .name = slash == NULL ? url : slash + 1, .url = url,
@@ -279,7 +280,7 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
         return err_errno(err, errno, "%s: cannot read", path);
     if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is neither a directory nor a file", path);
-    code = S_ISDIR(st.st_mode) ? list_tree(path, o, watch, err) : list_one(path, o, err);
+    code = S_ISDIR(st.st_mode) ? list_tree(path, o, watch, err) : objects_list_one(path, o, err);
     if (code == SHEAF_OK && o->count == 0)
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no files found", path);
     o->unit_count = o->count;
@@ -295,7 +296,7 @@ static int list_source(const struct source *s, const char *attributes, struct wa
     if (s->ops->objects == SOURCE_OBJECTS_LISTED)
         return objects_list_manifest(s->url, o, err);
     return o->is_augmented ? objects_list_augmented(s->url, attributes, o, err)
-                           : list_one(s->url, o, err);
+                           : objects_list_one(s->url, o, err);
 }
 
 int objects_list(const char *url, const char *attributes, struct watch *watch,
@@ -324,7 +325,7 @@ int objects_list(const char *url, const char *attributes, struct watch *watch,
                                   : err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no objects found", url);
     o->is_listing = s.ops->is_tree;
     if (code == SHEAF_OK && o->is_listing)
-        qsort(o->items, o->count, sizeof(o->items[0]), by_name);
+        qsort(o->items, o->count, sizeof(o->items[0]), objects_by_name);
     if (o->units == NULL)
         o->unit_count = o->count;
     source_close(&s);

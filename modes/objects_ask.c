@@ -10,8 +10,8 @@ struct objects_asking {
     uint64_t done;
 };
 
-static int take(void *context, void *about, const struct store_stat *stat,
-                struct sheaf_error *err)
+static int objects_ask_take(void *context, void *about, const struct store_stat *stat,
+                            struct sheaf_error *err)
 {
     struct objects_asking *a = context;
 
@@ -42,7 +42,7 @@ int objects_ask(struct objects *objects, const uint32_t *units, size_t count,
                 struct watch *watch, struct sheaf_error *err)
 {
     struct objects_asking a = { .objects = objects };
-    int code = size_queue_open(&a.queue, take, &a, err);
+    int code = size_queue_open(&a.queue, objects_ask_take, &a, err);
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         const struct sheaf_progress progress = { .stage = "look", .done_count = a.done,

@@ -13,24 +13,25 @@
 #include "store/over.h"
 
 
-static int by_name(const void *name, const void *object)
+static int objects_dataset_by_name(const void *name, const void *object)
 {
     return strcmp(name, ((const struct object *)object)->name);
 }
 
-static struct object *find(const struct objects *o, const char *name)
+static struct object *objects_dataset_find(const struct objects *o, const char *name)
 {
-    return bsearch(name, o->items, o->count, sizeof(o->items[0]), by_name);
+    return bsearch(name, o->items, o->count, sizeof(o->items[0]), objects_dataset_by_name);
 }
 
 /* Moves the shards to the beginning of the list, in the manifest's order. */
-static int keep(struct objects *o, const struct manifest *m, struct sheaf_error *err)
+static int objects_dataset_keep(struct objects *o, const struct manifest *m,
+                                struct sheaf_error *err)
 {
     struct object *shards = calloc(m->shard_count + 1, sizeof(*shards));
     int code = shards == NULL ? err_memory(err, m->shard_count * sizeof(*shards)) : SHEAF_OK;
 
     for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++) {
-        const struct object *found = find(o, m->shards[i].name);
+        const struct object *found = objects_dataset_find(o, m->shards[i].name);
 
         if (found == NULL)
             code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s%s: is missing: %s names it", o->root,
@@ -49,7 +50,8 @@ static int keep(struct objects *o, const struct manifest *m, struct sheaf_error 
     return code;
 }
 
-static int read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
+static int objects_dataset_read_manifest(const char *directory, struct manifest *m,
+                                         struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL;
     size_t size = 0;
@@ -132,7 +134,7 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
         return manifest_refuse_unfinished(source, err);
     for (size_t i = 0; i < o->count && code == SHEAF_OK; i++)
         code = refuse_stand_in(o, &o->items[i], err);
-    if (code != SHEAF_OK || !o->is_listing || find(o, MANIFEST_NAME) != NULL)
+    if (code != SHEAF_OK || !o->is_listing || objects_dataset_find(o, MANIFEST_NAME) != NULL)
         return code;
     return o->is_part ? dataset_refuse_unfinished(o->root, err)
                       : dataset_refuse_unfinished_split(o->root, err);
@@ -141,7 +143,8 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
 /* Adds a file of the data set to the objects. If `may_lack` is set, adds the file only if it
  * exists. The answer "access denied" counts as "does not exist", because a store gives this answer
  * for a missing file if the program has no permission to list. */
-static int add_file(void *context, const char *name, bool may_lack, struct sheaf_error *err)
+static int objects_dataset_add_file(void *context, const char *name, bool may_lack,
+                                    struct sheaf_error *err)
 {
     struct objects *o = context;
     const struct object found = { .name = name, .bytes = OBJECT_UNKNOWN };
@@ -160,16 +163,16 @@ static int add_file(void *context, const char *name, bool may_lack, struct sheaf
 int objects_list_dataset(const char *directory, struct objects *o, struct sheaf_error *err)
 {
     struct manifest manifest;
-    int code = read_manifest(directory, &manifest, err);
+    int code = objects_dataset_read_manifest(directory, &manifest, err);
 
     if (code != SHEAF_OK)
         return code;
     free(o->root);
     o->root = store_join(directory, "");
     code = o->root == NULL ? err_memory(err, strlen(directory))
-                           : add_file(o, MANIFEST_NAME, false, err);
+                           : objects_dataset_add_file(o, MANIFEST_NAME, false, err);
     if (code == SHEAF_OK)
-        code = manifest_each_file(&manifest, add_file, o, err);
+        code = manifest_each_file(&manifest, objects_dataset_add_file, o, err);
     manifest_clear(&manifest);
     return code;
 }
@@ -180,12 +183,12 @@ int objects_keep_shards(struct objects *o, uint64_t *left_out, struct sheaf_erro
     int code;
 
     *left_out = 0;
-    if (!o->is_listing || find(o, MANIFEST_NAME) == NULL)
+    if (!o->is_listing || objects_dataset_find(o, MANIFEST_NAME) == NULL)
         return SHEAF_OK;
-    code = read_manifest(o->root, &manifest, err);
+    code = objects_dataset_read_manifest(o->root, &manifest, err);
     if (code != SHEAF_OK)       /* a file of another program with that name */
         return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
-    code = keep(o, &manifest, err);
+    code = objects_dataset_keep(o, &manifest, err);
     if (code == SHEAF_OK) {
         *left_out = o->count - manifest.shard_count;
         o->count = o->unit_count = manifest.shard_count;

@@ -42,7 +42,8 @@ int objects_list_manifest(const char *url, struct objects *o, struct sheaf_error
 
 /* ---- The augmented manifest ------------------------------------------------------------------ */
 
-static int add_object(struct objects *o, const struct attribute *a, struct sheaf_error *err)
+static int objects_manifest_add_object(struct objects *o, const struct attribute *a,
+                                       struct sheaf_error *err)
 {
     struct object found = { .bytes = OBJECT_UNKNOWN };
     const int code = attribute_object(a, &found.url, &found.name, err);
@@ -53,7 +54,8 @@ static int add_object(struct objects *o, const struct attribute *a, struct sheaf
 /* Adds the value of an attribute to the list of objects, as an object whose content is already
  * known. For a string, the content is the string's text. For any other value, it is the JSON text
  * of the value, byte for byte as in the manifest's line. */
-static int add_value(struct objects *o, const struct attribute *a, struct sheaf_error *err)
+static int objects_manifest_add_value(struct objects *o, const struct attribute *a,
+                                      struct sheaf_error *err)
 {
     struct object found = { .name = a->name, .text = a->text, .bytes = a->size };
 
@@ -64,39 +66,40 @@ static int add_value(struct objects *o, const struct attribute *a, struct sheaf_
     return objects_add(o, &found, NULL, err);
 }
 
-static int add_wanted(struct objects *o, const struct augmented_line *line, const char *name,
-                      struct sheaf_error *err)
+static int objects_manifest_add_wanted(struct objects *o, const struct augmented_line *line,
+                                       const char *name, struct sheaf_error *err)
 {
     const struct attribute *a = augmented_line_find(line, name);
 
     if (a == NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "the attribute \"%.100s\" is missing", name);
-    return attribute_ref_size(name) != 0 ? add_object(o, a, err) : add_value(o, a, err);
+    return attribute_ref_size(name) != 0 ? objects_manifest_add_object(o, a, err)
+        : objects_manifest_add_value(o, a, err);
 }
 
 /* Adds the wanted attributes of a line. If no attribute is named, adds every object that the line
  * names. */
-static int add_attributes(struct objects *o, const struct augmented_line *line,
-                          const struct attributes *wanted, struct sheaf_error *err)
+static int objects_manifest_add_attributes(struct objects *o, const struct augmented_line *line,
+                                           const struct attributes *wanted, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < wanted->count && code == SHEAF_OK; i++)
-        code = add_wanted(o, line, wanted->names[i], err);
+        code = objects_manifest_add_wanted(o, line, wanted->names[i], err);
     for (size_t i = 0; wanted->count == 0 && i < line->count && code == SHEAF_OK; i++)
         if (attribute_ref_size(line->attributes[i].name) != 0)
-            code = add_object(o, &line->attributes[i], err);
+            code = objects_manifest_add_object(o, &line->attributes[i], err);
     return code;
 }
 
-static int take_line(struct objects *o, const struct attributes *wanted, const char *text,
-                     size_t size, struct sheaf_error *err)
+static int objects_manifest_take_line(struct objects *o, const struct attributes *wanted,
+                                      const char *text, size_t size, struct sheaf_error *err)
 {
     struct augmented_line line;
     int code = augmented_line_parse(text, size, &line, err);
 
     if (code == SHEAF_OK)
-        code = add_attributes(o, &line, wanted, err);
+        code = objects_manifest_add_attributes(o, &line, wanted, err);
     if (code == SHEAF_OK)
         code = objects_end_unit(o, err);
     augmented_line_free(&line);
@@ -119,7 +122,7 @@ int objects_list_augmented(const char *url, const char *list, struct objects *o,
         code = lines_next(&lines, &text, &size, &number, err);
         if (code != SHEAF_OK)
             break;
-        code = take_line(o, &attributes, text, size, err);
+        code = objects_manifest_take_line(o, &attributes, text, size, err);
         if (code == SHEAF_ERR_CORRUPT)
             err_prefix(err, "%s: line %llu: ", url, (unsigned long long)number);
     }

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "store/store.h"
 
-static const char *component_problem(const char *start, size_t size)
+static const char *safe_path_component_problem(const char *start, size_t size)
 {
     if (size == 0)
         return "has an empty component";
@@ -38,7 +38,7 @@ const char *safe_path_problem(const char *name)
     while (problem == NULL) {
         const size_t size = strcspn(at, "/");
 
-        problem = component_problem(at, size);
+        problem = safe_path_component_problem(at, size);
         at += size;
         if (*at == '\0')
             break;
@@ -47,7 +47,7 @@ const char *safe_path_problem(const char *name)
     return problem;
 }
 
-static int rank_of(char c)
+static int safe_path_rank_of(char c)
 {
     return c == '\0' ? -1 : c == '/' ? 0 : (unsigned char)c;
 }
@@ -58,7 +58,7 @@ int safe_path_compare(const char *a, const char *b)
         a++;
         b++;
     }
-    return rank_of(*a) - rank_of(*b);
+    return safe_path_rank_of(*a) - safe_path_rank_of(*b);
 }
 
 int safe_path_is_below(const char *a, const char *b)

@@ -65,7 +65,8 @@ static void close_object(struct opened *o)
     free(o);
 }
 
-static int open_object(struct supply *s, const struct object *object, struct sheaf_error *err)
+static int supply_open_object(struct supply *s, const struct object *object,
+                              struct sheaf_error *err)
 {
     char *url = object_url(s->setup.objects, object);
     struct opened *o = calloc(1, sizeof(*o));
@@ -85,7 +86,7 @@ static int open_object(struct supply *s, const struct object *object, struct she
 
 /* ---- The queue ------------------------------------------------------------------------------- */
 
-static void cancel(struct inflight_item *item)
+static void supply_cancel(struct inflight_item *item)
 {
     if (((struct supply_entry *)item)->opened != NULL)
         read_item_cancel(item);
@@ -93,7 +94,7 @@ static void cancel(struct inflight_item *item)
 
 /* Appends a piece of `size` bytes to the window. The piece is read from the open object `opened`.
  * If `opened` is NULL, nothing needs to be read. */
-static struct supply_entry *append(struct supply *s, size_t size, struct opened *opened)
+static struct supply_entry *supply_append(struct supply *s, size_t size, struct opened *opened)
 {
     struct supply_entry *e = malloc(sizeof(*e) + size);
 
@@ -117,7 +118,7 @@ static struct supply_entry *append(struct supply *s, size_t size, struct opened 
     return e;
 }
 
-static void drop(struct supply *s, struct supply_entry *e)
+static void supply_drop(struct supply *s, struct supply_entry *e)
 {
     if (e == NULL)
         return;
@@ -135,7 +136,7 @@ static const struct object *current(const struct supply *s)
     return &o->items[objects_unit(o, s->order[s->at.unit]) + s->at.item];
 }
 
-static void begin_epoch(struct supply *s)
+static void supply_begin_epoch(struct supply *s)
 {
     const struct objects *o = s->setup.objects;
 
@@ -150,12 +151,12 @@ static void begin_epoch(struct supply *s)
 
 /* Skips units (objects, or groups of objects) that have no data. Returns false at the end of the
  * epoch. */
-static bool has_more(struct supply *s)
+static bool supply_has_more(struct supply *s)
 {
     const struct objects *o = s->setup.objects;
 
     if (!s->at.begun)
-        begin_epoch(s);
+        supply_begin_epoch(s);
     while (s->at.unit < s->order_count) {
         const uint32_t unit = s->order[s->at.unit];
 
@@ -167,7 +168,7 @@ static bool has_more(struct supply *s)
     return false;
 }
 
-static void end_object(struct supply *s)
+static void supply_end_object(struct supply *s)
 {
     close_object(s->at.opened);
     s->at.opened = NULL;
@@ -175,7 +176,7 @@ static void end_object(struct supply *s)
     s->at.item++;
 }
 
-static void end_epoch(struct supply *s)
+static void supply_end_epoch(struct supply *s)
 {
     close_object(s->at.opened);
     s->at = (struct supply_cursor){ .epoch = s->at.epoch + 1 };
@@ -191,10 +192,10 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     int code = SHEAF_OK;
 
     if (is_read && s->at.opened == NULL)
-        code = open_object(s, object, err);
+        code = supply_open_object(s, object, err);
     if (code != SHEAF_OK)
         return code;
-    e = append(s, size, is_read ? s->at.opened : NULL);
+    e = supply_append(s, size, is_read ? s->at.opened : NULL);
     if (e == NULL)
         return err_memory(err, size);
     e->piece.object = object;
@@ -204,14 +205,14 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
         memcpy(e->data, object->text + offset, size);
     s->at.offset += size;
     if (e->piece.ends)
-        end_object(s);
+        supply_end_object(s);
     return SHEAF_OK;
 }
 
 /* Returns whether another piece may be begun. Local files are read synchronously: the call that
  * begins a piece of a local file returns when the piece has been read. So local pieces are begun
  * one at a time. */
-static bool may_begin(struct supply *s)
+static bool supply_may_begin(struct supply *s)
 {
     const struct supply_entry *oldest = (struct supply_entry *)s->window.first;
 
@@ -227,8 +228,8 @@ int supply_fill(struct supply *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    while (code == SHEAF_OK && may_begin(s)) {
-        const struct object *object = has_more(s) ? current(s) : NULL;
+    while (code == SHEAF_OK && supply_may_begin(s)) {
+        const struct object *object = supply_has_more(s) ? current(s) : NULL;
         const size_t size = object == NULL ? 0
                           : (size_t)MIN(object->bytes - s->at.offset, PIECE_BYTES);
 
@@ -238,9 +239,9 @@ int supply_fill(struct supply *s, struct sheaf_error *err)
             code = begin_piece(s, object, size, err);
             continue;
         }
-        if (append(s, 0, NULL) == NULL)
+        if (supply_append(s, 0, NULL) == NULL)
             return err_memory(err, sizeof(struct supply_entry));
-        end_epoch(s);
+        supply_end_epoch(s);
     }
     return code;
 }
@@ -257,7 +258,7 @@ int supply_next(struct supply *s, const struct supply_piece **piece, struct shea
     const struct store_read *read;
     int code;
 
-    drop(s, s->given);
+    supply_drop(s, s->given);
     s->given = NULL;
     while (s->given == NULL) {
         if (flag_is_raised(s->setup.interrupt))
@@ -279,24 +280,24 @@ int supply_next(struct supply *s, const struct supply_piece **piece, struct shea
 }
 
 /* Drops all pieces, or those of one epoch. */
-static void drop_pieces(struct supply *s, bool all, uint64_t epoch)
+static void supply_drop_pieces(struct supply *s, bool all, uint64_t epoch)
 {
     const struct supply_entry *e;
 
     for (struct inflight_item *i = s->window.first; i != NULL; i = i->next)
         if (all || ((struct supply_entry *)i)->piece.epoch == epoch)
-            cancel(i);
+            supply_cancel(i);
     while ((e = (struct supply_entry *)s->window.first) != NULL && (all || e->piece.epoch == epoch))
-        drop(s, (struct supply_entry *)inflight_next(&s->window));
+        supply_drop(s, (struct supply_entry *)inflight_next(&s->window));
 }
 
 int supply_pass(struct supply *s, uint64_t epoch, struct sheaf_error *err)
 {
-    drop(s, s->given);
+    supply_drop(s, s->given);
     s->given = NULL;
-    drop_pieces(s, false, epoch);
+    supply_drop_pieces(s, false, epoch);
     if (s->at.epoch == epoch)
-        end_epoch(s);
+        supply_end_epoch(s);
     return supply_fill(s, err);
 }
 
@@ -312,7 +313,7 @@ int supply_open(struct supply **out, const struct supply_setup *setup, struct sh
     s->at.epoch = setup->first_epoch;
     s->order_count = share_size(&setup->share, units);
     s->order = calloc(MAX(units, 1), sizeof(s->order[0]));
-    inflight_open(&s->window, INFLIGHT_OLDEST, cancel, NULL);
+    inflight_open(&s->window, INFLIGHT_OLDEST, supply_cancel, NULL);
     if (s->order == NULL) {
         supply_close(s);
         return err_memory(err, units * sizeof(s->order[0]));
@@ -325,8 +326,8 @@ void supply_close(struct supply *s)
 {
     if (s == NULL)
         return;
-    drop(s, s->given);
-    drop_pieces(s, true, 0);
+    supply_drop(s, s->given);
+    supply_drop_pieces(s, true, 0);
     close_object(s->at.opened);
     inflight_close(&s->window);
     free(s->order);

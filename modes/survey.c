@@ -13,7 +13,7 @@
 #include "modes/objects.h"
 #include "store/store.h"
 
-static int compare(const void *a, const void *b)
+static int survey_compare(const void *a, const void *b)
 {
     const uint64_t x = ((const struct object *)a)->bytes, y = ((const struct object *)b)->bytes;
 
@@ -33,9 +33,9 @@ static size_t decade_of(uint64_t bytes)
 }
 
 /* Sorts the objects by size. */
-static int measure(struct objects *o, struct sheaf_survey *s, struct sheaf_error *err)
+static int survey_measure(struct objects *o, struct sheaf_survey *s, struct sheaf_error *err)
 {
-    qsort(o->items, o->count, sizeof(o->items[0]), compare);
+    qsort(o->items, o->count, sizeof(o->items[0]), survey_compare);
     s->objects = o->count;
     s->smallest_bytes = o->items[0].bytes;
     s->median_bytes = o->items[o->count / 2].bytes;
@@ -54,8 +54,8 @@ static int measure(struct objects *o, struct sheaf_survey *s, struct sheaf_error
 
 /* Reads a manifest of a data set. A file that has the name of a manifest but is not one is treated
  * as an ordinary file. */
-static int read_manifest(const struct objects *o, const struct object *object,
-                         struct sheaf_survey *s, struct sheaf_error *err)
+static int survey_read_manifest(const struct objects *o, const struct object *object,
+                                struct sheaf_survey *s, struct sheaf_error *err)
 {
     struct manifest m = { 0 };
     char *url = object_url(o, object), *text = NULL;
@@ -90,7 +90,8 @@ static int ask_all(struct objects *o, struct watch *watch, struct sheaf_error *e
 
 /* Finds the kind of store of the objects, which may differ from the store of the manifest file that
  * lists them. */
-static int find_place(const struct objects *o, struct sheaf_survey *s, struct sheaf_error *err)
+static int survey_find_place(const struct objects *o, struct sheaf_survey *s,
+                             struct sheaf_error *err)
 {
     char *url = object_url(o, &o->items[0]);
 
@@ -116,11 +117,11 @@ int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
         code = ask_all(&objects, &watch, err);
     for (size_t i = 0; code == SHEAF_OK && i < objects.count; i++)
         if (strcmp(objects.items[i].name, MANIFEST_NAME) == 0)
-            code = read_manifest(&objects, &objects.items[i], &s, err);
+            code = survey_read_manifest(&objects, &objects.items[i], &s, err);
     if (code == SHEAF_OK)
-        code = find_place(&objects, &s, err);
+        code = survey_find_place(&objects, &s, err);
     if (code == SHEAF_OK)
-        code = measure(&objects, &s, err);
+        code = survey_measure(&objects, &s, err);
     objects_free(&objects);
     if (code == SHEAF_OK)
         sized_give(survey, sizeof_survey, &s, sizeof(s));

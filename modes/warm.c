@@ -129,7 +129,7 @@ static int warm_stretch(struct warm_reader *r, const struct file_stretch *s,
     return code;
 }
 
-static void run(struct job *job)
+static void warm_run(struct job *job)
 {
     struct warm_reader *r = (struct warm_reader *)job;
     struct file_warming *w = r->owner;
@@ -156,8 +156,8 @@ static void stop(struct file_warming *w)
     pthread_mutex_unlock(&w->lock);
 }
 
-static int wait_for(struct file_warming *w, struct workers *workers, struct job *job,
-                    uint64_t total_bytes, struct watch *watch, struct sheaf_error *err)
+static int warm_wait_for(struct file_warming *w, struct workers *workers, struct job *job,
+                         uint64_t total_bytes, struct watch *watch, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -176,8 +176,8 @@ static int wait_for(struct file_warming *w, struct workers *workers, struct job 
     return code;
 }
 
-static int warm(struct file_warming *w, unsigned threads, uint64_t total_bytes, struct watch *watch,
-                struct sheaf_error *err)
+static int warm_do(struct file_warming *w, unsigned threads, uint64_t total_bytes,
+                   struct watch *watch, struct sheaf_error *err)
 {
     struct workers *workers = NULL;
     uint8_t *buffers = malloc(threads * READ_BYTES);
@@ -185,13 +185,13 @@ static int warm(struct file_warming *w, unsigned threads, uint64_t total_bytes, 
                                : workers_open(&workers, threads, err);
 
     for (unsigned i = 0; code == SHEAF_OK && i < threads; i++) {
-        w->readers[i] = (struct warm_reader){ .job = { .run = run }, .owner = w,
+        w->readers[i] = (struct warm_reader){ .job = { .run = warm_run }, .owner = w,
                                               .buffer = buffers + i * READ_BYTES };
         workers_submit(workers, &w->readers[i].job);
     }
     for (unsigned i = 0; workers != NULL && i < threads; i++) {
-        const int waited = wait_for(w, workers, &w->readers[i].job, total_bytes, watch,
-                                    code == SHEAF_OK ? err : NULL);
+        const int waited = warm_wait_for(w, workers, &w->readers[i].job, total_bytes, watch,
+                                         code == SHEAF_OK ? err : NULL);
 
         if (code == SHEAF_OK)
             code = waited;
@@ -206,8 +206,8 @@ static int warm(struct file_warming *w, unsigned threads, uint64_t total_bytes, 
     return code;
 }
 
-static int list_files(const char *path, struct watch *watch, struct objects *o,
-                      struct sheaf_error *err)
+static int warm_list_files(const char *path, struct watch *watch, struct objects *o,
+                           struct sheaf_error *err)
 {
     const uint32_t only = 0;
     int code;
@@ -230,12 +230,12 @@ int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
 
     watch = fetch_options_take(options, &o);
     w.objects = &objects;
-    code = list_files(path, &watch, &objects, err);
+    code = warm_list_files(path, &watch, &objects, err);
     for (size_t i = 0; i < objects.count; i++)
         total_bytes += objects.items[i].bytes;
     if (code == SHEAF_OK)
-        code = warm(&w, MIN(o.threads == 0 ? READERS_USUAL : o.threads, (unsigned)READERS_MOST),
-                    total_bytes, &watch, err);
+        code = warm_do(&w, MIN(o.threads == 0 ? READERS_USUAL : o.threads, (unsigned)READERS_MOST),
+                       total_bytes, &watch, err);
     *result = (struct sheaf_warm_result){ objects.count, w.locked.bytes };
     objects_free(&objects);
     pthread_mutex_destroy(&w.lock);

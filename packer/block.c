@@ -95,7 +95,7 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
 
 /* Returns the length of the longest class name. A file `cls` may contain the number of any class,
  * so any class name may be written with the sample. */
-static size_t longest_class(const struct encode_context *context)
+static size_t block_longest_class(const struct encode_context *context)
 {
     size_t longest = 0;
 
@@ -122,7 +122,7 @@ static uint64_t converted_bytes(const struct plan *plan, const struct plan_sampl
 struct block_need block_need_planned(const struct block *b, enum block_guess guess)
 {
     const struct plan *plan = b->plan;
-    const size_t class_most = longest_class(&b->setup->context);
+    const size_t class_most = block_longest_class(&b->setup->context);
     struct block_need need = { 0 };
     uint64_t bytes = 0;
 
@@ -204,7 +204,8 @@ int block_allow(struct block *b, const struct block_need *need, struct sheaf_err
 
 /* ---- Notes ----------------------------------------------------------------------------------- */
 
-static int add_text(struct block *b, const char *text, size_t *offset, struct sheaf_error *err)
+static int block_add_text(struct block *b, const char *text, size_t *offset,
+                          struct sheaf_error *err)
 {
     *offset = b->texts.size;
     return buf_append(&b->texts, text, strlen(text) + 1, err);
@@ -215,10 +216,10 @@ int block_note(struct block *b, const char *path, const struct sheaf_error *why,
 {
     struct block_problem problem = { .code = why == NULL ? SHEAF_OK : why->code,
                                      .because = why == NULL ? SHEAF_REASON_NONE : why->reason };
-    int failed = add_text(b, path, &problem.path, err);
+    int failed = block_add_text(b, path, &problem.path, err);
 
     if (failed == SHEAF_OK)
-        failed = add_text(b, reason, &problem.reason, err);
+        failed = block_add_text(b, reason, &problem.reason, err);
     return failed != SHEAF_OK ? failed
          : buf_append(why == NULL ? &b->conversions : &b->problems, &problem, sizeof(problem), err);
 }
@@ -266,7 +267,7 @@ static int check_field(struct block *b, const struct sheaf_field *field, struct 
     return b->setup->decodes && !b->has_decoded ? block_check_image(b, field, err) : SHEAF_OK;
 }
 
-static uint64_t label_of(const struct sheaf_sample *s)
+static uint64_t block_label_of(const struct sheaf_sample *s)
 {
     if (s->label_count == 0)
         return 0;
@@ -280,7 +281,7 @@ int block_add(struct block *b, const struct sheaf_sample *sample, struct sheaf_e
 {
     const struct block_setup *setup = b->setup;
     const size_t names_start = b->names.size;
-    struct block_sample added = { .number = sample->number, .label = label_of(sample) };
+    struct block_sample added = { .number = sample->number, .label = block_label_of(sample) };
     struct encode_context context = setup->context;
     struct encoded encoded;
     int code = buf_reserve(&b->samples, sizeof(added), err);

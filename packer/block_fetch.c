@@ -30,14 +30,14 @@ struct block_fetching {
 
 /* Returns whether an error is a fault of the object itself, and not of the machine or the
  * network. */
-static bool is_of_object(int code)
+static bool block_fetch_is_of_object(int code)
 {
     return code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND ||
            code == SHEAF_ERR_TRUNCATED;
 }
 
-static int note(struct block *b, size_t number, const struct sheaf_error *found,
-                struct sheaf_error *err)
+static int block_fetch_note(struct block *b, size_t number, const struct sheaf_error *found,
+                            struct sheaf_error *err)
 {
     struct block_fetched *fetched = (struct block_fetched *)(void *)b->fetched.data + number;
 
@@ -58,15 +58,15 @@ static int finish_one(struct block_fetching *x, struct sheaf_error *err)
     read = &f->base.read;
     store_close(read->object);
     inflight_add(&x->window, &f->base.item);
-    if (read->code != SHEAF_OK && is_of_object(read->code))
-        return note(x->block, f->number, &read->error, err);
+    if (read->code != SHEAF_OK && block_fetch_is_of_object(read->code))
+        return block_fetch_note(x->block, f->number, &read->error, err);
     if (read->code != SHEAF_OK)
         *err = read->error;
     return read->code;
 }
 
-static int open_object(const struct block *b, const struct catalog_file *f,
-                       struct store_object **object, struct sheaf_error *err)
+static int block_fetch_open_object(const struct block *b, const struct catalog_file *f,
+                                   struct store_object **object, struct sheaf_error *err)
 {
     char *url;
     int code;
@@ -81,8 +81,8 @@ static int open_object(const struct block *b, const struct catalog_file *f,
 }
 
 /* Begins to fetch an object. The number of running requests must be less than WINDOW. */
-static int start(struct block_fetching *x, const struct catalog_file *file, size_t number,
-                 uint64_t at, struct sheaf_error *err)
+static int block_fetch_start(struct block_fetching *x, const struct catalog_file *file,
+                             size_t number, uint64_t at, struct sheaf_error *err)
 {
     struct store_object *object;
     struct sheaf_error found;
@@ -93,9 +93,9 @@ static int start(struct block_fetching *x, const struct catalog_file *file, size
         memcpy(x->block->scratch.data + at, file->text, file->bytes);
         return SHEAF_OK;
     }
-    code = open_object(x->block, file, &object, &found);
-    if (code != SHEAF_OK && is_of_object(code))
-        return note(x->block, number, &found, err);
+    code = block_fetch_open_object(x->block, file, &object, &found);
+    if (code != SHEAF_OK && block_fetch_is_of_object(code))
+        return block_fetch_note(x->block, number, &found, err);
     if (code != SHEAF_OK) {
         *err = found;
         return code;
@@ -109,17 +109,17 @@ static int start(struct block_fetching *x, const struct catalog_file *file, size
 }
 
 /* Begins to fetch the next file, after waiting until fewer than WINDOW requests are running. */
-static int add(struct block_fetching *x, const struct catalog_file *file, size_t number,
-               uint64_t at, struct sheaf_error *err)
+static int block_fetch_add(struct block_fetching *x, const struct catalog_file *file, size_t number,
+                           uint64_t at, struct sheaf_error *err)
 {
     int code = x->window.count == WINDOW ? finish_one(x, err) : SHEAF_OK;
 
     if (code == SHEAF_OK && flag_is_raised(x->window.interrupt))
         code = err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-    return code == SHEAF_OK ? start(x, file, number, at, err) : code;
+    return code == SHEAF_OK ? block_fetch_start(x, file, number, at, err) : code;
 }
 
-static int fetch_all(struct block_fetching *x, struct sheaf_error *err)
+static int block_fetch_all(struct block_fetching *x, struct sheaf_error *err)
 {
     const struct block *b = x->block;
     const struct plan *plan = b->plan;
@@ -131,7 +131,7 @@ static int fetch_all(struct block_fetching *x, struct sheaf_error *err)
 
         for (uint32_t k = 0; k < s->file_count; k++) {
             const struct catalog_file *file = &plan->files[s->file + k];
-            int code = add(x, file, number, at, err);
+            int code = block_fetch_add(x, file, number, at, err);
 
             if (code != SHEAF_OK)
                 return code;
@@ -143,7 +143,7 @@ static int fetch_all(struct block_fetching *x, struct sheaf_error *err)
 }
 
 /* Reserves all memory before any request is under way. */
-static int reserve(struct block *b, struct sheaf_error *err)
+static int block_fetch_reserve(struct block *b, struct sheaf_error *err)
 {
     const struct plan *plan = b->plan;
     uint64_t bytes = 0;
@@ -179,9 +179,9 @@ int block_fetch(struct block *b, struct sheaf_error *err)
     inflight_open(&x->window, INFLIGHT_ANY, read_item_cancel, b->setup->interrupt);
     for (size_t i = 0; i < WINDOW; i++)
         inflight_add(&x->window, &x->fetches[i].base.item);
-    code = reserve(b, err);
+    code = block_fetch_reserve(b, err);
     if (code == SHEAF_OK)
-        code = fetch_all(x, err);
+        code = block_fetch_all(x, err);
     if (code != SHEAF_OK)
         inflight_cancel(&x->window);
     while ((ended = finish_one(x, &later)) != SHEAF_END)

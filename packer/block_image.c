@@ -99,8 +99,8 @@ static int outgrow(struct block *b, uint64_t bytes, int code)
     return code;
 }
 
-static int convert(struct block *b, struct sheaf_field *field, const struct catalog_file *file,
-                   struct sheaf_error *err)
+static int block_image_convert(struct block *b, struct sheaf_field *field,
+                               const struct catalog_file *file, struct sheaf_error *err)
 {
     const size_t start = b->converted.size;
     struct image_change change;
@@ -127,6 +127,6 @@ int block_convert_images(struct block *b, struct sheaf_field *fields, size_t cou
     b->converted.size = 0;
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
         if (image_kind_named(fields[i].name) == IMAGE_JPEG)
-            code = convert(b, &fields[i], &files[i], err);
+            code = block_image_convert(b, &fields[i], &files[i], err);
     return code;
 }

@@ -25,9 +25,9 @@
 
 /* Reports a bad file. Also reports the other files of its sample, which are left out with it.
  * Images of this sample that were converted are no longer reported as converted. */
-static int refuse(struct block *b, const struct plan_sample *s,
-                  const struct catalog_file *bad, const struct sheaf_error *why,
-                  struct sheaf_error *err)
+static int block_read_refuse(struct block *b, const struct plan_sample *s,
+                             const struct catalog_file *bad, const struct sheaf_error *why,
+                             struct sheaf_error *err)
 {
     const struct plan *plan = b->plan;
     char reason[sizeof(why->message)];
@@ -45,7 +45,7 @@ static int refuse(struct block *b, const struct plan_sample *s,
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_error *err)
+static int block_read_changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_error *err)
 {
     return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: %llu byte%s "
                                     "then, %llu now", (unsigned long long)f->bytes,
@@ -54,8 +54,8 @@ static int changed(const struct catalog_file *f, uint64_t bytes, struct sheaf_er
 }
 
 /* Reads a file's content. The file's size and time must still be those that the scan found. */
-static int read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
-                        struct sheaf_error *err)
+static int block_read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
+                              struct sheaf_error *err)
 {
     const uint64_t got = fd_read(fd, data, f->bytes);
     struct stat st;
@@ -69,7 +69,7 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data, boo
         return err_errno(err, errno, "cannot stat");
     }
     if (got != f->bytes || (uint64_t)st.st_size != f->bytes)
-        return changed(f, (uint64_t)st.st_size, err);
+        return block_read_changed(f, (uint64_t)st.st_size, err);
     if ((int64_t)((uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec) !=
         (f->origin == CATALOG_OBJECT ? (int64_t)f->object->stamp : f->mtime_ns))
         return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "changed since the scan: it was "
@@ -79,14 +79,14 @@ static int read_content(int fd, const struct catalog_file *f, uint8_t *data, boo
 
 /* Reads a file. Sets *fatal if an error is not the fault of this file. `fd` is the result of
  * file_ahead_take. */
-static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
-                     struct sheaf_error *err)
+static int block_read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
+                           struct sheaf_error *err)
 {
     int code, errnum = errno;
 
     *fatal = fd < 0 && !err_blames_file(errnum);
     if (fd >= 0)
-        code = read_content(fd, f, data, fatal, err);
+        code = block_read_content(fd, f, data, fatal, err);
     else
         code = err_errno(err, errnum, errnum == ENOENT ? "vanished since the scan"
                                                        : "cannot open");
@@ -98,8 +98,8 @@ static int read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *
 /* ---- Samples --------------------------------------------------------------------------------- */
 
 /* Makes a sample's key and fields without their content, which is read later. */
-static int make_fields(struct block *b, const struct plan_sample *s, struct sheaf_sample *sample,
-                       struct sheaf_error *err)
+static int block_read_make_fields(struct block *b, const struct plan_sample *s,
+                                  struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct catalog_file *files = &b->plan->files[s->file];
     struct sheaf_field *fields;
@@ -192,7 +192,7 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
         .shard = b->shard->number,
         .record = record,
     };
-    return make_fields(b, s, sample, err);
+    return block_read_make_fields(b, s, sample, err);
 }
 
 /* Converts the sample's images, as the settings demand. If an image cannot be converted, sets *bad
@@ -259,8 +259,9 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
 /* Called when the content of all fields is known. Checks whether a field was read to its right
  * position in the frame (the stored record). If the position is wrong, encoding would overwrite the
  * field, so the field is first copied to another buffer. */
-static int settle(struct block *b, const struct sheaf_sample *sample, struct sheaf_field *fields,
-                  const struct placed *placed, struct sheaf_error *err)
+static int block_read_settle(struct block *b, const struct sheaf_sample *sample,
+                             struct sheaf_field *fields, const struct placed *placed,
+                             struct sheaf_error *err)
 {
     struct sheaf_field *field;
     int code;
@@ -280,8 +281,9 @@ static int settle(struct block *b, const struct sheaf_sample *sample, struct she
 
 /* Reserves room for the content of a field: at its position in the frame (the stored record), or in
  * the scratch buffer. */
-static int make_room(struct block *b, const struct sheaf_field *field, const struct placed *placed,
-                     uint8_t **data, struct sheaf_error *err)
+static int block_read_make_room(struct block *b, const struct sheaf_field *field,
+                                const struct placed *placed, uint8_t **data,
+                                struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -307,7 +309,7 @@ static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, u
     if (f->origin == CATALOG_TEXT)
         memcpy(data, f->text, f->bytes);
     else if (wanted)
-        code = read_file(f, fd, data, fatal, err);
+        code = block_read_file(f, fd, data, fatal, err);
     if (fd >= 0)
         close(fd);
     return code;
@@ -323,13 +325,13 @@ static int read_within(const struct source *source, const struct catalog_file *f
     return code == SHEAF_ERR_IO ? err_because(err, code, SHEAF_REASON_SOURCE_LOST) : code;
 }
 
-static int read_field(struct block *b, struct file_ahead *ahead, const struct catalog_file *f,
-                      struct sheaf_field *field, const struct placed *placed, bool wanted,
-                      bool *fatal, struct sheaf_error *err)
+static int block_read_field(struct block *b, struct file_ahead *ahead, const struct catalog_file *f,
+                            struct sheaf_field *field, const struct placed *placed, bool wanted,
+                            bool *fatal, struct sheaf_error *err)
 {
     const struct source *source = b->setup->source;
     uint8_t *data;
-    int code = make_room(b, field, placed, &data, err);
+    int code = block_read_make_room(b, field, placed, &data, err);
 
     *fatal = code != SHEAF_OK;
     if (code != SHEAF_OK)
@@ -342,9 +344,9 @@ static int read_field(struct block *b, struct file_ahead *ahead, const struct ca
 
 /* Reads the files of a sample. If a file is bad, sets *bad to the file and *why to its error. Any
  * other error, which is not the fault of a file, is returned in `err`. */
-static int read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
-                      struct sheaf_sample *sample, const struct catalog_file **bad,
-                      struct sheaf_error *why, struct sheaf_error *err)
+static int block_read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
+                            struct sheaf_sample *sample, const struct catalog_file **bad,
+                            struct sheaf_error *why, struct sheaf_error *err)
 {
     const struct catalog_file *files = &b->plan->files[s->file];
     struct sheaf_field *fields = (struct sheaf_field *)(void *)b->fields.data;
@@ -355,8 +357,8 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++) {
         bool fatal = false;
 
-        if (read_field(b, ahead, &files[i], &fields[i], &placed, *bad == NULL, &fatal,
-                       why) != SHEAF_OK)
+        if (block_read_field(b, ahead, &files[i], &fields[i], &placed, *bad == NULL, &fatal,
+                             why) != SHEAF_OK)
             *bad = &files[i];
         if (fatal) {
             *err = *why;
@@ -368,12 +370,12 @@ static int read_files(struct block *b, struct file_ahead *ahead, const struct pl
     code = convert_images(b, s, bad, why, err);
     if (code == SHEAF_OK && *bad == NULL && s->has_cls)
         code = take_cls(b, sample, err);
-    return code == SHEAF_OK ? settle(b, sample, fields, &placed, err) : code;
+    return code == SHEAF_OK ? block_read_settle(b, sample, fields, &placed, err) : code;
 }
 
 /* Finds the content of a sample's files, which block_fetch has already fetched. `number` is the
  * number of files in the block before this sample's first file. The results are those of
- * read_files. */
+ * block_read_files. */
 static int take_fetched(struct block *b, const struct plan_sample *s, size_t number,
                         struct sheaf_sample *sample, const struct catalog_file **bad,
                         struct sheaf_error *why, struct sheaf_error *err)
@@ -429,11 +431,11 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     if (code == SHEAF_OK)
         code = b->setup->source->is_remote
              ? take_fetched(b, s, number, &sample, &bad, &found, err)
-             : read_files(b, ahead, s, &sample, &bad, &found, err);
+             : block_read_files(b, ahead, s, &sample, &bad, &found, err);
     if (code != SHEAF_OK)
         return code;
     if (bad != NULL)
-        return refuse(b, s, bad, &found, err);
+        return block_read_refuse(b, s, bad, &found, err);
     b->refused = NULL;
     code = (b->setup->take != NULL ? b->setup->take : block_add)(b, &sample, &found);
     if (code == SHEAF_OK)
@@ -446,12 +448,12 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     if (code == SHEAF_ERR_ARGUMENT)     /* an error of the file, not of the caller */
         found.code = SHEAF_ERR_UNSUPPORTED;
     bad = b->refused == NULL ? files : files + (b->refused - sample.fields);
-    return refuse(b, s, bad, &found, err);
+    return block_read_refuse(b, s, bad, &found, err);
 }
 
 /* Ends the block. If converted images used up even the memory for the end of the shard, the block
  * is marked to be encoded again. */
-static void finish(struct block *b)
+static void block_read_finish(struct block *b)
 {
     b->code = block_finish(b, &b->error);
     if (b->code != SHEAF_ERR_LIMIT || !setup_converts(b->setup))
@@ -481,5 +483,5 @@ void block_run(struct job *job)
     }
     file_ahead_end(&ahead);
     if (b->code == SHEAF_OK && b->setup->take == NULL)
-        finish(b);
+        block_read_finish(b);
 }

@@ -33,8 +33,8 @@ void class_list_free(struct class_list *list)
 }
 
 /* `line`: for messages. */
-static int add_name(struct class_list *list, const char *name, size_t size, size_t line,
-                    struct sheaf_error *err)
+static int class_list_add_name(struct class_list *list, const char *name, size_t size, size_t line,
+                               struct sheaf_error *err)
 {
     char **names;
 
@@ -55,13 +55,13 @@ static int add_name(struct class_list *list, const char *name, size_t size, size
     return SHEAF_OK;
 }
 
-static int compare_names(const void *a, const void *b)
+static int class_list_compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* Checks that no name has two numbers. */
-static int check_names(const struct class_list *list, struct sheaf_error *err)
+static int class_list_check_names(const struct class_list *list, struct sheaf_error *err)
 {
     const char **sorted = calloc(list->count + 1, sizeof(sorted[0]));
     int code = SHEAF_OK;
@@ -71,7 +71,7 @@ static int check_names(const struct class_list *list, struct sheaf_error *err)
     for (size_t i = 0; i < list->count; i++)
         sorted[i] = list->names[i];
     if (list->count > 1)
-        qsort(sorted, list->count, sizeof(sorted[0]), compare_names);
+        qsort(sorted, list->count, sizeof(sorted[0]), class_list_compare_names);
     for (size_t i = 1; i < list->count && code == SHEAF_OK; i++)
         if (strcmp(sorted[i], sorted[i - 1]) == 0)
             code = err_set(err, SHEAF_ERR_CORRUPT, "the class \"%.100s\" is named twice",
@@ -96,7 +96,8 @@ static int take_json(struct class_list *list, const char *text, size_t size,
     json_array_foreach(array, i, item) {
         if (code == SHEAF_OK)
             code = json_is_string(item)
-                 ? add_name(list, json_string_value(item), json_string_length(item), i + 1, err)
+                 ? class_list_add_name(list, json_string_value(item), json_string_length(item),
+                                       i + 1, err)
                  : err_set(err, SHEAF_ERR_CORRUPT, "class %zu: expected a text", i + 1);
     }
     json_decref(array);
@@ -117,14 +118,14 @@ static int take_lines(struct class_list *list, const char *text, size_t size,
         const size_t whole = end == NULL ? size : (size_t)(end - text);
         const size_t shown = whole > 0 && text[whole - 1] == '\r' ? whole - 1 : whole;
 
-        code = add_name(list, text, shown, line, err);
+        code = class_list_add_name(list, text, shown, line, err);
         text += MIN(whole + 1, size);
         size -= MIN(whole + 1, size);
     }
     return code;
 }
 
-static int read_file(struct class_list *list, const char *url, struct sheaf_error *err)
+static int class_list_read_file(struct class_list *list, const char *url, struct sheaf_error *err)
 {
     char *text = NULL;
     const char *at;
@@ -143,8 +144,8 @@ static int read_file(struct class_list *list, const char *url, struct sheaf_erro
 
 /* ---- Data sets ------------------------------------------------------------------------------- */
 
-static int take_manifest(struct class_list *list, const struct manifest *m,
-                         struct sheaf_pack_options *options, struct sheaf_error *err)
+static int class_list_take_manifest(struct class_list *list, const struct manifest *m,
+                                    struct sheaf_pack_options *options, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -155,7 +156,7 @@ static int take_manifest(struct class_list *list, const struct manifest *m,
                        "data set has the number %d", options->label_base, m->label_base);
     options->label_base = m->label_base;
     for (size_t i = 0; i < m->class_count && code == SHEAF_OK; i++)
-        code = add_name(list, m->classes[i], strlen(m->classes[i]), i + 1, err);
+        code = class_list_add_name(list, m->classes[i], strlen(m->classes[i]), i + 1, err);
     return code;
 }
 
@@ -174,7 +175,7 @@ static int read_dataset(struct class_list *list, const char *url,
                                  : destination_read_manifest(directory, &manifest, &found);
 
     if (code == SHEAF_OK) {
-        code = take_manifest(list, &manifest, options, err);
+        code = class_list_take_manifest(list, &manifest, options, err);
         manifest_clear(&manifest);
         if (code != SHEAF_OK)
             err_prefix(err, "%s: ", url);
@@ -197,8 +198,8 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
     url = local_path(url);
     code = read_dataset(list, url, options, err);
     if (code == SHEAF_END)
-        code = read_file(list, url, err);
-    if (code == SHEAF_OK && check_names(list, err) != SHEAF_OK)
+        code = class_list_read_file(list, url, err);
+    if (code == SHEAF_OK && class_list_check_names(list, err) != SHEAF_OK)
         code = err_prefix(err, "%s: ", url);
     list->classes = (struct plan_classes){ .names = (const char *const *)list->names,
                                            .count = list->count, .closed = true, .from = url };

@@ -13,7 +13,7 @@
 #include "formats/name.h"
 #include "formats/sample.h"
 
-static int grow(struct class_names *n, size_t least, struct sheaf_error *err)
+static int class_names_grow(struct class_names *n, size_t least, struct sheaf_error *err)
 {
     const size_t capacity = MAX(MAX(2 * n->capacity, least), (size_t)64);
     char **names = reallocarray(n->names, capacity, sizeof(names[0]));
@@ -29,8 +29,8 @@ static int grow(struct class_names *n, size_t least, struct sheaf_error *err)
 /* Records the sample's class name, if it has one, under the sample's label. Returns
  * SHEAF_ERR_ARGUMENT in two cases: if the sample does not have exactly one integer label from 0 to
  * about a million, or if another name was already recorded for this label. */
-static int take_name(struct class_names *n, const struct sheaf_sample *sample,
-                     struct sheaf_error *err)
+static int class_names_take_name(struct class_names *n, const struct sheaf_sample *sample,
+                                 struct sheaf_error *err)
 {
     const char *name = sample->class_name;
     size_t label;
@@ -46,7 +46,7 @@ static int take_name(struct class_names *n, const struct sheaf_sample *sample,
                        sample->key, name, (size_t)CLASS_LIMIT - 1);
     label = (size_t)sample->labels[0];
     if (label >= n->capacity)
-        code = grow(n, label + 1, err);
+        code = class_names_grow(n, label + 1, err);
     if (code != SHEAF_OK)
         return code;
     if (n->names[label] != NULL)
@@ -73,7 +73,7 @@ int class_names_check(struct class_names *names, const struct encode_context *co
     if (s->class_name == NULL || (listed != NULL && strcmp(listed, s->class_name) == 0))
         return SHEAF_OK;
     if (context->class_count == 0 && may_list && !names->unlistable) {
-        const int code = take_name(names, s, in_record ? &unlistable : err);
+        const int code = class_names_take_name(names, s, in_record ? &unlistable : err);
 
         if (code != SHEAF_ERR_ARGUMENT || !in_record) {
             if (code != SHEAF_OK && in_record)

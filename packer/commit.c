@@ -76,8 +76,8 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
 
 /* Checks shard number `i` by its journal entry (the stored facts about a finished shard). `code` is
  * the result of entries_next for this entry. */
-static int check_shard(struct commit_run *c, size_t i, int code, const struct journal_entry *entry,
-                       struct sheaf_error *err)
+static int commit_check_shard(struct commit_run *c, size_t i, int code,
+                              const struct journal_entry *entry, struct sheaf_error *err)
 {
     const struct plan_shard *shard = &c->planned.file.facts.plan.shards[i];
     enum output_shard_state state = SHARD_MISSING;
@@ -130,7 +130,8 @@ static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf
     return code;
 }
 
-static int name_missing(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
+static int commit_name_missing(const struct commit_run *c, struct buf *text,
+                               struct sheaf_error *err)
 {
     const struct plan *plan = &c->planned.file.facts.plan;
     size_t named = 0;
@@ -158,7 +159,7 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     struct buf text = BUF_INIT((size_t)16 << 20);
     const size_t count = c->planned.file.facts.plan.shard_count;
     const bool altered = memchr(c->states, SHARD_ALTERED, count) != NULL;
-    int code = name_missing(c, &text, err);
+    int code = commit_name_missing(c, &text, err);
 
     if (code == SHEAF_OK)
         code = err_set(err, altered ? SHEAF_ERR_CORRUPT : SHEAF_ERR_NOT_FOUND, "%s: %zu of %zu "
@@ -172,8 +173,8 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
 /* Fills in the split and the number of the shard for entries_next, which reads the journal entry of
  * this shard next. Returns SHEAF_END, so that no request is made, if the listing of the destination
  * has no entry for the shard. */
-static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
-                            struct sheaf_error *err)
+static int commit_shard_with_entry(const void *context, uint64_t number,
+                                   struct entries_shard *shard, struct sheaf_error *err)
 {
     const struct commit_run *c = context;
     char name[SHARD_NAME_BYTES];
@@ -187,16 +188,16 @@ static int shard_with_entry(const void *context, uint64_t number, struct entries
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-static int check_shards(struct commit_run *c, size_t count, struct sheaf_error *err)
+static int commit_check_shards(struct commit_run *c, size_t count, struct sheaf_error *err)
 {
     struct entries *entries = NULL;
-    int code = entries_open(&c->planned.output, count, shard_with_entry, c, &entries, err);
+    int code = entries_open(&c->planned.output, count, commit_shard_with_entry, c, &entries, err);
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         const struct journal_entry *entry;
         const int found = entries_next(entries, &entry, err);
 
-        code = check_shard(c, i, found, entry, err);
+        code = commit_check_shard(c, i, found, entry, err);
         if (code == SHEAF_OK)
             code = watch_check(&c->watch, err);
     }
@@ -204,7 +205,7 @@ static int check_shards(struct commit_run *c, size_t count, struct sheaf_error *
     return code;
 }
 
-static int check_all(struct commit_run *c, struct sheaf_error *err)
+static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan *plan = &c->planned.file.facts.plan;
     int code;
@@ -216,7 +217,7 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
     c->progress.total_count = plan->sample_count;
     code = output_list(&c->planned.output, &c->listing, err);
     if (code == SHEAF_OK)
-        code = check_shards(c, plan->shard_count, err);
+        code = commit_check_shards(c, plan->shard_count, err);
     if (code == SHEAF_OK && c->missing_count != 0)
         code = refuse_missing(c, err);
     return code;
@@ -227,7 +228,7 @@ static int check_all(struct commit_run *c, struct sheaf_error *err)
 /* Returns an error if some of the source's files are neither packed nor skipped, or if no sample
  * was packed. Nothing is published in that case. Plans of version 1 do not state the number of
  * files. */
-static int check_sum(const struct commit_run *c, struct sheaf_error *err)
+static int commit_check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;
     int code = SHEAF_OK;
@@ -253,7 +254,7 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
     int code = problems_read(&c->problems, facts->skipped, facts->skipped_bytes, err);
 
     if (code == SHEAF_OK)
-        code = check_sum(c, err);
+        code = commit_check_sum(c, err);
     if (code == SHEAF_OK && facts->on_error == SHEAF_SKIP) {
         c->problems.on_error = SHEAF_SKIP;
         c->problems.max_skipped = facts->max_skipped;
@@ -304,7 +305,7 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     int code = output_lock(output, false, &output->lock, err);
 
     if (code == SHEAF_OK)
-        code = check_all(c, err);
+        code = commit_check_all(c, err);
     if (code == SHEAF_OK)
         code = destination_is_finished(output, finished, err);
     if (code == SHEAF_OK && *finished)

@@ -52,8 +52,8 @@ int engine_share(const char *dest, const struct block_setup *setup, uint64_t sha
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-static int open_parts(struct engine *e, uint64_t shard_bytes, uint64_t memory_bytes,
-                      struct sheaf_error *err)
+static int engine_open_parts(struct engine *e, uint64_t shard_bytes, uint64_t memory_bytes,
+                             struct sheaf_error *err)
 {
     uint64_t sent;
     int code = engine_share(e->output->dest, e->setup, shard_bytes, memory_bytes, &sent, err);
@@ -94,7 +94,7 @@ int engine_open(struct engine *e, const struct block_setup *setup, const struct 
     }
     images = setup_image_bytes(setup, memory_bytes);
     image_memory_open(&e->images, images);
-    code = open_parts(e, shard_bytes, memory_bytes - images, err);
+    code = engine_open_parts(e, shard_bytes, memory_bytes - images, err);
     if (code == SHEAF_OK)
         code = workers_open(&e->workers, jobs, err);
     if (code == SHEAF_OK)
@@ -180,7 +180,7 @@ static void run_commit(struct inflight_item *item)
 
 /* Returns the engine's list of this kind (skipped or converted files). Returns NULL if there is no
  * such list. */
-static struct problems *list_of(const struct engine *e, int which)
+static struct problems *engine_list_of(const struct engine *e, int which)
 {
     return which == ENGINE_SKIPPED ? e->problems : e->problems->converted;
 }
@@ -194,7 +194,7 @@ static struct buf *lines_of(struct journal_entry *entry, int which)
  * process's lists by the lines of the other process. */
 static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
-    struct problems *list = list_of(e, which);
+    struct problems *list = engine_list_of(e, which);
     const struct buf *lines = lines_of(&c->entry, which);
     const size_t before = list == NULL ? 0 : list->count;
     int code;
@@ -238,8 +238,8 @@ static int check_commits(struct engine *e, struct sheaf_error *err)
 
 /* Takes the current shard, which is complete, out of the engine, and describes it in `c` for its
  * commit. */
-static int take_commit(struct engine *e, const struct plan_shard *shard, struct commit *c,
-                       struct sheaf_error *err)
+static int engine_take_commit(struct engine *e, const struct plan_shard *shard, struct commit *c,
+                              struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -250,7 +250,7 @@ static int take_commit(struct engine *e, const struct plan_shard *shard, struct 
     };
     e->writer = NULL;
     for (int i = 0; i < ENGINE_LISTS && code == SHEAF_OK; i++) {
-        struct problems *list = list_of(e, i);
+        struct problems *list = engine_list_of(e, i);
 
         if (list == NULL)
             continue;
@@ -261,7 +261,8 @@ static int take_commit(struct engine *e, const struct plan_shard *shard, struct 
     return code;
 }
 
-static int end_shard(struct engine *e, const struct plan_shard *shard, struct sheaf_error *err)
+static int engine_end_shard(struct engine *e, const struct plan_shard *shard,
+                            struct sheaf_error *err)
 {
     struct commit *c;
     int code = shard_writer_end(e->writer, err);
@@ -273,7 +274,7 @@ static int end_shard(struct engine *e, const struct plan_shard *shard, struct sh
     c = malloc(sizeof(*c));
     if (c == NULL)
         return err_memory(err, sizeof(*c));
-    code = take_commit(e, shard, c, err);
+    code = engine_take_commit(e, shard, c, err);
     if (code == SHEAF_OK)
         inflight_run(&e->commits, e->committers, &c->item);
     else
@@ -288,7 +289,7 @@ static struct slot *slot_at(struct engine *e, size_t index)
     return &e->slots[(e->head + index) % e->slot_count];
 }
 
-static void release(struct engine *e, struct slot *slot)
+static void engine_release(struct engine *e, struct slot *slot)
 {
     block_release(&slot->block);
     budget_give(&e->budget, slot->charged);
@@ -325,7 +326,7 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
                                     (unsigned long long)e->budget.limit), SHEAF_REASON_MEMORY);
 }
 
-static int consume(struct engine *e, struct sheaf_error *err);
+static int engine_consume(struct engine *e, struct sheaf_error *err);
 
 /* Takes the memory for the block of a slot (an entry of the engine's ring of blocks) from the
  * budget. If there is no room, frees the buffers of idle slots. If there is still no room, waits
@@ -343,12 +344,12 @@ int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
 
         for (size_t i = e->in_flight; i < e->slot_count; i++)
             if (slot_at(e, i) != slot || block_sample_count(&slot->block) == 0)
-                release(e, slot_at(e, i));
+                engine_release(e, slot_at(e, i));
         if (e->budget.used < used)
             continue;
         if (e->in_flight == 0)
             return refuse_memory(e, total, err);
-        code = consume(e, err);
+        code = engine_consume(e, err);
         if (code != SHEAF_OK)
             return code;
     }
@@ -360,7 +361,7 @@ int engine_take(struct engine *e, struct slot **slot, struct sheaf_error *err)
     int code = watch_check(e->watch, err);
 
     while (code == SHEAF_OK && e->in_flight == e->slot_count)
-        code = consume(e, err);
+        code = engine_consume(e, err);
     if (code != SHEAF_OK)
         return code;
     *slot = slot_at(e, e->in_flight);
@@ -388,11 +389,11 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
 
     workers_cancel(e->workers);
     for (size_t i = 0; i < e->in_flight; i++) {
-        release(e, slot_at(e, i));
+        engine_release(e, slot_at(e, i));
         slot_at(e, i)->submitted = false;
     }
     for (size_t i = e->in_flight; i < e->slot_count; i++)
-        release(e, slot_at(e, i));
+        engine_release(e, slot_at(e, i));
     slot->block.at_worst = true;
     need = block_need_planned(&slot->block, BLOCK_WORST);
     total = block_need_total(&need, e->setup);
@@ -421,7 +422,7 @@ static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err
         const uint64_t used = e->budget.used;
 
         for (size_t i = e->in_flight; i < e->slot_count; i++)
-            release(e, slot_at(e, i));
+            engine_release(e, slot_at(e, i));
         if (e->budget.used == used)
             return err_set(err, SHEAF_ERR_LIMIT, "no memory left in the budget of %llu bytes",
                            (unsigned long long)e->budget.limit);
@@ -492,7 +493,7 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
 
     if (slot->begins_shard) {
         for (int i = 0; i < ENGINE_LISTS; i++)
-            e->first[i] = list_of(e, i) == NULL ? 0 : list_of(e, i)->count;
+            e->first[i] = engine_list_of(e, i) == NULL ? 0 : engine_list_of(e, i)->count;
         code = pack_output_open_shard(e->output, e->setup, shard, e->parts, &e->writer, err);
     }
     if (code == SHEAF_OK)
@@ -500,12 +501,12 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     if (code == SHEAF_OK)
         code = write_and_hash(e, slot, err);
     if (code == SHEAF_OK && slot->block.ends_shard)
-        code = end_shard(e, shard, err);
+        code = engine_end_shard(e, shard, err);
     return code;
 }
 
 /* Waits until a block is filled. Blocks whose files are remote objects may take long. */
-static int wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
+static int engine_wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
 {
     uint64_t waited = 0;
 
@@ -517,7 +518,7 @@ static int wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
 }
 
 /* Waits for the oldest block and writes it. */
-static int consume(struct engine *e, struct sheaf_error *err)
+static int engine_consume(struct engine *e, struct sheaf_error *err)
 {
     struct slot *slot = slot_at(e, 0);
     int code = watch_check(e->watch, err);
@@ -528,7 +529,7 @@ static int consume(struct engine *e, struct sheaf_error *err)
         code = resubmit(e, slot, err);
     if (code != SHEAF_OK)
         return code;
-    code = wait_for(e, &slot->block, err);
+    code = engine_wait_for(e, &slot->block, err);
     if (code != SHEAF_OK)
         return code;
     while (code == SHEAF_OK && slot->block.outgrown)
@@ -548,7 +549,7 @@ static int consume(struct engine *e, struct sheaf_error *err)
     e->in_flight--;
     e->consumed++;
     if (slot->charged > KEEP_BYTES)
-        release(e, slot);
+        engine_release(e, slot);
     return SHEAF_OK;
 }
 
@@ -562,7 +563,7 @@ int engine_drain(struct engine *e, struct sheaf_error *err)
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && e->in_flight > 0)
-        code = consume(e, err);
+        code = engine_consume(e, err);
     while (code == SHEAF_OK && e->commits.count > 0)
         code = reap_commit(e, err);
     return code;

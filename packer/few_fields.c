@@ -13,8 +13,8 @@
 
 /* Sets the key and the field names that a sample will have in the shards. The catalog owns the
  * texts. */
-static int make_fields(struct catalog *files, struct sheaf_field *fields,
-                       struct sheaf_sample *sample, struct sheaf_error *err)
+static int few_fields_make(struct catalog *files, struct sheaf_field *fields,
+                           struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct catalog_file *first = &files->files[0];
 
@@ -49,7 +49,7 @@ int few_fields_count(struct tally *tally, const uint8_t *record, size_t size,
     if (code == SHEAF_OK) {
         fields = calloc(files.file_count, sizeof(*fields));
         code = fields == NULL ? err_memory(err, files.file_count * sizeof(*fields))
-                              : make_fields(&files, fields, &sample, err);
+                              : few_fields_make(&files, fields, &sample, err);
     }
     if (code == SHEAF_OK)
         code = tally_add(tally, &sample, err);

@@ -44,8 +44,8 @@ static char *copy_lower(const char *text, size_t size)
     return copy;
 }
 
-static int check_pair(const struct field_map *map, const struct pair *added,
-                      struct sheaf_error *err)
+static int field_map_check_pair(const struct field_map *map, const struct pair *added,
+                                struct sheaf_error *err)
 {
     const char *problem = naming_problem(added->to);
 
@@ -81,7 +81,7 @@ static int add_pair(struct field_map *map, const char *text, size_t size, struct
     for (char *slash = p->from; (slash = strchr(slash, '/')) != NULL; )
         *slash = '.';
     p->is_label = strcmp(p->to, "label") == 0;
-    return check_pair(map, p, err);
+    return field_map_check_pair(map, p, err);
 }
 
 int field_map_open(const char *text, struct field_map **map, struct sheaf_error *err)
@@ -147,8 +147,8 @@ void field_map_meet(struct field_map *map, const char *name)
     (void)find_pair(map, name);
 }
 
-static int take_label(struct field_map *map, const struct sheaf_field *field,
-                      struct sheaf_sample *s, struct sheaf_error *err)
+static int field_map_take_label(struct field_map *map, const struct sheaf_field *field,
+                                struct sheaf_sample *s, struct sheaf_error *err)
 {
     if (s->label_count != 0)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%.400s: the field \"%.100s\" cannot become the "
@@ -193,7 +193,7 @@ int field_map_apply(struct field_map *map, struct sheaf_sample *s, struct kept_f
         if (is_first)
             field_map_meet(map, field.name);
         if (pair != NULL && pair->is_label) {
-            code = take_label(map, &field, s, err);
+            code = field_map_take_label(map, &field, s, err);
             continue;
         }
         if (pair != NULL) {

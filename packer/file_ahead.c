@@ -17,7 +17,7 @@ void file_ahead_begin(struct file_ahead *a, const struct plan *plan, int root_fd
 
 /* Opens a file without blocking. This matters because a stored plan may name any path, and the file
  * may have become a named pipe. */
-static int open_file(int root_fd, const struct catalog_file *f)
+static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
 {
     const char *path = f->origin == CATALOG_OBJECT ? f->object->url : f->path;
 
@@ -30,12 +30,12 @@ static int open_file(int root_fd, const struct catalog_file *f)
 
 /* Opens the next file in advance. Returns false if the process already has too many open files. The
  * file that is needed first is opened in any case. */
-static bool open_next(struct file_ahead *a)
+static bool file_ahead_open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];
     const struct catalog_file *f = &a->plan->files[s->file + a->file];
     const bool is_text = f->origin == CATALOG_TEXT;
-    const int fd = is_text ? -1 : open_file(a->root_fd, f);
+    const int fd = is_text ? -1 : file_ahead_open_file(a->root_fd, f);
     const unsigned index = (a->head + a->count) % FILES_AHEAD;
 
     if (!is_text && fd < 0 && (errno == EMFILE || errno == ENFILE) && a->count != 0)
@@ -56,7 +56,7 @@ int file_ahead_take(struct file_ahead *a)
 {
     int fd;
 
-    while (a->count < FILES_AHEAD && a->sample < a->end && open_next(a))
+    while (a->count < FILES_AHEAD && a->sample < a->end && file_ahead_open_next(a))
         ;
     fd = a->ring[a->head].fd;
     errno = a->ring[a->head].errnum;

@@ -16,7 +16,7 @@
 
 /* Returns the number in a file name of the form PREFIX-<digits>.<...>, or UINT64_MAX if the name
  * has another form. */
-static uint64_t number_of(const char *name, const char *prefix)
+static uint64_t grow_number_of(const char *name, const char *prefix)
 {
     const size_t size = strlen(prefix);
 
@@ -32,7 +32,7 @@ static uint64_t first_free(const struct manifest *m, const char *prefix)
     uint64_t first = m->shard_count;
 
     for (size_t i = 0; i < m->shard_count; i++) {
-        const uint64_t number = number_of(m->shards[i].name, prefix);
+        const uint64_t number = grow_number_of(m->shards[i].name, prefix);
 
         if (number != UINT64_MAX)
             first = MAX(first, number + 1);
@@ -56,7 +56,7 @@ static void set_plan(struct grow *g)
     g->part = m->growth_count + 1;
 }
 
-static int check_kind(const struct manifest *m, struct sheaf_error *err)
+static int grow_check_kind(const struct manifest *m, struct sheaf_error *err)
 {
     const struct codec_ops *codec = codec_of(m->codec);
 
@@ -75,7 +75,7 @@ int grow_open(struct grow *g, const char *text, size_t size, struct sheaf_error 
     int code = manifest_parse(text, size, &g->manifest, err);
 
     if (code == SHEAF_OK)
-        code = check_kind(&g->manifest, err);
+        code = grow_check_kind(&g->manifest, err);
     if (code == SHEAF_OK)
         code = manifest_option(&g->manifest, "prefix", &g->prefix, err);
     if (code == SHEAF_OK)
@@ -164,7 +164,8 @@ int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
 
 /* Takes the options for images from the data set, unless the caller has set them. `resize` and
  * `resize_mode` are either both taken or both left as they are. */
-static int take_images(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
+static int grow_take_images(const struct grow *g, struct sheaf_pack_options *o,
+                            struct sheaf_error *err)
 {
     static const char *const modes[] = { "shorter", "longer", "exact" };
     struct sheaf_pack_options usual;
@@ -194,7 +195,8 @@ static int take_images(const struct grow *g, struct sheaf_pack_options *o, struc
 }
 
 /* Takes the options for keys, fields and classes. */
-static int take_names(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
+static int grow_take_names(const struct grow *g, struct sheaf_pack_options *o,
+                           struct sheaf_error *err)
 {
     uint64_t depth = 0;
     char *end = NULL;
@@ -238,8 +240,8 @@ int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct shea
         o->shard_bytes = g->shard_bytes == 0 ? 150000000 : g->shard_bytes;
     code = take_seed(g, o, err);
     if (code == SHEAF_OK)
-        code = take_images(g, o, err);
-    return code == SHEAF_OK ? take_names(g, o, err) : code;
+        code = grow_take_images(g, o, err);
+    return code == SHEAF_OK ? grow_take_names(g, o, err) : code;
 }
 
 int grow_tell(const struct grow *g, const struct sheaf_pack_options *o, struct sheaf_error *err)

@@ -24,7 +24,7 @@
 
 /* Parses the number of a sample at the beginning of a line. Returns false if the line does not
  * begin with a number. */
-static bool number_at(const char *line, const char *end, uint64_t *number)
+static bool grow_number_at(const char *line, const char *end, uint64_t *number)
 {
     const char *at = line;
 
@@ -63,7 +63,7 @@ static int read_tail(struct store_object *names, uint64_t bytes, uint64_t *numbe
         code = store_read(names, bytes - size, text, size, err);
         line = code == SHEAF_OK ? last_line(text, size, size == most) : NULL;
         found = line != NULL;
-        is_number = found && number_at(line, text + size, number);
+        is_number = found && grow_number_at(line, text + size, number);
         free(text);
     }
     return code != SHEAF_OK || is_number ? code

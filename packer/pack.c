@@ -62,8 +62,8 @@ struct pack {
 
 /* ---- Plan ------------------------------------------------------------------------------------ */
 
-static int make_plan(struct pack *p, const char *const *sources, size_t count,
-                     struct sheaf_error *err)
+static int pack_make_plan(struct pack *p, const char *const *sources, size_t count,
+                          struct sheaf_error *err)
 {
     struct planner *planner = &p->planner;
     int code = planner_open(planner, &p->options, &p->list, &p->problems, &p->watch, &p->plan,
@@ -220,7 +220,7 @@ static int finished_result(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-static enum output_ask ask_of(const struct pack *p)
+static enum output_ask pack_ask_of(const struct pack *p)
 {
     return output_ask(p->options.resume, p->options.overwrite, p->grows != NULL);
 }
@@ -288,7 +288,7 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
     if (code == SHEAF_OK)       /* DEST exists now, so its real path is known */
         code = planner_refuse(&p->planner, t->dest, err);
     if (code == SHEAF_OK)
-        code = output_claim(&t->output, ask_of(p), finished, err);
+        code = output_claim(&t->output, pack_ask_of(p), finished, err);
     if (code != SHEAF_OK || *finished)
         return code;
     t->is_claimed = true;
@@ -296,7 +296,7 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
 }
 
 /* Finishes a target that an earlier run has published, and counts its samples. */
-static int finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
+static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct plan_rows rows = plan_stash_rows(&p->stash);
 
@@ -313,7 +313,7 @@ static int pack_targets(struct pack *p, bool *finished, struct sheaf_error *err)
 
     *finished = false;
     for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK && !*finished; i++)
-        code = p->targets[i].is_done ? finish_done(p, &p->targets[i], err)
+        code = p->targets[i].is_done ? pack_finish_done(p, &p->targets[i], err)
                                      : claim_target(p, &p->targets[i], finished, err);
     for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK && !*finished; i++)
         if (!p->targets[i].is_done)
@@ -353,8 +353,8 @@ static void foresee(struct pack *p)
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
 
     for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
-        if (p->grows != NULL || ask_of(p) == ASK_PACK)
-            code = output_look(&p->targets[i].output, ask_of(p), &p->foreseen);
+        if (p->grows != NULL || pack_ask_of(p) == ASK_PACK)
+            code = output_look(&p->targets[i].output, pack_ask_of(p), &p->foreseen);
     if (code == SHEAF_OK)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
@@ -385,7 +385,7 @@ static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
     return memory;
 }
 
-static int open_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
+static int pack_open_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct grow *g = t->grow;
     const int code = pack_output_open(&t->output, t->dest, &p->setup,
@@ -406,7 +406,7 @@ static int open_targets(struct pack *p, struct sheaf_error *err)
 
     divide_plan(p);
     for (uint32_t i = 0; i < p->target_count && code == SHEAF_OK; i++)
-        code = open_target(p, &p->targets[i], err);
+        code = pack_open_target(p, &p->targets[i], err);
     return code;
 }
 
@@ -426,7 +426,7 @@ static int pack_sources(struct pack *p, const char *const *sources, size_t count
                         struct sheaf_error *err)
 {
     int code = count == 0 ? err_set(err, SHEAF_ERR_ARGUMENT, "no sources")
-                          : make_plan(p, sources, count, err);
+                          : pack_make_plan(p, sources, count, err);
 
     if (code == SHEAF_OK && p->grows == NULL)
         class_list_tell_siblings(p->dest, &p->plan, p->options.label_base, &p->problems);
@@ -622,7 +622,7 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     int code = join_grows(p, err);
 
     if (code == SHEAF_OK)
-        code = make_plan(p, sources, count, err);
+        code = pack_make_plan(p, sources, count, err);
     if (code == SHEAF_OK ? strcmp(p->last, p->plan.hash) != 0
                          : code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY)
         code = SHEAF_END;
@@ -684,8 +684,8 @@ static int find_appended(struct pack *p, const struct pack_onto *onto, const cha
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int append(struct pack *p, const struct pack_onto *onto, const char *const *sources,
-                  size_t count, struct sheaf_error *err)
+static int pack_append(struct pack *p, const struct pack_onto *onto, const char *const *sources,
+                       size_t count, struct sheaf_error *err)
 {
     struct sheaf_pack_options options = p->options;
     bool found = false;
@@ -718,7 +718,7 @@ int pack_onto(const char *const *sources, size_t count, const struct pack_onto *
     int code = scopes_open(&scopes, onto->dest, NULL, options->s3, &found);
 
     if (code == SHEAF_OK)
-        code = append(&p, onto, sources, count, &found);
+        code = pack_append(&p, onto, sources, count, &found);
     scopes_close(&scopes);
     close_grows(&p);
     *result = p.result;

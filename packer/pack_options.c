@@ -47,7 +47,7 @@ static int check_prefix(const char *prefix, struct sheaf_error *err)
 }
 
 /* Checks the list of other readers by parsing it. */
-static int check_interop(const struct sheaf_pack_options *o, struct sheaf_error *err)
+static int pack_options_check_interop(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     struct interop_writer interop;
     const int code = interop_open(&interop, o->index, o->container, o->codec, err);
@@ -73,7 +73,7 @@ static int check_images(const struct sheaf_pack_options *o, struct sheaf_error *
     return SHEAF_OK;
 }
 
-static int check_options(const struct sheaf_pack_options *o, struct sheaf_error *err)
+static int pack_options_check(const struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     int code;
 
@@ -103,7 +103,7 @@ static int check_options(const struct sheaf_pack_options *o, struct sheaf_error 
         code = check_images(o, err);
     if (code == SHEAF_OK)
         code = check_prefix(o->prefix, err);
-    return code == SHEAF_OK ? check_interop(o, err) : code;
+    return code == SHEAF_OK ? pack_options_check_interop(o, err) : code;
 }
 
 int pack_options_take_usual(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
@@ -113,7 +113,7 @@ int pack_options_take_usual(const struct sheaf_pack_options *given, struct sheaf
 
     sheaf_pack_options_init(o, sizeof(*o));
     code = sized_take_checked(o, sizeof(*o), given, err);
-    return code == SHEAF_OK ? check_options(o, err) : code;
+    return code == SHEAF_OK ? pack_options_check(o, err) : code;
 }
 
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *o,
@@ -181,7 +181,7 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
 }
 
 /* Adds a value to a JSON object, which takes ownership of the value. Sets *failed if that fails. */
-static void set(json_t *object, int *failed, const char *name, json_t *value)
+static void pack_options_set(json_t *object, int *failed, const char *name, json_t *value)
 {
     *failed |= json_object_set_new(object, name, value);
 }
@@ -232,17 +232,17 @@ static void set_images(const struct sheaf_pack_options *o, json_t *object, int *
     static const char *const modes[] = { "shorter", "longer", "exact" };
 
     if (o->check_images == SHEAF_CHECK_DECODE)
-        set(object, failed, "check_images", json_string("decode"));
+        pack_options_set(object, failed, "check_images", json_string("decode"));
     if (o->fix_images)
-        set(object, failed, "fix_images", json_true());
+        pack_options_set(object, failed, "fix_images", json_true());
     if (o->resize != 0) {
-        set(object, failed, "resize", json_integer((json_int_t)o->resize));
-        set(object, failed, "resize_mode", json_string(modes[o->resize_mode]));
+        pack_options_set(object, failed, "resize", json_integer((json_int_t)o->resize));
+        pack_options_set(object, failed, "resize_mode", json_string(modes[o->resize_mode]));
     }
     if (!o->fix_images && o->resize == 0)
         return;
-    set(object, failed, "quality", json_integer(o->quality));
-    set(object, failed, "image_libraries", json_string(image_libraries()));
+    pack_options_set(object, failed, "quality", json_integer(o->quality));
+    pack_options_set(object, failed, "image_libraries", json_string(image_libraries()));
 }
 
 char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
@@ -252,37 +252,38 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
     char seed[24], *text = NULL;
     int failed = object == NULL;
 
-    set(object, &failed, "source", json_string(source));
-    set(object, &failed, "prefix", json_string(o->prefix));
+    pack_options_set(object, &failed, "source", json_string(source));
+    pack_options_set(object, &failed, "prefix", json_string(o->prefix));
     if (o->shard_count != 0)
-        set(object, &failed, "shard_count", json_integer((json_int_t)o->shard_count));
+        pack_options_set(object, &failed, "shard_count", json_integer((json_int_t)o->shard_count));
     else
-        set(object, &failed, "shard_bytes", json_integer((json_int_t)o->shard_bytes));
+        pack_options_set(object, &failed, "shard_bytes", json_integer((json_int_t)o->shard_bytes));
     if (o->index != NULL && o->index[0] != '\0')
-        set(object, &failed, "index", json_string(o->index));
+        pack_options_set(object, &failed, "index", json_string(o->index));
     if (o->filter_count != 0)
-        set(object, &failed, "filters", filters_json(o));
+        pack_options_set(object, &failed, "filters", filters_json(o));
     if (o->field_aliases != NULL && o->field_aliases[0] != NULL)
-        set(object, &failed, "field_aliases", aliases_json(o));
+        pack_options_set(object, &failed, "field_aliases", aliases_json(o));
     if (o->class_depth != 0)
-        set(object, &failed, "class_depth", json_integer((json_int_t)o->class_depth));
+        pack_options_set(object, &failed, "class_depth", json_integer((json_int_t)o->class_depth));
     if (o->key_end == SHEAF_LAST_DOT)
-        set(object, &failed, "key_end", json_string("last-dot"));
+        pack_options_set(object, &failed, "key_end", json_string("last-dot"));
     set_images(o, object, &failed);
     if (plan_hash != NULL)
-        set(object, &failed, "plan", json_string(plan_hash));
+        pack_options_set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {
         /* The seed is stored as text, because a number in JSON need not have 64 bits. */
         snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
-        set(object, &failed, "seed", json_string(seed));
-        set(object, &failed, "order", json_string(o->no_shuffle ? "sorted" : "shuffled"));
-        set(object, &failed, "label_base", json_integer(o->label_base));
+        pack_options_set(object, &failed, "seed", json_string(seed));
+        pack_options_set(object, &failed, "order", json_string(o->no_shuffle ? "sorted"
+                                                               : "shuffled"));
+        pack_options_set(object, &failed, "label_base", json_integer(o->label_base));
     }
     if (split_name != NULL && o->check_images == SHEAF_CHECK_NONE)
-        set(object, &failed, "check_images", json_string("none"));
+        pack_options_set(object, &failed, "check_images", json_string("none"));
     if (split_name != NULL && split_name[0] != '\0') {
-        set(object, &failed, "split", json_string(o->split));
-        set(object, &failed, "split_name", json_string(split_name));
+        pack_options_set(object, &failed, "split", json_string(o->split));
+        pack_options_set(object, &failed, "split_name", json_string(split_name));
     }
     if (!failed)
         text = json_dump_text(object, JSON_COMPACT | JSON_SORT_KEYS);

@@ -56,7 +56,8 @@ void pack_output_count(struct sheaf_pack_result *r, const struct shard_facts *fa
     r->resized += facts->resized;
 }
 
-static int write_report(struct problems *problems, struct buf *lines, struct sheaf_error *err)
+static int pack_output_write_report(struct problems *problems, struct buf *lines,
+                                    struct sheaf_error *err)
 {
     lines->limit = SIZE_MAX / 4;
     if (problems == NULL)
@@ -68,11 +69,12 @@ static int write_report(struct problems *problems, struct buf *lines, struct she
 int pack_output_publish(struct output *o, struct problems *problems, struct publish_facts *facts,
                         struct sheaf_error *err)
 {
-    int code = o->lacks_reports ? SHEAF_OK : write_report(problems, &facts->skipped, err);
+    int code = o->lacks_reports ? SHEAF_OK : pack_output_write_report(problems, &facts->skipped,
+                                                                      err);
 
     facts->skipped_count = problems_skipped(problems);
     if (code == SHEAF_OK && !o->lacks_reports)
-        code = write_report(problems->converted, &facts->converted, err);
+        code = pack_output_write_report(problems->converted, &facts->converted, err);
     if (code == SHEAF_OK)
         code = o->grows != NULL ? publish_grown(o, facts, err) : publish_dataset(o, facts, err);
     buf_free(&facts->skipped);

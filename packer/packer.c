@@ -25,7 +25,7 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-static uint64_t round_up(uint64_t value, uint64_t step)
+static uint64_t packer_round_up(uint64_t value, uint64_t step)
 {
     return (value + step - 1) / step * step;
 }
@@ -34,9 +34,9 @@ static struct block_need round_need(const struct block_need *need)
 {
     struct block_need rounded = *need;
 
-    rounded.raw = round_up(need->raw + 4096, RAW_STEP) - 4096;
-    rounded.names = round_up(need->names, TEXT_STEP);
-    rounded.samples = round_up(need->samples, TEXT_STEP);
+    rounded.raw = packer_round_up(need->raw + 4096, RAW_STEP) - 4096;
+    rounded.names = packer_round_up(need->names, TEXT_STEP);
+    rounded.samples = packer_round_up(need->samples, TEXT_STEP);
     return rounded;
 }
 
@@ -90,7 +90,7 @@ void packer_stop(struct sheaf_packer *p)
     p->slot = NULL;
 }
 
-static void give_up(struct sheaf_packer *p)
+static void packer_give_up(struct sheaf_packer *p)
 {
     if (p->state != PACKER_OPEN && !p->engine_open)
         return;
@@ -122,7 +122,7 @@ int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct shea
 }
 
 /* Computes the hashes by which a later run recognises the journal and the data set of this run. */
-static int identify(struct sheaf_packer *p, struct sheaf_error *err)
+static int packer_identify(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &p->options;
     char *identity = pack_options_identity(o);
@@ -153,7 +153,7 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
     p->output.sources = p->options.sources;
     p->output.source_count = p->options.source_count;
     if (code == SHEAF_OK && p->can_resume)
-        code = identify(p, err);
+        code = packer_identify(p, err);
     if (code == SHEAF_OK)
         code = output_claim(&p->output, output_ask(resume, p->options.overwrite != 0, false),
                             &p->is_there, err);
@@ -168,7 +168,7 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
         code = resumed_find(&p->resumed, &p->output, &p->engine, err);
     p->has_cls = p->resumed.has_cls;
     if (code != SHEAF_OK)
-        give_up(p);
+        packer_give_up(p);
     return code;
 }
 
@@ -218,7 +218,7 @@ void sheaf_packer_abort(struct sheaf_packer *p)
             packer_submit(p, true);
         (void)engine_drain(&p->engine, &ignored);
     }
-    give_up(p);
+    packer_give_up(p);
 }
 
 int sheaf_packer_is_there(const struct sheaf_packer *p)
@@ -235,7 +235,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
 {
     if (p == NULL)
         return;
-    give_up(p);
+    packer_give_up(p);
     let_go(p);
     plan_file_close(&p->file);
     problems_free(&p->problems);
@@ -272,7 +272,7 @@ int packer_check_open(struct sheaf_packer *p)
  * Returns `code`. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
-    give_up(p);
+    packer_give_up(p);
     return code;
 }
 
@@ -307,7 +307,7 @@ int sheaf_packer_set_classes(struct sheaf_packer *p, const char *const *names, s
 
 /* ---- Blocks ---------------------------------------------------------------------------------- */
 
-static void run_finish(struct job *job)
+static void packer_run_finish(struct job *job)
 {
     struct block *b = (struct block *)((char *)job - offsetof(struct block, job));
 
@@ -320,7 +320,7 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
 
     slot->block.ends_shard = ends_shard;
     slot->shard.source = p->shard.source;
-    slot->block.job.run = run_finish;
+    slot->block.job.run = packer_run_finish;
     slot->planned_samples = block_sample_count(&slot->block);
     slot->planned_bytes = slot->block.payload_bytes;
     p->slot = NULL;
@@ -332,7 +332,7 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
 }
 
 /* Opens a new block, unless the open block can take another sample. */
-static int open_block(struct sheaf_packer *p)
+static int packer_open_block(struct sheaf_packer *p)
 {
     int code;
 
@@ -377,7 +377,7 @@ static struct block_need need_with(const struct sheaf_packer *p,
 }
 
 /* Gets memory for one more sample. */
-static int make_room(struct sheaf_packer *p, const struct block_need *need)
+static int packer_make_room(struct sheaf_packer *p, const struct block_need *need)
 {
     struct block_need rounded = round_need(need);
 
@@ -433,13 +433,13 @@ static int encode_sample(struct sheaf_packer *p, const struct sheaf_sample *samp
                          uint64_t payload)
 {
     struct block_need need = need_with(p, sample, payload, BLOCK_USUAL);
-    int code = make_room(p, &need);
+    int code = packer_make_room(p, &need);
 
     if (code == SHEAF_OK)
         code = add_to_block(p, sample);
     if (code == SHEAF_ERR_LIMIT) {
         need = need_with(p, sample, payload, BLOCK_WORST);
-        code = make_room(p, &need);
+        code = packer_make_room(p, &need);
         if (code == SHEAF_OK)
             code = add_to_block(p, sample);
     }
@@ -450,7 +450,7 @@ static int encode_sample(struct sheaf_packer *p, const struct sheaf_sample *samp
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-static int check_key(struct sheaf_packer *p, const char *key)
+static int packer_check_key(struct sheaf_packer *p, const char *key)
 {
     if (p->keys_differ)
         return SHEAF_OK;
@@ -475,16 +475,16 @@ static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
         p->new_key.size = 0;
         code = buf_printf(&p->new_key, &p->error, "%s-%llu", s->key, (unsigned long long)number);
         if (code == SHEAF_OK)
-            code = check_key(p, (const char *)p->new_key.data);
+            code = packer_check_key(p, (const char *)p->new_key.data);
     }
     s->key = (const char *)p->new_key.data;
     return code;
 }
 
 /* Applies the option for repeated keys to a sample. Returns SHEAF_END if the sample is left out. */
-static int take_key(struct sheaf_packer *p, struct sheaf_sample *s)
+static int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *s)
 {
-    int code = check_key(p, s->key);
+    int code = packer_check_key(p, s->key);
 
     if (code != SHEAF_ERR_EXISTS || p->options.duplicate_keys == SHEAF_DUPLICATE_FAIL)
         return code;
@@ -570,7 +570,8 @@ static int use_ready(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t *p
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t *payload)
+static int packer_check_sample(struct sheaf_packer *p, const struct sheaf_sample *s,
+                               uint64_t *payload)
 {
     *payload = 0;
     if (s->key == NULL)
@@ -588,7 +589,8 @@ static int check_sample(struct sheaf_packer *p, const struct sheaf_sample *s, ui
 }
 
 /* Counts a sample and gives it the next number. A sample that is left out also gets a number. */
-static void count_sample(struct sheaf_packer *p, const struct sheaf_sample *s, uint64_t payload)
+static void packer_count_sample(struct sheaf_packer *p, const struct sheaf_sample *s,
+                                uint64_t payload)
 {
     bool has_cls = false;
 
@@ -615,7 +617,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     int code;
 
     remember_key(p, s->key);
-    count_sample(p, s, payload);
+    packer_count_sample(p, s, payload);
     code = resumed_take(&p->resumed, &p->shard, &ends, &p->error);
     if (code != SHEAF_OK)
         return packer_fail(p, code);
@@ -660,18 +662,18 @@ int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *s, const
         return packer_fail(p, err_set(&p->error, SHEAF_ERR_CHANGED, "finished shard %u lacks no "
                                       "sample, but %.400s would be left out of it now",
                                       p->shard.number, s->key));
-    code = check_sample(p, s, &payload);
+    code = packer_check_sample(p, s, &payload);
     if (code == SHEAF_OK)
-        code = open_block(p);
+        code = packer_open_block(p);
     if (code == SHEAF_OK)
-        code = make_room(p, &p->need);
+        code = packer_make_room(p, &p->need);
     if (code == SHEAF_OK)
         code = block_note(&p->slot->block, path, &found, found.message, &p->error);
     if (code != SHEAF_OK)
         return packer_fail(p, code);
     if (keyset_check(&p->keys, s->key, &p->error) == SHEAF_OK)      /* its key is taken, too */
         keyset_add(&p->keys, s->key);
-    count_sample(p, s, payload);
+    packer_count_sample(p, s, payload);
     p->error = (struct sheaf_error){ 0 };
     return SHEAF_OK;
 }
@@ -696,7 +698,7 @@ static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t p
     int code = use_ready(p, &packed, &packed_bytes);
 
     if (code == SHEAF_OK)
-        code = open_block(p);
+        code = packer_open_block(p);
     if (code == SHEAF_OK) {
         packed.number = p->samples;
         packed.shard = p->shard.number;
@@ -705,7 +707,7 @@ static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t p
     }
     if (code == SHEAF_OK) {
         remember_key(p, s->key);
-        count_sample(p, s, payload);
+        packer_count_sample(p, s, payload);
     } else if (is_refused(p, code) && p->options.on_error == SHEAF_SKIP)
         code = packer_leave_out(p, s, s->key, &p->error);
     return code;
@@ -724,9 +726,9 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
         return code;
     code = take_ready(p, sample);
     if (code == SHEAF_OK)
-        code = check_sample(p, &s, &payload);
+        code = packer_check_sample(p, &s, &payload);
     if (code == SHEAF_OK)
-        code = take_key(p, &s);
+        code = packer_take_key(p, &s);
     if (code == SHEAF_END)
         return SHEAF_OK;
     if (code == SHEAF_OK)

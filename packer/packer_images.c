@@ -84,7 +84,7 @@ static void run_ready(struct job *job)
         place_fields(r);
 }
 
-static int make_room(struct ready_sample *r, size_t count, struct sheaf_error *err)
+static int packer_images_make_room(struct ready_sample *r, size_t count, struct sheaf_error *err)
 {
     if (count <= r->field_room)
         return SHEAF_OK;
@@ -107,7 +107,7 @@ int packer_images_add(struct packer_images *images, const struct engine *engine,
                       const struct sheaf_sample *s, struct sheaf_error *err)
 {
     struct ready_sample *r = &images->samples[images->count];
-    int code = make_room(r, s->field_count, err);
+    int code = packer_images_make_room(r, s->field_count, err);
 
     if (code != SHEAF_OK)
         return code;

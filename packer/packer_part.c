@@ -57,7 +57,7 @@ int packer_finish_shard(struct sheaf_packer *p, uint64_t place)
     return packer_unless_finished(p, code);
 }
 
-static void take_facts(struct sheaf_packer *p)
+static void packer_part_take_facts(struct sheaf_packer *p)
 {
     const struct plan_facts *f = &p->file.facts;
 
@@ -75,7 +75,7 @@ static void take_facts(struct sheaf_packer *p)
     p->options.shard_bytes = INT64_MAX;     /* the plan says where a shard ends */
 }
 
-static int join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
+static int packer_part_join(struct sheaf_packer *p, uint32_t parts, struct sheaf_error *err)
 {
     const struct plan_facts *f = &p->file.facts;
     const uint64_t largest = run_largest_shard(&f->plan, 0, f->plan.shard_count);
@@ -111,12 +111,12 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
     if (code == SHEAF_OK)
         code = planned_check_libraries(&p->file, err);
     if (code == SHEAF_OK) {
-        take_facts(p);
+        packer_part_take_facts(p);
         p->keys_differ = plan_facts_is_column(&p->file.facts);
         code = packer_copy_texts(p, p->file.facts.dest, err);
     }
     if (code == SHEAF_OK)
-        code = join(p, parts, err);
+        code = packer_part_join(p, parts, err);
     if (code == SHEAF_OK) {
         *packer = p;
         return SHEAF_OK;

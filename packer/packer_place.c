@@ -15,7 +15,7 @@ int sheaf_packer_cut_at(struct sheaf_packer *p, uint64_t place)
     return sheaf_packer_cut(p);
 }
 
-static int take_keys(struct sheaf_packer *p)
+static int packer_place_take_keys(struct sheaf_packer *p)
 {
     const struct buf *keys = &p->resumed.keys;
     int code = SHEAF_OK;
@@ -36,7 +36,7 @@ int sheaf_packer_skip(struct sheaf_packer *p, uint64_t *place)
                        "first sample");
     if (code != SHEAF_OK || p->is_there || !resumed_has_next(r) || !resumed_has_place(r))
         return code;
-    code = take_keys(p);
+    code = packer_place_take_keys(p);
     if (code != SHEAF_OK)
         return code;
     for (; r->at < r->count; r->at++) {

@@ -26,7 +26,7 @@ struct part_run {
 
 /* Opens the source of the files. If the source is an archive in a store, it is first copied to a
  * local file, which may take long. */
-static int open_source(struct part_run *p, struct sheaf_error *err)
+static int part_open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;
     const volatile int *before = interrupt_watch(p->options.interrupt);
@@ -38,7 +38,7 @@ static int open_source(struct part_run *p, struct sheaf_error *err)
 
 static int pack_shards(struct part_run *p, struct sheaf_error *err)
 {
-    int code = open_source(p, err);
+    int code = part_open_source(p, err);
 
     for (size_t i = p->run.first; i < p->run.end; i++)
         p->result.files += p->planned.file.sections[i].files;
@@ -50,7 +50,7 @@ static int pack_shards(struct part_run *p, struct sheaf_error *err)
                                                 p->result.files_packed, err) : code;
 }
 
-static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
+static int part_pack(struct part_run *p, uint32_t part, uint32_t parts, struct sheaf_error *err)
 {
     struct planned *planned = &p->planned;
     bool finished = false;
@@ -91,7 +91,7 @@ static int pack_part(struct part_run *p, uint32_t part, uint32_t parts, struct s
     return code;
 }
 
-static void close_all(struct part_run *p)
+static void part_close_all(struct part_run *p)
 {
     source_close(&p->source);
     planned_close(&p->planned);
@@ -120,8 +120,8 @@ int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
         problems_limit(&p.problems, p.planned.file.facts.found);
         code = scopes_open(&scopes, p.planned.output.dest, NULL, p.options.s3, &found);
         if (code == SHEAF_OK)
-            code = pack_part(&p, part, parts, &found);
-        close_all(&p);
+            code = part_pack(&p, part, parts, &found);
+        part_close_all(&p);
     }
     scopes_close(&scopes);
     if (result != NULL)

@@ -23,8 +23,8 @@ struct conversion {
     char *root, *json;
 };
 
-static int check_options(const struct sheaf_pack_options *o, const char *source,
-                         struct sheaf_error *err)
+static int plan_convert_check_options(const struct sheaf_pack_options *o, const char *source,
+                                      struct sheaf_error *err)
 {
     struct sheaf_pack_options usual;
 
@@ -40,7 +40,7 @@ static int check_options(const struct sheaf_pack_options *o, const char *source,
 
 /* Makes a planned shard for each shard of the data set. Leaves out shards without samples. (A
  * conversion in a single call also leaves them out.) */
-static int make_shards(struct conversion *c, struct sheaf_error *err)
+static int plan_convert_make_shards(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
     const struct manifest *m = &c->manifest;
@@ -84,8 +84,8 @@ static int make_labels(struct conversion *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int set_facts(struct conversion *c, const char *source, const char *dest,
-                     struct sheaf_error *err)
+static int plan_convert_set_facts(struct conversion *c, const char *source, const char *dest,
+                                  struct sheaf_error *err)
 {
     const struct manifest *const source_manifest = &c->manifest;
     struct plan_facts *f = &c->facts;
@@ -117,8 +117,8 @@ static int set_facts(struct conversion *c, const char *source, const char *dest,
 
 /* Writes the plan in the same order of steps as sheaf_plan_make. The plan is stored before anything
  * at the destination is removed. */
-static int write_plan(const struct plan_facts *facts, enum output_ask ask, const char *url,
-                      struct output *output, struct sheaf_error *err)
+static int plan_convert_write_plan(const struct plan_facts *facts, enum output_ask ask,
+                                   const char *url, struct output *output, struct sheaf_error *err)
 {
     struct plan_writer *w = NULL;
     bool finished;
@@ -151,26 +151,26 @@ int plan_store(const struct plan_facts *facts, const struct sheaf_pack_options *
     output.source_count = source != NULL;
     output.joins = true;
     if (code == SHEAF_OK)
-        code = write_plan(facts, ask, url, &output, err);
+        code = plan_convert_write_plan(facts, ask, url, &output, err);
     output_close(&output);
     return code;
 }
 
-static int make_plan(struct conversion *c, const char *source, const char *dest, const char *plan,
-                     struct sheaf_error *err)
+static int plan_convert_make_plan(struct conversion *c, const char *source, const char *dest,
+                                  const char *plan, struct sheaf_error *err)
 {
-    int code = check_options(&c->options, source, err);
+    int code = plan_convert_check_options(&c->options, source, err);
 
     if (c->options.check_images == SHEAF_CHECK_USUAL)
         c->options.check_images = SHEAF_CHECK_NONE;
     c->options.label_base = c->manifest.label_base;
     c->options.shard_bytes = INT64_MAX;
     if (code == SHEAF_OK)
-        code = make_shards(c, err);
+        code = plan_convert_make_shards(c, err);
     if (code == SHEAF_OK)
         code = make_labels(c, err);
     if (code == SHEAF_OK)
-        code = set_facts(c, source, dest, err);
+        code = plan_convert_set_facts(c, source, dest, err);
     return code == SHEAF_OK ? plan_store(&c->facts, &c->options, c->root, plan, err) : code;
 }
 
@@ -187,7 +187,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
     if (code != SHEAF_OK)
         /* any error means that the source is not a data set */
         return SHEAF_END;
-    code = make_plan(&c, source, dest, plan, err);
+    code = plan_convert_make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;
     result->payload_bytes = c.facts.plan.payload_bytes;
     result->shards = c.facts.plan.shard_count;

@@ -46,7 +46,7 @@ char *plan_absolute(const char *url)
 
 /* ---- What the plan says as a whole ----------------------------------------------------------- */
 
-static int set_facts(struct making *m, struct buf *skipped, struct sheaf_error *err)
+static int plan_make_set_facts(struct making *m, struct buf *skipped, struct sheaf_error *err)
 {
     const struct source *source = m->planner.sources;
     struct plan_facts *f = &m->facts;
@@ -115,7 +115,7 @@ static int refuse_replacing(const char *url, const char *dest, struct sheaf_erro
     return code;
 }
 
-static enum output_ask ask_of(const struct sheaf_pack_options *o)
+static enum output_ask plan_make_ask_of(const struct sheaf_pack_options *o)
 {
     return output_ask(o->resume, o->overwrite, false);
 }
@@ -135,7 +135,7 @@ static int check_output(struct making *m, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = planner_refuse(&m->planner, m->dest, err);
     if (code == SHEAF_OK)
-        code = output_check(&m->output, ask_of(&m->options), err);
+        code = output_check(&m->output, plan_make_ask_of(&m->options), err);
     return code;
 }
 
@@ -148,10 +148,10 @@ static int prepare_output(struct making *m, struct sheaf_error *err)
     if (m->options.dry_run)
         return SHEAF_OK;
     m->output.joins = true;
-    return output_claim(&m->output, ask_of(&m->options), &finished, err);
+    return output_claim(&m->output, plan_make_ask_of(&m->options), &finished, err);
 }
 
-static int write_plan(struct making *m, const char *url, struct sheaf_error *err)
+static int plan_make_write_plan(struct making *m, const char *url, struct sheaf_error *err)
 {
     struct buf skipped = BUF_INIT(SIZE_MAX / 4);
     struct plan_writer *out = NULL;
@@ -160,7 +160,7 @@ static int write_plan(struct making *m, const char *url, struct sheaf_error *err
     if (code == SHEAF_OK)
         code = planner_write(&m->planner, plan_writer_sections(out), err);
     if (code == SHEAF_OK)
-        code = set_facts(m, &skipped, err);
+        code = plan_make_set_facts(m, &skipped, err);
     if (code == SHEAF_OK)
         code = check_output(m, err);
     if (code == SHEAF_OK)
@@ -175,8 +175,8 @@ static int write_plan(struct making *m, const char *url, struct sheaf_error *err
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static int make_plan(struct making *m, const char *const *sources, size_t count,
-                     const char *url, struct sheaf_error *err)
+static int plan_make_plan(struct making *m, const char *const *sources, size_t count,
+                          const char *url, struct sheaf_error *err)
 {
     struct planner *planner = &m->planner;
     int code = planner_open(planner, &m->options, &m->list, &m->problems, &m->watch,
@@ -195,12 +195,12 @@ static int make_and_write(struct making *m, const char *const *sources, size_t c
                           const char *url, struct sheaf_error *err)
 {
     const struct plan *plan = &m->facts.plan;
-    int code = make_plan(m, sources, count, url, err);
+    int code = plan_make_plan(m, sources, count, url, err);
 
     if (code == SHEAF_OK)
         class_list_tell_siblings(m->dest, plan, m->options.label_base, &m->problems);
     if (code == SHEAF_OK)
-        code = write_plan(m, url, err);
+        code = plan_make_write_plan(m, url, err);
     if (code == SHEAF_OK)
         planner_count_classes(&m->planner);
     planner_result(&m->planner, &m->result);
@@ -210,7 +210,7 @@ static int make_and_write(struct making *m, const char *const *sources, size_t c
     return code;
 }
 
-static void close_all(struct making *m)
+static void plan_make_close_all(struct making *m)
 {
     output_close(&m->output);
     plan_facts_free(&m->facts);
@@ -254,7 +254,7 @@ int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, 
         pack_options_watch(&m.options, &m.watch, &m.problems);
         code = make_and_write(&m, sources, count, plan, &found);
     }
-    close_all(&m);
+    plan_make_close_all(&m);
     scopes_close(&scopes);
     if (result != NULL)
         *result = m.result;

@@ -29,7 +29,8 @@ struct sheaf_planned {
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-static int take(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err);
+static int plan_samples_take(struct block *block, const struct sheaf_sample *sample,
+                             struct sheaf_error *err);
 
 static int open_plan(struct sheaf_planned *p, const char *url, struct sheaf_error *err)
 {
@@ -49,7 +50,7 @@ static int open_plan(struct sheaf_planned *p, const char *url, struct sheaf_erro
     p->source_open = true;
     p->shard = facts->plan.shard_count;
     p->setup = (struct block_setup){ .format = format_of(SHEAF_TFRECORD), .source = &p->source,
-                                     .take = take };
+                                     .take = plan_samples_take };
     return block_open(&p->block, &p->setup, NULL, err);
 }
 
@@ -136,7 +137,7 @@ static int load_shard(struct sheaf_planned *p, uint64_t number, uint64_t *first,
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static void *put(struct buf *to, const void *data, size_t size)
+static void *plan_samples_put(struct buf *to, const void *data, size_t size)
 {
     void *place = to->data + to->size;
 
@@ -144,14 +145,14 @@ static void *put(struct buf *to, const void *data, size_t size)
     return place;
 }
 
-static const char *put_text(struct buf *to, const char *text)
+static const char *plan_samples_put_text(struct buf *to, const char *text)
 {
-    return text == NULL ? NULL : put(to, text, strlen(text) + 1);
+    return text == NULL ? NULL : plan_samples_put(to, text, strlen(text) + 1);
 }
 
 /* Copies a sample's labels, because the numbers in a field `cls` are not stored in the plan. */
-static int put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
-                      struct sheaf_sample *to, struct sheaf_error *err)
+static int plan_samples_put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
+                                   struct sheaf_sample *to, struct sheaf_error *err)
 {
     const size_t at = p->labels.size, size = from->label_count * sizeof(double);
     const int code = buf_append(&p->labels, from->labels, size, err);
@@ -162,7 +163,8 @@ static int put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
     return code;
 }
 
-static int take(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err)
+static int plan_samples_take(struct block *block, const struct sheaf_sample *sample,
+                             struct sheaf_error *err)
 {
     struct sheaf_planned *p = (struct sheaf_planned *)((char *)block -
                                                        offsetof(struct sheaf_planned, block));
@@ -172,23 +174,23 @@ static int take(struct block *block, const struct sheaf_sample *sample, struct s
     for (size_t i = 0; i < sample->field_count; i++) {
         const struct sheaf_field *f = &sample->fields[i];
         const struct sheaf_field field = {
-            put_text(&p->bytes, f->name), put_text(&p->bytes, f->suffix),
-            put(&p->bytes, f->data, f->size), f->size,
+            plan_samples_put_text(&p->bytes, f->name), plan_samples_put_text(&p->bytes, f->suffix),
+            plan_samples_put(&p->bytes, f->data, f->size), f->size,
         };
 
         buf_put(&p->fields, &field, sizeof(field));
     }
-    copy.key = put_text(&p->bytes, sample->key);
-    copy.class_name = put_text(&p->bytes, sample->class_name);
+    copy.key = plan_samples_put_text(&p->bytes, sample->key);
+    copy.class_name = plan_samples_put_text(&p->bytes, sample->class_name);
     copy.fields = fields;
     buf_put(&p->samples, &copy, sizeof(copy));
-    return put_labels(p, sample, (struct sheaf_sample *)(void *)p->samples.data +
-                      p->samples.size / sizeof(copy) - 1, err);
+    return plan_samples_put_labels(p, sample, (struct sheaf_sample *)(void *)p->samples.data +
+                                   p->samples.size / sizeof(copy) - 1, err);
 }
 
 /* Reserves room for the samples of a block. The sizes of their texts follow from the plan, in which
  * each path contains the key. */
-static int make_room(struct sheaf_planned *p, struct sheaf_error *err)
+static int plan_samples_make_room(struct sheaf_planned *p, struct sheaf_error *err)
 {
     struct block *b = &p->block;
     struct block_need need = block_need_planned(b, BLOCK_USUAL);
@@ -237,11 +239,11 @@ static int tell_problems(const struct block *b, sheaf_report_fn *report, void *c
     return SHEAF_OK;
 }
 
-static int read_block(struct sheaf_planned *p, struct sheaf_error *err)
+static int plan_samples_read_block(struct sheaf_planned *p, struct sheaf_error *err)
 {
     struct block *b = &p->block;
     struct sheaf_sample *samples;
-    int code = make_room(p, err);
+    int code = plan_samples_make_room(p, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -277,7 +279,7 @@ int sheaf_planned_read(struct sheaf_planned *p, uint64_t *at, const struct sheaf
     b->first = shard->sample + (*at - first);
     b->end = plan_block_end(b->plan, b->first, shard->sample + shard->sample_count);
     if (samples != NULL)
-        code = read_block(p, error);
+        code = plan_samples_read_block(p, error);
     if (code == SHEAF_OK && samples != NULL)
         code = tell_problems(b, report, context, error);
     if (code != SHEAF_OK)

@@ -39,8 +39,8 @@ struct listed_plan {
 /* Fills in the split and the number of the shard for entries_next, which reads the journal entry of
  * this shard next. Returns SHEAF_END, so that no request is made, if the listing of the destination
  * has no entry for the shard. */
-static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *shard,
-                            struct sheaf_error *err)
+static int plan_status_shard_with_entry(const void *context, uint64_t number,
+                                        struct entries_shard *shard, struct sheaf_error *err)
 {
     const struct listed_plan *l = context;
     const struct planned *planned = &l->plan->planned;
@@ -61,8 +61,8 @@ static int check_listed(struct sheaf_plan *p, const struct output_listing *listi
     const struct plan *plan = &p->planned.file.facts.plan;
     const struct listed_plan listed = { p, listing };
     struct entries *entries = NULL;
-    int code = entries_open(&p->planned.output, plan->shard_count, shard_with_entry, &listed,
-                            &entries, err);
+    int code = entries_open(&p->planned.output, plan->shard_count, plan_status_shard_with_entry,
+                            &listed, &entries, err);
 
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
         enum output_shard_state state = SHARD_MISSING;
@@ -141,7 +141,7 @@ static int check_published(struct sheaf_plan *p, struct sheaf_error *err)
     return code;
 }
 
-static int find_done(struct sheaf_plan *p, struct sheaf_error *err)
+static int plan_status_find_done(struct sheaf_plan *p, struct sheaf_error *err)
 {
     const struct output *output = &p->planned.output;
     struct destination d = { .claim = CLAIM_ABSENT };
@@ -176,7 +176,8 @@ int sheaf_plan_open(const char *url, struct sheaf_plan **opened, struct sheaf_er
     p->done = calloc(p->planned.file.facts.plan.shard_count, sizeof(p->done[0]));
     p->name = calloc(1, SHARD_NAME_BYTES);
     code = p->done == NULL || p->name == NULL
-               ? err_memory(err, p->planned.file.facts.plan.shard_count) : find_done(p, err);
+               ? err_memory(err, p->planned.file.facts.plan.shard_count)
+               : plan_status_find_done(p, err);
     if (code == SHEAF_OK)
         *opened = p;
     else

@@ -55,8 +55,8 @@ void planner_close(struct planner *p)
     p->source_count = 0;
 }
 
-static int open_sources(struct planner *p, const char *const *urls, size_t count,
-                        struct sheaf_error *err)
+static int planner_open_sources(struct planner *p, const char *const *urls, size_t count,
+                                struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -219,7 +219,7 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     return code;
 }
 
-static int make_shards(struct planner *p, struct sheaf_error *err)
+static int planner_make_shards(struct planner *p, struct sheaf_error *err)
 {
     const bool grows = p->sort.grow != NULL;
     struct plan *plan = p->plan;
@@ -321,7 +321,7 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     code = sort_samples(p, err);
     p->files -= p->sort.merged;
     if (code == SHEAF_OK)
-        code = make_shards(p, err);
+        code = planner_make_shards(p, err);
     if (code == SHEAF_OK)
         tell_depths(p);
     /* When appending, an empty plan is not an error if the data set already has all samples of the
@@ -333,10 +333,10 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     return code;
 }
 
-static int make_plan(struct planner *p, const char *const *urls, size_t count, const char *dest,
-                     struct sheaf_error *err)
+static int planner_make_plan(struct planner *p, const char *const *urls, size_t count,
+                             const char *dest, struct sheaf_error *err)
 {
-    int code = open_sources(p, urls, count, err);
+    int code = planner_open_sources(p, urls, count, err);
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
         code = refuse_dataset(&p->sources[i], err);
@@ -353,7 +353,7 @@ int planner_make(struct planner *p, const char *const *urls, size_t count, const
                  struct sheaf_error *err)
 {
     const volatile int *before = interrupt_watch(p->options->interrupt);
-    const int code = make_plan(p, urls, count, dest, err);
+    const int code = planner_make_plan(p, urls, count, dest, err);
 
     interrupt_watch(before);
     return code;
@@ -369,8 +369,8 @@ struct shard_writing {
     struct sheaf_progress progress;
 };
 
-static int check_sample(const struct planner *p, const struct plan_record_head *head,
-                        uint64_t payload, struct sheaf_error *err)
+static int planner_check_sample(const struct planner *p, const struct plan_record_head *head,
+                                uint64_t payload, struct sheaf_error *err)
 {
     return p->setup == NULL ? SHEAF_OK
                             : run_check_sample(p->setup, (const char *)head->key, head->key_size,
@@ -388,7 +388,7 @@ static int write_sample(struct planner *p, struct shard_writing *w, struct plan_
     if (code == SHEAF_OK)
         code = plan_record_head(w->found.data, w->found.size, &head, err);
     if (code == SHEAF_OK)
-        code = check_sample(p, &head, payload, err);
+        code = planner_check_sample(p, &head, payload, err);
     if (code == SHEAF_OK && p->fields != NULL)
         code = few_fields_count(&p->fields[shard->split], w->found.data, w->found.size, err);
     if (code != SHEAF_OK)
@@ -407,8 +407,8 @@ static int write_sample(struct planner *p, struct shard_writing *w, struct plan_
     return code;
 }
 
-static int write_shard(struct planner *p, struct shard_writing *w, struct plan_shard *shard,
-                       struct sheaf_error *err)
+static int planner_write_shard(struct planner *p, struct shard_writing *w, struct plan_shard *shard,
+                               struct sheaf_error *err)
 {
     int code = watch_check(p->watch, err);
 
@@ -433,7 +433,7 @@ static int write_shards(struct planner *p, struct shard_writing *w, struct sheaf
     for (uint32_t s = 0; s < plan->split_count && code == SHEAF_OK; s++)
         code = samples_rewind(&p->sort.streams[s], err);
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++)
-        code = write_shard(p, w, &plan->shards[i], err);
+        code = planner_write_shard(p, w, &plan->shards[i], err);
     if (w->has_other_images && p->options->container == SHEAF_TFRECORD)
         plan_hash_images(w->hash);
     plan_hash_end(w->hash, plan->hash);

@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 
-static int keep(struct resumed *r, const struct journal_entry *entry, struct sheaf_error *err)
+static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
+                        struct sheaf_error *err)
 {
     const struct shard_facts *facts = &entry->facts;
     struct resumed_shard *grown = reallocarray(r->shards, r->count + 1, sizeof(*grown));
@@ -30,7 +31,7 @@ static int keep(struct resumed *r, const struct journal_entry *entry, struct she
 
 /* Returns whether it is known with which sample the program must continue after this shard. It is
  * not known if the shard has no samples, or if samples were left out of it. */
-static bool is_whole(const struct journal_entry *entry)
+static bool resumed_is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;
 }
@@ -52,9 +53,9 @@ int resumed_find(struct resumed *r, const struct output *output, struct engine *
             code = watch_check(e->watch, err);
         if (code == SHEAF_OK)
             code = output_find_shard(output, 0, name, &entry, &found, &stamp, err);
-        found = found && code == SHEAF_OK && is_whole(&entry);
+        found = found && code == SHEAF_OK && resumed_is_whole(&entry);
         if (found)
-            code = keep(r, &entry, err);
+            code = resumed_keep(r, &entry, err);
         if (found && code == SHEAF_OK)
             pack_output_count(&e->result, &entry.facts);
     }

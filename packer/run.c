@@ -14,7 +14,7 @@
 
 #define FETCHING_JOBS 4u
 
-static uint64_t payload_of(const struct plan *plan, uint64_t first, uint64_t end)
+static uint64_t run_payload_of(const struct plan *plan, uint64_t first, uint64_t end)
 {
     uint64_t bytes = 0;
 
@@ -25,8 +25,8 @@ static uint64_t payload_of(const struct plan *plan, uint64_t first, uint64_t end
 
 /* Returns the error for a sample that needs too much memory. Such a sample is never skipped, even
  * if bad files are skipped, because the content of a data set must not depend on the machine. */
-static int refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
-                         struct sheaf_error *err)
+static int run_refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
+                             struct sheaf_error *err)
 {
     const struct plan_sample *s = &b->plan->samples[b->end - 1];
 
@@ -48,7 +48,7 @@ static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
     if (code != SHEAF_ERR_LIMIT)
         return code;
     need = block_need_planned(b, BLOCK_USUAL);
-    return refuse_sample(b, block_need_total(&need, e->setup), e->budget.limit, err);
+    return run_refuse_sample(b, block_need_total(&need, e->setup), e->budget.limit, err);
 }
 
 uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end)
@@ -100,8 +100,8 @@ static bool surely_fits(const struct plan_shard *shard, uint64_t left)
     return shard->largest < BLOCK_BYTES || 4 * bytes + bytes / 256 + OVERHEAD_BYTES <= left;
 }
 
-static int check_blocks(const struct block_setup *setup, const struct plan *plan, uint64_t left,
-                        struct sheaf_error *err)
+static int run_check_blocks(const struct block_setup *setup, const struct plan *plan, uint64_t left,
+                            struct sheaf_error *err)
 {
     struct block b = { .plan = plan, .setup = setup };
     int code = SHEAF_OK;
@@ -116,7 +116,7 @@ static int check_blocks(const struct block_setup *setup, const struct plan *plan
         need = block_need_planned(&b, BLOCK_USUAL);
         total = block_need_total(&need, setup);
         if (total > left)
-            code = refuse_sample(&b, total, left, err);
+            code = run_refuse_sample(&b, total, left, err);
     }
     return code;
 }
@@ -135,7 +135,7 @@ int run_check_memory(const struct pack_run *run, struct sheaf_error *err)
             continue;
         code = plan_rows_load(&run->rows, i, i + 1, &batch, err);
         if (code == SHEAF_OK)
-            code = check_blocks(run->setup, &batch.plan, left, err);
+            code = run_check_blocks(run->setup, &batch.plan, left, err);
         plan_batch_free(&batch);
     }
     return code;
@@ -179,8 +179,8 @@ struct kept_search {
     struct output_listing *listing;     /* NULL: the destination may not be listed */
 };
 
-static int name_of(const struct pack_run *run, const struct plan_shard *shard,
-                   char name[SHARD_NAME_BYTES], struct sheaf_error *err)
+static int run_name_of(const struct pack_run *run, const struct plan_shard *shard,
+                       char name[SHARD_NAME_BYTES], struct sheaf_error *err)
 {
     return output_shard_name(run->output, shard->split, shard->number, name, err);
 }
@@ -188,15 +188,15 @@ static int name_of(const struct pack_run *run, const struct plan_shard *shard,
 /* Fills in the split and the number of a shard for entries_next, which may read the journal entry
  * of this shard next. If the destination was listed (s->listing is not NULL) and the listing has no
  * entry for the shard, returns SHEAF_END, so that no request is made. */
-static int shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
-                            struct sheaf_error *err)
+static int run_shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
+                                struct sheaf_error *err)
 {
     const struct kept_search *s = context;
     const struct pack_run *run = s->running->run;
     const struct plan_shard *shard = &run->rows.plan->shards[run->first + number];
     char name[SHARD_NAME_BYTES];
     bool has = true;
-    int code = name_of(run, shard, name, err);
+    int code = run_name_of(run, shard, name, err);
 
     *found = (struct entries_shard){ shard->split, shard->number };
     if (code == SHEAF_OK && s->listing != NULL)
@@ -216,7 +216,7 @@ static int keep_shard(const struct kept_search *s, size_t i, const struct journa
     const struct journal_entry *entry = listed;
     char name[SHARD_NAME_BYTES];
     uint64_t stamp;
-    int code = name_of(run, shard, name, err);
+    int code = run_name_of(run, shard, name, err);
 
     r->kept[i] = code == SHEAF_OK && s->listing != NULL &&
                  output_listing_is_known(s->listing, shard->split, listed);
@@ -242,7 +242,7 @@ static int search_entries(const struct kept_search *s, struct sheaf_error *err)
     const struct pack_run *run = s->running->run;
     const size_t count = run->end - run->first;
     struct entries *entries = NULL;
-    int code = entries_open(run->output, count, shard_with_entry, s, &entries, err);
+    int code = entries_open(run->output, count, run_shard_with_entry, s, &entries, err);
 
     for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
         const struct journal_entry *entry;
@@ -272,7 +272,7 @@ static int find_kept(struct running *r, struct sheaf_error *err)
  * to its payload, a shard needs at most two tar headers with padding for each file, and a little
  * for the index. If there is a codec, or images are converted, the size of the shards is unknown
  * and nothing is checked. */
-static int check_space(const struct running *r, struct sheaf_error *err)
+static int run_check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;
     const char *dest = run->output->dest;
@@ -311,7 +311,7 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     slot->begins_shard = *at == shard->sample;
     slot->block.ends_shard = slot->block.end == shard_end;
     slot->planned_samples = slot->block.end - *at;
-    slot->planned_bytes = payload_of(plan, *at, slot->block.end);
+    slot->planned_bytes = run_payload_of(plan, *at, slot->block.end);
     *at = slot->block.end;
     code = charge(e, slot, err);
     if (code == SHEAF_OK) {
@@ -424,7 +424,7 @@ static int open_engine(struct running *r, struct sheaf_error *err)
     return code;
 }
 
-static void take_result(struct running *r, struct sheaf_pack_result *result)
+static void run_take_result(struct running *r, struct sheaf_pack_result *result)
 {
     const struct sheaf_pack_result before = *result;
 
@@ -451,10 +451,10 @@ int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struc
     if (code == SHEAF_OK && run->resumes)
         code = find_kept(&r, err);
     if (code == SHEAF_OK)
-        code = check_space(&r, err);
+        code = run_check_space(&r, err);
     if (code == SHEAF_OK)
         code = run_shards(&r, err);
-    take_result(&r, result);
+    run_take_result(&r, result);
     engine_close(&r.engine);
     free(r.kept);
     return code;

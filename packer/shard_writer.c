@@ -12,8 +12,8 @@
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static int create(struct shard_writer *w, const char *name, uint64_t expected_bytes,
-                  struct store_writer **writer, struct sheaf_error *err)
+static int shard_writer_create(struct shard_writer *w, const char *name, uint64_t expected_bytes,
+                               struct store_writer **writer, struct sheaf_error *err)
 {
     char *url = store_join(w->directory, name);
     int code = url == NULL ? err_memory(err, strlen(name))
@@ -23,7 +23,7 @@ static int create(struct shard_writer *w, const char *name, uint64_t expected_by
     return code;
 }
 
-static int put(struct shard_writer *w, const struct buf *data, struct sheaf_error *err)
+static int shard_writer_put(struct shard_writer *w, const struct buf *data, struct sheaf_error *err)
 {
     if (data->size == 0)
         return SHEAF_OK;
@@ -54,12 +54,12 @@ static int create_names(struct shard_writer *w, struct sheaf_error *err)
     char name[SHARD_NAME_BYTES];
 
     names_name(w, name);
-    return create(w, name, 0, &w->names, err);
+    return shard_writer_create(w, name, 0, &w->names, err);
 }
 
 /* Writes the bytes with which a compressed shard begins, before its first block. Does nothing if
  * there is no codec. */
-static int put_lead(struct shard_writer *w, struct sheaf_error *err)
+static int shard_writer_put_lead(struct shard_writer *w, struct sheaf_error *err)
 {
     int code;
 
@@ -68,7 +68,7 @@ static int put_lead(struct shard_writer *w, struct sheaf_error *err)
     code = w->setup->codec->begin(&w->text, err);
     hash(w, &w->text);
     if (code == SHEAF_OK)
-        code = put(w, &w->text, err);
+        code = shard_writer_put(w, &w->text, err);
     w->lead = w->text.size;
     w->text.size = 0;
     return code;
@@ -103,13 +103,13 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     }
     XXH3_128bits_reset(w->hash);
     XXH3_128bits_reset(w->names_hash);
-    code = create(w, name, expected_bytes, &w->files.shard, err);
+    code = shard_writer_create(w, name, expected_bytes, &w->files.shard, err);
     if (code == SHEAF_OK && setup->format->has_names)
         code = create_names(w, err);
     if (code == SHEAF_OK)
         code = interop_open(&w->interop, setup->interop, setup->format->id, codec_id(setup), err);
     if (code == SHEAF_OK)
-        code = put_lead(w, err);
+        code = shard_writer_put_lead(w, err);
     if (code != SHEAF_OK) {
         shard_writer_close(w);
         return code;
@@ -168,7 +168,7 @@ void shard_writer_hash(struct shard_writer *w, const struct block *b)
 int shard_writer_add(struct shard_writer *w, const struct block *b, struct sheaf_error *err)
 {
     const struct buf *stored = stored_of(w, b);
-    int code = put(w, stored, err);
+    int code = shard_writer_put(w, stored, err);
 
     if (code == SHEAF_OK)
         code = index_samples(w, b, err);
@@ -207,7 +207,7 @@ int shard_writer_end(struct shard_writer *w, struct sheaf_error *err)
         code = w->setup->codec->end(&w->total, &w->text, err);
         hash(w, &w->text);
         if (code == SHEAF_OK)
-            code = put(w, &w->text, err);
+            code = shard_writer_put(w, &w->text, err);
     }
     if (!w->has_label || w->has_other_label)
         w->index.labels.size = 0;

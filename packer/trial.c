@@ -31,8 +31,8 @@ void trial_close(struct trial *t)
 
 /* Packs the only sample of a plan. If a buffer of the block is too small for the sample, the sample
  * counts as good, because a run then tries again with more memory. */
-static int run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
-               bool *good, struct sheaf_error *err)
+static int trial_run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
+                     bool *good, struct sheaf_error *err)
 {
     struct block_need need;
     int code;
@@ -74,7 +74,7 @@ int trial_try(void *context, const struct plan *plan, const uint8_t *record, siz
         one.sample_count = 1;
         t->setup.context.classes = plan->classes;
         t->setup.context.class_count = plan->class_count;
-        code = run(&t->block, &one, &shard, good, err);
+        code = trial_run(&t->block, &one, &shard, good, err);
     }
     catalog_free(&files);
     return code;

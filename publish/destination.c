@@ -19,8 +19,8 @@
 
 /* ---- Manifests ------------------------------------------------------------------------------- */
 
-static int get_text(const char *directory, const char *name, char **text, size_t *size,
-                    struct sheaf_error *err)
+static int destination_get_text(const char *directory, const char *name, char **text, size_t *size,
+                                struct sheaf_error *err)
 {
     char *url = store_join(directory, name);
     const int code = url == NULL ? err_memory(err, strlen(directory))
@@ -30,8 +30,8 @@ static int get_text(const char *directory, const char *name, char **text, size_t
     return code;
 }
 
-static int parse(const char *directory, const char *name, const char *text, size_t size,
-                 struct manifest *m, struct sheaf_error *err)
+static int destination_parse(const char *directory, const char *name, const char *text, size_t size,
+                             struct manifest *m, struct sheaf_error *err)
 {
     const int code = manifest_parse(text, size, m, err);
 
@@ -40,27 +40,27 @@ static int parse(const char *directory, const char *name, const char *text, size
     return code;
 }
 
-static int read_manifest(const char *directory, const char *name, struct manifest *m,
-                         struct sheaf_error *err)
+static int destination_do_read_manifest(const char *directory, const char *name, struct manifest *m,
+                                        struct sheaf_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    int code = get_text(directory, name, &text, &size, err);
+    int code = destination_get_text(directory, name, &text, &size, err);
 
     if (code == SHEAF_OK)
-        code = parse(directory, name, text, size, m, err);
+        code = destination_parse(directory, name, text, size, m, err);
     free(text);
     return code;
 }
 
 int destination_read_manifest(const char *directory, struct manifest *m, struct sheaf_error *err)
 {
-    return read_manifest(directory, MANIFEST_NAME, m, err);
+    return destination_do_read_manifest(directory, MANIFEST_NAME, m, err);
 }
 
 int destination_read_replaced(const char *directory, struct manifest *m, struct sheaf_error *err)
 {
-    return read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
+    return destination_do_read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
 /* Returns whether a manifest belongs to the plan of the output `o`. The plan hash must be the same.
@@ -68,7 +68,7 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
  * o->compares_origin is set, the note of the manifest (a text that some stores keep with an object)
  * must also be the plan's origin, or empty. A run that resumes does not compare the note, because
  * it changes no finished data set. */
-static bool is_of_plan(const struct output *o, const char *hash, const char *note)
+static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
            (!o->compares_origin || note[0] == '\0' || strcmp(note, o->origin) == 0);
@@ -87,8 +87,8 @@ static uint64_t samples_at_first(const struct manifest *m)
 }
 
 /* Classifies a manifest by its text. */
-static int classify(const struct output *o, const char *directory, struct manifest_found *f,
-                    struct sheaf_error *err)
+static int destination_classify(const struct output *o, const char *directory,
+                                struct manifest_found *f, struct sheaf_error *err)
 {
     char *hash = NULL;
     int code;
@@ -96,7 +96,7 @@ static int classify(const struct output *o, const char *directory, struct manife
     f->kind = MANIFEST_OF_RUN;
     if (manifest_is_unfinished(f->text, f->size, f->run))
         return SHEAF_OK;
-    code = parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
+    code = destination_parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
     if (code == SHEAF_OK && o->grows != NULL)
         code = manifest_change_plan(&f->manifest, &hash, &f->fault);
     else if (code == SHEAF_OK)
@@ -104,7 +104,8 @@ static int classify(const struct output *o, const char *directory, struct manife
     if (code != SHEAF_OK)
         f->kind = MANIFEST_UNREADABLE;
     else
-        f->kind = is_of_plan(o, hash, f->note) ? MANIFEST_OF_PLAN : MANIFEST_OF_OTHER_PLAN;
+        f->kind = destination_is_of_plan(o, hash, f->note) ? MANIFEST_OF_PLAN
+            : MANIFEST_OF_OTHER_PLAN;
     if (f->kind == MANIFEST_OF_PLAN && o->grows == NULL &&
         (f->manifest.growth_count != 0 || f->manifest.edit_count != 0)) {
         f->kind = MANIFEST_OF_OTHER_PLAN;       /* it was changed */
@@ -131,7 +132,7 @@ int destination_manifest(const struct output *o, const char *directory, struct m
         return SHEAF_OK;
     }
     if (code == SHEAF_OK && f->seen.is_there)
-        code = classify(o, directory, f, err);
+        code = destination_classify(o, directory, f, err);
     if (code != SHEAF_OK)
         manifest_found_free(f);
     return code;
@@ -301,7 +302,8 @@ static int check_some(const char *directory, const struct manifest *m, size_t fi
 
 /* Checks that all files in the manifest of a data set exist with their sizes. Returns
  * SHEAF_ERR_CHANGED, with the names of the missing files, if not. */
-static int check_whole(const char *directory, const struct manifest *m, struct sheaf_error *err)
+static int destination_check_whole(const char *directory, const struct manifest *m,
+                                   struct sheaf_error *err)
 {
     struct buf text = BUF_INIT((size_t)16 << 10);
     const size_t files = m->shard_count + 1;
@@ -324,7 +326,7 @@ static int check_whole(const char *directory, const struct manifest *m, struct s
 static int inspect_whole(struct inspection *x, const char *directory, const struct manifest *m)
 {
     struct sheaf_error fault;
-    const int code = check_whole(directory, m, &fault);
+    const int code = destination_check_whole(directory, m, &fault);
 
     if (code == SHEAF_OK)
         return SHEAF_OK;
@@ -575,7 +577,7 @@ static int see_name(void *context, const struct store_entry *entry)
     return l->stray == NULL ? err_memory(l->err, strlen(entry->name)) : SHEAF_OK;
 }
 
-static int list_names(void *names, struct sheaf_error *err)
+static int destination_list_names(void *names, struct sheaf_error *err)
 {
     struct inspected_names *l = names;
     int code;
@@ -586,7 +588,7 @@ static int list_names(void *names, struct sheaf_error *err)
 }
 
 /* Adds the directories whose names are listed. */
-static void add_names(struct inspection *x)
+static void destination_add_names(struct inspection *x)
 {
     const struct output *o = x->output;
 
@@ -628,9 +630,9 @@ static int inspect_content(struct inspection *x)
         tasks[count++] = (struct several_task){ list_below, x };
     }
     if (x->asked & (INSPECT_FILES | INSPECT_STRAY))
-        add_names(x);
+        destination_add_names(x);
     for (size_t i = 0; i < x->names_count; i++)
-        tasks[count++] = (struct several_task){ list_names, &x->names[i] };
+        tasks[count++] = (struct several_task){ destination_list_names, &x->names[i] };
     code = several_tasks(x->output->dest, tasks, count, err);
     x->err = err;
     take_strays(x);
@@ -736,7 +738,7 @@ int destination_result(const struct output *o, struct sheaf_pack_result *result,
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-static int refuse_grown(const struct destination *d, struct sheaf_error *err)
+static int destination_refuse_grown(const struct destination *d, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_EXISTS, "%s: the data set of this plan was published, and has "
                    "%s since, from %llu to %llu samples: the plan is done (append to the data "
@@ -775,7 +777,7 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
         return err_because(err, err_set(err, d->fault.code, "%s", d->fault.message),
                            (enum sheaf_reason)d->fault.reason);
     if (what & REFUSE_OTHER_DATASET && d->grown_from != 0)
-        return err_because(err, refuse_grown(d, err), SHEAF_REASON_DATASET);
+        return err_because(err, destination_refuse_grown(d, err), SHEAF_REASON_DATASET);
     if (what & REFUSE_OTHER_DATASET && d->dataset != NULL && !d->is_finished)
         return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another "
                                         "plan", d->dataset), SHEAF_REASON_DATASET);
@@ -805,7 +807,7 @@ int destination_refuse_no_run(const struct output *o, const struct destination *
                               struct sheaf_error *err)
 {
     if (d->grown_from != 0)
-        return refuse_grown(d, err);
+        return destination_refuse_grown(d, err);
     if (d->claim == CLAIM_ABSENT && d->dataset != NULL)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: holds the data set of another plan, with other "
                        "options or of other files: nothing of this plan is there", d->dataset);

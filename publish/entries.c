@@ -41,7 +41,7 @@ struct entries {
     struct entry_slot slots[AT_ONCE];
 };
 
-static void read_entry(struct inflight_item *item)
+static void entries_read_entry(struct inflight_item *item)
 {
     struct entry_slot *s = (struct entry_slot *)item;
     const struct journal *journal = &s->output->journal;
@@ -79,14 +79,14 @@ int entries_open(const struct output *output, uint64_t count, entries_shard_fn *
     }
     inflight_open(&e->window, INFLIGHT_OLDEST, NULL, NULL);
     for (size_t i = 0; i < AT_ONCE; i++) {
-        e->slots[i] = (struct entry_slot){ .item.run = read_entry, .output = output };
+        e->slots[i] = (struct entry_slot){ .item.run = entries_read_entry, .output = output };
         inflight_add(&e->window, &e->slots[i].item);
     }
     *entries = e;
     return SHEAF_OK;
 }
 
-static uint64_t at_once(const struct entries *e)
+static uint64_t entries_at_once(const struct entries *e)
 {
     return e->largest == 0 ? 1 : MAX(MIN(AHEAD_BYTES / e->largest, AT_ONCE), 1);
 }
@@ -97,7 +97,7 @@ int entries_next(struct entries *e, const struct journal_entry **entry, struct s
 
     if (e->given != NULL)
         inflight_add(&e->window, &e->given->item);
-    while (e->begun < e->count && e->window.count < at_once(e))
+    while (e->begun < e->count && e->window.count < entries_at_once(e))
         entries_begin(e);
     s = e->given = (struct entry_slot *)inflight_next(&e->window);
     if (s->code != SHEAF_OK && s->code != SHEAF_END)

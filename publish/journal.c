@@ -127,7 +127,7 @@ static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
             words[WORD_KEYS_SIZE] / sizeof(uint64_t) == words[WORD_SAMPLES]);
 }
 
-static bool is_whole(const uint8_t *data, size_t size)
+static bool journal_is_whole(const uint8_t *data, size_t size)
 {
     const size_t words = word_count(data, size);
     XXH64_canonical_t sum;
@@ -158,7 +158,7 @@ int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
     entry->fields.size = entry->converted.size = 0;
     entry->section.limit = entry->skipped.limit = entry->sides.limit = ENTRY_BYTES;
     entry->keys.limit = entry->fields.limit = entry->converted.limit = ENTRY_BYTES;
-    if (!is_whole(data, size))
+    if (!journal_is_whole(data, size))
         return SHEAF_END;
     memcpy(words, at, count * sizeof(words[0]));
     words_le(words, count);
@@ -282,7 +282,7 @@ static int get_entry(const char *url, const char *hash, struct journal_entry *en
     size_t size = 0;
     int code = url == NULL ? err_memory(err, SHARD_NAME_BYTES) : get_bytes(url, &data, &size, err);
 
-    if (code == SHEAF_OK && !is_whole((const uint8_t *)data, size)) {   /* the answer may be
+    if (code == SHEAF_OK && !journal_is_whole((const uint8_t *)data, size)) {   /* the answer may be
                                                                            damaged */
         free(data);
         data = NULL;
@@ -378,7 +378,7 @@ int journal_list(const char *directory, journal_name_fn *each, void *context,
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-static bool ends_with(const char *name, const char *suffix)
+static bool journal_ends_with(const char *name, const char *suffix)
 {
     const size_t size = strlen(name), tail = strlen(suffix);
 
@@ -387,7 +387,7 @@ static bool ends_with(const char *name, const char *suffix)
 
 bool journal_is_temporary(const char *name)
 {
-    return ends_with(name, ".tmp");
+    return journal_ends_with(name, ".tmp");
 }
 
 static int remove_temporary(void *context, const char *name, struct sheaf_error *err)

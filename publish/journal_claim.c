@@ -30,7 +30,8 @@ static int put_sum(struct buf *text, struct sheaf_error *err)
     return buf_printf(text, err, "sum %016llx\n", (unsigned long long)sum);
 }
 
-static int describe(const struct journal_plan *plan, struct buf *text, struct sheaf_error *err)
+static int journal_claim_describe(const struct journal_plan *plan, struct buf *text,
+                                  struct sheaf_error *err)
 {
     int code = buf_printf(text, err, PLAN_MAGIC "hash %s\nprefix %s\n", plan->hash,
                           plan->prefix);
@@ -68,7 +69,7 @@ static int put_claim(struct journal *j, const struct store_seen *seen, struct sh
     struct buf text = BUF_INIT(PLAN_BYTES);
     char *url = store_join(j->directory, PLAN_FILE);
     int code = url == NULL ? err_memory(err, strlen(j->directory))
-                           : describe(&j->plan, &text, err);
+                           : journal_claim_describe(&j->plan, &text, err);
 
     if (code == SHEAF_OK)
         code = journal_put_file(j, url, text.data, text.size, NULL, seen, &j->claim, err);
@@ -78,7 +79,7 @@ static int put_claim(struct journal *j, const struct store_seen *seen, struct sh
 }
 
 /* Another run was a moment earlier. */
-static int refuse_claim(const struct journal *j, struct sheaf_error *err)
+static int journal_claim_refuse(const struct journal *j, struct sheaf_error *err)
 {
     struct journal_plan there;
     const bool is_known = journal_load(j, &there, NULL, NULL) == SHEAF_OK &&
@@ -117,7 +118,7 @@ int journal_claim(struct journal *j, const struct store_seen *seen, const char *
         return code;
     if (!seen->is_there && j->stage != NULL)
         (void)stage_drop(j->directory, j->stage, NULL, NULL);
-    return refuse_claim(j, err);
+    return journal_claim_refuse(j, err);
 }
 
 int journal_join(struct journal *j, const struct journal_plan *holder, struct sheaf_error *err)
@@ -140,7 +141,8 @@ int journal_state(struct journal *j, enum claim_state state, struct sheaf_error 
 
 /* Takes a line "WORD value\n" from the text and stores its value. Returns false if the text begins
  * with anything else. */
-static bool take_line(const char **text, const char *word, char *value, size_t value_size)
+static bool journal_claim_take_line(const char **text, const char *word, char *value,
+                                    size_t value_size)
 {
     const size_t size = strlen(word);
     const char *end = strchr(*text, '\n');
@@ -174,22 +176,23 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
     if (strlen(text) != size || (!is_old && strncmp(text, PLAN_MAGIC, strlen(PLAN_MAGIC)) != 0))
         return false;
     text += strlen(PLAN_MAGIC);
-    if (!take_line(&text, "hash", plan->hash, sizeof(plan->hash)) ||
-        !take_line(&text, "prefix", plan->prefix, sizeof(plan->prefix)))
+    if (!journal_claim_take_line(&text, "hash", plan->hash, sizeof(plan->hash)) ||
+        !journal_claim_take_line(&text, "prefix", plan->prefix, sizeof(plan->prefix)))
         return false;
     while (plan->split_count < SPLIT_LIMIT &&
-           take_line(&text, "split", plan->splits[plan->split_count], SPLIT_NAME_BYTES))
+           journal_claim_take_line(&text, "split", plan->splits[plan->split_count],
+                                   SPLIT_NAME_BYTES))
         plan->split_count++;
-    if (!is_old && (!take_line(&text, "run", plan->run, sizeof(plan->run)) ||
-                    !take_line(&text, "holder", plan->holder, sizeof(plan->holder)) ||
-                    !take_line(&text, "state", state, sizeof(state)) ||
+    if (!is_old && (!journal_claim_take_line(&text, "run", plan->run, sizeof(plan->run)) ||
+                    !journal_claim_take_line(&text, "holder", plan->holder, sizeof(plan->holder)) ||
+                    !journal_claim_take_line(&text, "state", state, sizeof(state)) ||
                     !parse_state(state, &plan->state)))
         return false;
     if (is_old)
         plan->state = CLAIM_READY;
     snprintf(sum, sizeof(sum), "%016llx",
              (unsigned long long)XXH3_64bits(start, (size_t)(text - start)));
-    return take_line(&text, "sum", found, sizeof(found)) && strcmp(sum, found) == 0 &&
+    return journal_claim_take_line(&text, "sum", found, sizeof(found)) && strcmp(sum, found) == 0 &&
            *text == '\0' && plan->split_count > 0;
 }
 

@@ -109,8 +109,8 @@ static bool is_another(int code)
 }
 
 /* Reads an object. Sets *has to whether the object has this size and hash. */
-static int check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
-                        struct sheaf_error *err)
+static int output_check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
+                               struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();
     struct store_object *object = NULL;
@@ -130,12 +130,12 @@ static int check_object(const char *url, uint64_t bytes, const char *hash, bool 
     return is_another(code) ? SHEAF_OK : code;
 }
 
-static int check_file(const char *directory, const char *name, uint64_t bytes, const char *hash,
-                      bool *has, struct sheaf_error *err)
+static int output_check_file(const char *directory, const char *name, uint64_t bytes,
+                             const char *hash, bool *has, struct sheaf_error *err)
 {
     char *url = store_join(directory, name);
     const int code = url == NULL ? err_memory(err, strlen(name))
-                                 : check_object(url, bytes, hash, has, err);
+                                 : output_check_object(url, bytes, hash, has, err);
 
     free(url);
     return code;
@@ -154,11 +154,11 @@ int output_check_shard(const struct output *o, uint32_t split, const struct jour
     while (at < end && *intact && code == SHEAF_OK) {
         *intact = journal_take_side(&at, end, name, &bytes, hash);
         if (*intact)
-            code = check_file(directory, name, bytes, hash, intact, err);
+            code = output_check_file(directory, name, bytes, hash, intact, err);
     }
     if (code == SHEAF_OK && *intact)
-        code = check_file(directory, entry->facts.name, entry->facts.bytes, entry->facts.xxh3,
-                          intact, err);
+        code = output_check_file(directory, entry->facts.name, entry->facts.bytes,
+                                 entry->facts.xxh3, intact, err);
     return code;
 }
 

@@ -152,8 +152,8 @@ static const struct row {
       { BEGIN,  BEGIN,  CLEAR,  NEXT,   GROW,   GROW,   GROW,   INDEX,  INDEX,  INDEX } },
 };
 
-static int decide(const struct output *o, enum output_ask ask, struct destination *d,
-                  enum action *action, struct sheaf_error *err)
+static int output_claim_decide(const struct output *o, enum output_ask ask, struct destination *d,
+                               enum action *action, struct sheaf_error *err)
 {
     unsigned inspected = firsts[ask];
     int code = destination_inspect(o, inspected, d, err);
@@ -185,8 +185,8 @@ static int refuse_run(const struct output *o, const struct destination *d, const
                                                       : SHEAF_REASON_NONE);
 }
 
-static int refuse(const struct output *o, enum action action, const struct destination *d,
-                  struct sheaf_error *err)
+static int output_claim_refuse(const struct output *o, enum action action,
+                               const struct destination *d, struct sheaf_error *err)
 {
     switch (action) {
     case FAULTY: return destination_refuse(o, d, REFUSE_FAULT, err);
@@ -207,8 +207,8 @@ static int refuse(const struct output *o, enum action action, const struct desti
 
 /* ---- Begin, resume, or replace --------------------------------------------------------------- */
 
-static int claim(struct output *o, const struct destination *d, enum claim_state state,
-                 struct sheaf_error *err)
+static int output_claim_do(struct output *o, const struct destination *d, enum claim_state state,
+                           struct sheaf_error *err)
 {
     return journal_claim(&o->journal, &d->claim_seen, d->holder.run, state, err);
 }
@@ -253,10 +253,10 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
 
 /* Claims the destination and begins a run. A damaged claim does not show which run made it, so the
  * files of that run are unknown. In this case all remains of runs are removed. */
-static int begin(struct output *o, const struct destination *d, bool is_mending,
-                 struct sheaf_error *err)
+static int output_claim_begin(struct output *o, const struct destination *d, bool is_mending,
+                              struct sheaf_error *err)
 {
-    int code = claim(o, d, CLAIM_LOOKS, err);
+    int code = output_claim_do(o, d, CLAIM_LOOKS, err);
 
     if (code == SHEAF_OK)
         code = check_claimed(o, is_mending, err);
@@ -266,7 +266,7 @@ static int begin(struct output *o, const struct destination *d, bool is_mending,
 }
 
 /* Finishes a run that was killed at its end, when only its journal was left to remove. */
-static int end(struct output *o, const struct destination *d, struct sheaf_error *err)
+static int output_claim_end(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_join(&o->journal, &d->holder, err);
 
@@ -283,7 +283,7 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
 
     if (o->joins && state == CLAIM_READY)
         return journal_join(&o->journal, &d->holder, err);
-    code = claim(o, d, state, err);
+    code = output_claim_do(o, d, state, err);
     if (code == SHEAF_OK)
         code = state == CLAIM_LOOKS ? check_claimed(o, false, err) : clear(o, true, err);
     return code == SHEAF_OK ? make_ready(o, err) : code;
@@ -294,7 +294,7 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
  * this run can be resumed. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
-    int code = claim(o, d, CLAIM_REPLACES, err);
+    int code = output_claim_do(o, d, CLAIM_REPLACES, err);
 
     if (code == SHEAF_OK)
         code = clear(o, false, err);
@@ -331,7 +331,8 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
 
 /* Checks that no run has changed the data set before this run claimed it. After this run has
  * claimed the destination, no other run can change the data set. */
-static int check_same(const struct output *o, bool was_claimed, struct sheaf_error *err)
+static int output_claim_check_same(const struct output *o, bool was_claimed,
+                                   struct sheaf_error *err)
 {
     struct manifest_found f;
     int code = destination_manifest(o, o->dest, &f, err);
@@ -347,14 +348,14 @@ static int check_same(const struct output *o, bool was_claimed, struct sheaf_err
 
 /* Begins to append to a data set. If keep_own is set, samples that a run of this plan has appended
  * so far are kept. */
-static int grow(struct output *o, const struct destination *d, bool keep_own,
-                struct sheaf_error *err)
+static int output_claim_grow(struct output *o, const struct destination *d, bool keep_own,
+                             struct sheaf_error *err)
 {
     const bool was_claimed = d->claim != CLAIM_ABSENT;
-    int code = claim(o, d, CLAIM_GROWS, err);
+    int code = output_claim_do(o, d, CLAIM_GROWS, err);
 
     if (code == SHEAF_OK) {
-        code = check_same(o, was_claimed, err);
+        code = output_claim_check_same(o, was_claimed, err);
         if (code != SHEAF_OK && !was_claimed)
             (void)journal_clear(&o->journal, NULL);
     }
@@ -363,34 +364,34 @@ static int grow(struct output *o, const struct destination *d, bool keep_own,
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static int act(struct output *o, enum action action, const struct destination *d,
-               struct sheaf_error *err)
+static int output_claim_act(struct output *o, enum action action, const struct destination *d,
+                            struct sheaf_error *err)
 {
     switch (action) {
     case DONE:   return o->is_shared ? SHEAF_OK : output_sweep(o, err);
-    case END:    return end(o, d, err);
+    case END:    return output_claim_end(o, d, err);
     case RESUME: return resume(o, d, err);
     case JOIN:   return journal_join(&o->journal, &d->holder, err);
-    case BEGIN:  return begin(o, d, false, err);
-    case MEND:   return begin(o, d, true, err);
+    case BEGIN:  return output_claim_begin(o, d, false, err);
+    case MEND:   return output_claim_begin(o, d, true, err);
     case CLEAR:  return replace(o, d, err);
-    case GROW:   return grow(o, d, false, err);
-    case G_ON:   return grow(o, d, true, err);
-    case G_ANEW: return grow(o, d, false, err);
-    case INDEX:  return claim(o, d, CLAIM_INDEXES, err);
+    case GROW:   return output_claim_grow(o, d, false, err);
+    case G_ON:   return output_claim_grow(o, d, true, err);
+    case G_ANEW: return output_claim_grow(o, d, false, err);
+    case INDEX:  return output_claim_do(o, d, CLAIM_INDEXES, err);
     default:     return SHEAF_OK;
     }
 }
 
-static int look(const struct output *o, enum output_ask ask, struct destination *d,
-                enum action *action, struct sheaf_error *err)
+static int output_claim_look(const struct output *o, enum output_ask ask, struct destination *d,
+                             enum action *action, struct sheaf_error *err)
 {
-    const int code = decide(o, ask, d, action, err);
+    const int code = output_claim_decide(o, ask, d, action, err);
 
-    return code == SHEAF_OK ? refuse(o, *action, d, err) : code;
+    return code == SHEAF_OK ? output_claim_refuse(o, *action, d, err) : code;
 }
 
-static int take_lock(struct output *o, enum output_ask ask, struct sheaf_error *err)
+static int output_claim_take_lock(struct output *o, enum output_ask ask, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -409,7 +410,7 @@ int output_look(const struct output *o, enum output_ask ask, struct sheaf_error 
 {
     struct destination d = { .claim = CLAIM_ABSENT };
     enum action action;
-    const int code = look(o, ask, &d, &action, err);
+    const int code = output_claim_look(o, ask, &d, &action, err);
 
     destination_clear(&d);
     return code;
@@ -417,7 +418,7 @@ int output_look(const struct output *o, enum output_ask ask, struct sheaf_error 
 
 int output_check(struct output *o, enum output_ask ask, struct sheaf_error *err)
 {
-    const int code = take_lock(o, ask, err);
+    const int code = output_claim_take_lock(o, ask, err);
 
     return code == SHEAF_OK ? output_look(o, ask, err) : code;
 }
@@ -426,13 +427,13 @@ int output_claim(struct output *o, enum output_ask ask, bool *finished, struct s
 {
     struct destination d = { .claim = CLAIM_ABSENT };
     enum action action = NEXT;
-    int code = take_lock(o, ask, err);
+    int code = output_claim_take_lock(o, ask, err);
 
     if (code == SHEAF_OK)
-        code = look(o, ask, &d, &action, err);
+        code = output_claim_look(o, ask, &d, &action, err);
     *finished = code == SHEAF_OK && (action == DONE || action == END);
     if (code == SHEAF_OK)
-        code = act(o, action, &d, err);
+        code = output_claim_act(o, action, &d, err);
     destination_clear(&d);
     return code;
 }

@@ -102,7 +102,7 @@ static int compare_shard(find_fn *find, const void *context, uint32_t split,
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-static bool is_known(const struct journal_entry *entry, uint64_t stamp)
+static bool output_join_is_known(const struct journal_entry *entry, uint64_t stamp)
 {
     return stamp != 0 && entry->stamp == stamp;
 }
@@ -151,7 +151,7 @@ int output_find_shard(const struct output *o, uint32_t split, const char *name,
     if (code == SHEAF_OK)
         code = compare_shard(find_stored, o, split, entry, &state, stamp, err);
     *found = code == SHEAF_OK && state == SHARD_THERE &&
-             (is_known(entry, *stamp) ||
+             (output_join_is_known(entry, *stamp) ||
               (output_is_intact(o, split, entry) && is_still(o, split, entry, *stamp)));
     return code == SHEAF_END ? SHEAF_OK : code;
 }
@@ -196,7 +196,8 @@ static int keep_name(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-static int list_names(const char *directory, struct listed_names *all, struct sheaf_error *err)
+static int output_join_list_names(const char *directory, struct listed_names *all,
+                                  struct sheaf_error *err)
 {
     int code;
 
@@ -219,9 +220,9 @@ int output_list(const struct output *o, struct output_listing **listing, struct 
 
     if (l == NULL)
         return err_memory(err, sizeof(*l));
-    code = list_names(o->journal.directory, &l->journal, err);
+    code = output_join_list_names(o->journal.directory, &l->journal, err);
     for (uint32_t s = 0; s < o->split_count && code == SHEAF_OK; s++)
-        code = list_names(o->directories[s], &l->splits[s], err);
+        code = output_join_list_names(o->directories[s], &l->splits[s], err);
     if (code == SHEAF_OK)
         *listing = l;
     else
@@ -239,22 +240,22 @@ void output_listing_free(struct output_listing *l)
     free(l);
 }
 
-static int compare_names(const void *key, const void *item)
+static int output_join_compare_names(const void *key, const void *item)
 {
     return strcmp(key, ((const struct listed *)item)->name);
 }
 
-static const struct listed *find_name(const struct listed_names *all, const char *name)
+static const struct listed *output_join_find_name(const struct listed_names *all, const char *name)
 {
     return all->count == 0 ? NULL : bsearch(name, all->items, all->count, sizeof(all->items[0]),
-                                            compare_names);
+                                            output_join_compare_names);
 }
 
 static int find_listed(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                        uint64_t *stamp, struct sheaf_error *err)
 {
     const struct output_listing *l = context;
-    const struct listed *found = find_name(&l->splits[split], name);
+    const struct listed *found = output_join_find_name(&l->splits[split], name);
 
     (void)err;
     *stamp = found == NULL ? 0 : found->stamp;
@@ -265,14 +266,14 @@ static int find_listed(const void *context, uint32_t split, const char *name, ui
 bool output_listing_has_size(const struct output_listing *l, uint32_t split, const char *name,
                              uint64_t bytes)
 {
-    const struct listed *found = find_name(&l->splits[split], name);
+    const struct listed *found = output_join_find_name(&l->splits[split], name);
 
     return found != NULL && found->bytes == bytes;
 }
 
 bool output_listing_has(const struct output_listing *l, uint32_t split, const char *name)
 {
-    return find_name(&l->splits[split], name) != NULL;
+    return output_join_find_name(&l->splits[split], name) != NULL;
 }
 
 int output_listing_check(const struct output_listing *l, const struct output *o, uint32_t split,
@@ -283,7 +284,7 @@ int output_listing_check(const struct output_listing *l, const struct output *o,
     bool intact;
     int code = compare_shard(find_listed, l, split, entry, state, &stamp, err);
 
-    if (code != SHEAF_OK || *state != SHARD_THERE || is_known(entry, stamp))
+    if (code != SHEAF_OK || *state != SHARD_THERE || output_join_is_known(entry, stamp))
         return code;
     code = output_check_shard(o, split, entry, &intact, err);
     *state = intact ? SHARD_THERE : SHARD_ALTERED;
@@ -297,7 +298,7 @@ bool output_listing_is_known(const struct output_listing *l, uint32_t split,
     uint64_t stamp;
 
     return compare_shard(find_listed, l, split, entry, &state, &stamp, NULL) == SHEAF_OK &&
-           state == SHARD_THERE && is_known(entry, stamp);
+           state == SHARD_THERE && output_join_is_known(entry, stamp);
 }
 
 int output_listing_has_entry(const struct output_listing *l, const struct output *o,
@@ -309,7 +310,7 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 
     if (code != SHEAF_OK)
         return code;
-    *has = find_name(&l->journal, entry) != NULL;
+    *has = output_join_find_name(&l->journal, entry) != NULL;
     free(entry);
     return SHEAF_OK;
 }

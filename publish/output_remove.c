@@ -92,8 +92,8 @@ struct output_clearing {
     struct several several;
 };
 
-static int remove_file(void *context, const char *name, const struct store_seen *listed,
-                       struct sheaf_error *err)
+static int output_remove_file(void *context, const char *name, const struct store_seen *listed,
+                              struct sheaf_error *err)
 {
     const struct output_clearing *c = context;
 
@@ -185,7 +185,7 @@ static int remove_part(const struct output *o, const char *directory, size_t par
                        struct sheaf_error *err)
 {
     struct output_clearing c = { o, directory, { .code = SHEAF_OK } };
-    int code = several_open(&c.several, directory, remove_file, &c, err);
+    int code = several_open(&c.several, directory, output_remove_file, &c, err);
 
     if (code == SHEAF_OK)
         code = remove_indexes(&c, part, part, 0, err);
@@ -219,7 +219,7 @@ static int remove_named(const struct output *o, char *directory, const struct ma
                         struct interop_writer *interop, struct sheaf_error *err)
 {
     struct output_clearing c = { o, directory, { .code = SHEAF_OK } };
-    int code = several_open(&c.several, directory, remove_file, &c, err);
+    int code = several_open(&c.several, directory, output_remove_file, &c, err);
 
     for (size_t i = 0; i < m->shard_count && code == SHEAF_OK; i++)
         code = remove_shard(&c, m, m->shards[i].name,
@@ -309,7 +309,7 @@ static int replace_manifest(const struct output *o, const char *url,
 /* Returns whether a manifest was written by a run of this plan, so that it may be removed. A
  * manifest that cannot be parsed is also taken for such a manifest, damaged by the store: before
  * this run claimed the destination, it found no manifest of another data set. */
-static bool is_own(const struct manifest_found *f)
+static bool output_remove_is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||
            (f->kind == MANIFEST_UNREADABLE && f->fault.code == SHEAF_ERR_CORRUPT);
@@ -318,7 +318,7 @@ static bool is_own(const struct manifest_found *f)
 static int withdraw_found(const struct output *o, const char *directory,
                           const struct manifest_found *f, bool keep_own, struct sheaf_error *err)
 {
-    const bool own = keep_own && is_own(f);
+    const bool own = keep_own && output_remove_is_own(f);
     char *url;
     int code = SHEAF_OK;
 
@@ -337,8 +337,8 @@ static int withdraw_found(const struct output *o, const char *directory,
 
 #define WITHDRAW_TRIES 5    /* each previous holder of the destination can interfere once */
 
-static int withdraw(const struct output *o, const char *directory, bool keep_own,
-                    struct sheaf_error *err)
+static int output_remove_withdraw(const struct output *o, const char *directory, bool keep_own,
+                                  struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CHANGED;
 
@@ -470,7 +470,7 @@ static int remove_entry(void *context, const char *name, const struct store_seen
                                                  : code;
 }
 
-static int find_entry(void *context, const char *name, struct sheaf_error *err)
+static int output_remove_find_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct entries_removal *r = context;
     const char *suffix = strrchr(name, '.');
@@ -487,7 +487,7 @@ static int remove_entries(const struct output *o, bool own, struct sheaf_error *
     int code = several_open(&removal.several, o->dest, remove_entry, &removal, err);
 
     if (code == SHEAF_OK)
-        code = journal_list(o->dest, find_entry, &removal, err);
+        code = journal_list(o->dest, output_remove_find_entry, &removal, err);
     return several_close(&removal.several, code, err);
 }
 
@@ -498,7 +498,7 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     int code = withdraw_whole(o, err);
 
     for (uint32_t i = 0; i < o->split_count && code == SHEAF_OK; i++)
-        code = withdraw(o, o->directories[i], keep_own, err);
+        code = output_remove_withdraw(o, o->directories[i], keep_own, err);
     if (code == SHEAF_OK)
         code = destination_for_each_below(o->dest, withdraw_split, &o, err);
     if (code == SHEAF_OK)
@@ -515,7 +515,7 @@ static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;
     struct output_clearing c = { o, o->dest, { .code = SHEAF_OK } };
-    int code = several_open(&c.several, o->dest, remove_file, &c, err);
+    int code = several_open(&c.several, o->dest, output_remove_file, &c, err);
 
     if (code == SHEAF_OK)
         code = remove_indexes(&c, next, next, edits, err);
@@ -547,7 +547,7 @@ int output_purge(const struct output *o, const struct manifest *m, struct sheaf_
     if (code == SHEAF_OK)
         code = interop_open(&interop, list, m->container, m->codec, err);
     if (code == SHEAF_OK) {
-        code = several_open(&c.several, o->dest, remove_file, &c, err);
+        code = several_open(&c.several, o->dest, output_remove_file, &c, err);
         if (code == SHEAF_OK)
             code = remove_edited(&c, m, &interop, err);
         code = several_close(&c.several, code, err);
@@ -557,7 +557,7 @@ int output_purge(const struct output *o, const struct manifest *m, struct sheaf_
     return code;
 }
 
-static int find_shard(void *context, const struct store_entry *entry)
+static int output_remove_find_shard(void *context, const struct store_entry *entry)
 {
     const struct output *o = context;
     const size_t size = strlen(o->prefix);
@@ -574,7 +574,7 @@ static bool is_clear(const struct output *o)
     int code = SHEAF_OK;
 
     for (uint32_t i = 0; i < o->split_count && o->journal.stage == NULL && code == SHEAF_OK; i++) {
-        code = store_list(o->directories[i], find_shard, (void *)(uintptr_t)o, NULL);
+        code = store_list(o->directories[i], output_remove_find_shard, (void *)(uintptr_t)o, NULL);
         code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     }
     return code == SHEAF_OK;

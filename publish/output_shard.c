@@ -249,7 +249,7 @@ int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_err
 
 /* ---- Repairs --------------------------------------------------------------------------------- */
 
-static const struct manifest_shard *find_shard(const struct manifest *m, const char *name)
+static const struct manifest_shard *output_shard_find(const struct manifest *m, const char *name)
 {
     for (size_t i = 0; i < m->shard_count; i++)
         if (strcmp(m->shards[i].name, name) == 0)
@@ -263,7 +263,7 @@ static const struct manifest_shard *find_shard(const struct manifest *m, const c
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {
-    const struct manifest_shard *m = find_shard(o->grows, entry->facts.name);
+    const struct manifest_shard *m = output_shard_find(o->grows, entry->facts.name);
     char sum[INDEX_SUM_BYTES];
 
     index_sum(entry->section.data, entry->section.size, sum);

@@ -92,8 +92,8 @@ int publish_classes(struct manifest *m, const char *const *classes, size_t count
     return SHEAF_OK;
 }
 
-static int start_manifest(const struct output *o, const struct publish_facts *f, uint32_t split,
-                          struct manifest *m, struct sheaf_error *err)
+static int publish_start_manifest(const struct output *o, const struct publish_facts *f,
+                                  uint32_t split, struct manifest *m, struct sheaf_error *err)
 {
     const uint64_t shard_count = f->splits[split].shard_count;
 
@@ -147,7 +147,7 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
     struct manifest m;
     struct publish_index index = { o, split, f->splits[split].shard_count, &m, &keys,
                                    &m.options_json, f->skipped_count };
-    int code = start_manifest(o, f, split, &m, err);
+    int code = publish_start_manifest(o, f, split, &m, err);
 
     if (code == SHEAF_OK)
         code = publish_keys_open(&keys, o->directories[split], UINT64_MAX, err);

@@ -53,8 +53,8 @@ static uint64_t samples_of_part(const struct manifest *m, size_t part)
     return samples;
 }
 
-static int open_part(const struct editing *e, const char *first, struct store_object **object,
-                     struct sheaf_error *err)
+static int publish_edit_open_part(const struct editing *e, const char *first,
+                                  struct store_object **object, struct sheaf_error *err)
 {
     char name[GROWN_NAME_BYTES], *url;
     int code;
@@ -106,8 +106,8 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
 
 /* Takes a shard that this edit has written: adds the shard to the new manifest, and writes the
  * shard's index section. */
-static int take_entry(struct editing *e, size_t shard, struct store_writer *writer,
-                      struct sheaf_error *err)
+static int publish_edit_take_entry(struct editing *e, size_t shard, struct store_writer *writer,
+                                   struct sheaf_error *err)
 {
     struct manifest_shard *s = &e->after.shards[shard];
     const struct journal_entry *entry;
@@ -145,15 +145,17 @@ static int write_index(void *context, struct store_writer *writer, struct sheaf_
     int code = SHEAF_OK;
 
     for (size_t i = first_of_part(e->before, e->part); i < end && code == SHEAF_OK; i++)
-        code = is_next(e, i) ? take_entry(e, i, writer, err) : copy_section(e, i, writer, err);
+        code = is_next(e, i) ? publish_edit_take_entry(e, i, writer, err) : copy_section(e, i,
+                                                                                         writer,
+                                                                                         err);
     return code;
 }
 
-static int put_index(struct editing *e, struct sheaf_error *err)
+static int publish_edit_put_index(struct editing *e, struct sheaf_error *err)
 {
     const size_t first = first_of_part(e->before, e->part);
     char name[GROWN_NAME_BYTES];
-    int code = open_part(e, INDEX_NAME, &e->index, err);
+    int code = publish_edit_open_part(e, INDEX_NAME, &e->index, err);
 
     e->part_offset = first < e->before->shard_count ? e->before->shards[first].index_offset : 0;
     manifest_part_name(INDEX_NAME, e->part, e->output->generation, name);
@@ -170,7 +172,7 @@ static int put_indexes(struct editing *e, struct sheaf_error *err)
 
     e->after.index_bytes = 0;
     for (e->part = 0; e->part <= e->before->growth_count && code == SHEAF_OK; e->part++)
-        code = put_index(e, err);
+        code = publish_edit_put_index(e, err);
     return code;
 }
 
@@ -244,14 +246,14 @@ static int write_keys(void *context, struct store_writer *writer, struct sheaf_e
 
 /* A data set of an old release may have no table of keys. Then the edited data set has none
  * either. */
-static int put_keys(struct editing *e, struct sheaf_error *err)
+static int publish_edit_put_keys(struct editing *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (e->part = 0; e->part <= e->before->growth_count && code == SHEAF_OK; e->part++) {
         char name[GROWN_NAME_BYTES];
 
-        code = open_part(e, KEYS_NAME, &e->keys, err);
+        code = publish_edit_open_part(e, KEYS_NAME, &e->keys, err);
         if (code == SHEAF_ERR_NOT_FOUND) {
             code = SHEAF_OK;
             continue;
@@ -330,8 +332,8 @@ static int set_classes(struct manifest *m, const struct publish_edit *edit,
     return publish_classes(m, edit->classes, edit->class_count, err);
 }
 
-static int start_manifest(struct editing *e, const struct manifest_found *there,
-                          struct sheaf_error *err)
+static int publish_edit_start_manifest(struct editing *e, const struct manifest_found *there,
+                                       struct sheaf_error *err)
 {
     int code = manifest_parse(there->text, there->size, &e->after, err);
 
@@ -363,7 +365,7 @@ int publish_edited(struct output *o, const struct publish_edit *edit, struct she
     int code = publish_grown_find(o, &there, err);
 
     if (code == SHEAF_OK)
-        code = start_manifest(&e, &there, err);
+        code = publish_edit_start_manifest(&e, &there, err);
     if (code == SHEAF_OK)
         code = entries_open(o, edit->shard_count, shard_of_edit, NULL, &e.entries, err);
     if (code == SHEAF_OK)
@@ -371,7 +373,7 @@ int publish_edited(struct output *o, const struct publish_edit *edit, struct she
     if (code == SHEAF_OK)
         code = manifest_write(&e.after, &text, err);
     if (code == SHEAF_OK)
-        code = put_keys(&e, err);
+        code = publish_edit_put_keys(&e, err);
     if (code == SHEAF_OK)
         code = publish_grown_put(o, &there, &text, err);
     if (code == SHEAF_OK)

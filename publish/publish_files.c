@@ -21,7 +21,7 @@ static const char *const names[FILE_KINDS] = {
 
 /* Returns the number of files to publish. The reports are published only together with the first
  * split. */
-static size_t count_of(const struct publish_files *f)
+static size_t publish_files_count_of(const struct publish_files *f)
 {
     return f->reports[0] == NULL ? FILE_SKIPPED : FILE_KINDS;
 }
@@ -30,7 +30,7 @@ static int see_files(void *files, struct sheaf_error *err)
 {
     struct publish_files *f = files;
 
-    return store_see_all((const char *const *)f->urls, count_of(f), f->seen, err);
+    return store_see_all((const char *const *)f->urls, publish_files_count_of(f), f->seen, err);
 }
 
 static int see_manifest(void *files, struct sheaf_error *err)
@@ -48,7 +48,7 @@ int publish_files_open(struct publish_files *f, const struct output *o, uint32_t
 
     *f = (struct publish_files){ .output = o, .split = split,
                                  .reports = { skipped, converted } };
-    for (size_t i = 0; i < count_of(f); i++) {
+    for (size_t i = 0; i < publish_files_count_of(f); i++) {
         char name[GROWN_NAME_BYTES];
 
         manifest_part_name(names[i], o->part, i < FILE_SKIPPED ? o->generation : 0, name);
@@ -94,7 +94,7 @@ int publish_files_make(struct publish_files *f, struct publish_index *index,
 
 /* ---- Publishing ------------------------------------------------------------------------------ */
 
-static int put_index(void *files, struct sheaf_error *err)
+static int publish_files_put_index(void *files, struct sheaf_error *err)
 {
     struct publish_files *f = files;
     struct store_writer *writer = f->writer;
@@ -112,7 +112,7 @@ static int put_nothing(const struct publish_files *f, size_t kind, struct sheaf_
                                                         &f->seen[kind], err) : SHEAF_OK;
 }
 
-static int put_keys(void *files, struct sheaf_error *err)
+static int publish_files_put_keys(void *files, struct sheaf_error *err)
 {
     const struct publish_files *f = files;
     struct store_writer *writer = NULL;
@@ -150,7 +150,8 @@ static int put_reports(void *files, struct sheaf_error *err)
 int publish_files_put(struct publish_files *f, const char *fingerprint, struct sheaf_error *err)
 {
     const struct several_task tasks[] = {
-        { put_reports, f }, { put_index, f }, { put_keys, f }, { check_claim, f },
+        { put_reports, f }, { publish_files_put_index, f }, { publish_files_put_keys, f },
+            { check_claim, f },
     };
 
     f->fingerprint = fingerprint;

@@ -53,8 +53,9 @@ static int count_new_classes(struct manifest *m, size_t count, struct sheaf_erro
 }
 
 /* Copies the existing manifest, with room for the appended shards and classes. */
-static int start_manifest(const struct manifest_found *there, const struct publish_facts *f,
-                          struct manifest *m, struct sheaf_error *err)
+static int publish_grow_start_manifest(const struct manifest_found *there,
+                                       const struct publish_facts *f, struct manifest *m,
+                                       struct sheaf_error *err)
 {
     int code = manifest_parse(there->text, there->size, m, err);
     struct manifest_shard *shards;
@@ -77,8 +78,8 @@ static int start_manifest(const struct manifest_found *there, const struct publi
 }
 
 /* Checks that no other run has changed or replaced the data set since this run opened it. */
-static int check_same(const struct output *o, const struct manifest_found *there,
-                      struct sheaf_error *err)
+static int publish_grow_check_same(const struct output *o, const struct manifest_found *there,
+                                   struct sheaf_error *err)
 {
     if (there->kind >= MANIFEST_OF_OTHER_PLAN &&
         strcmp(there->manifest.fingerprint, o->grows->fingerprint) == 0)
@@ -92,7 +93,7 @@ int publish_grown_find(const struct output *o, struct manifest_found *there,
 {
     const int code = destination_manifest(o, o->dest, there, err);
 
-    return code == SHEAF_OK ? check_same(o, there, err) : code;
+    return code == SHEAF_OK ? publish_grow_check_same(o, there, err) : code;
 }
 
 int publish_grown_put(struct output *o, const struct manifest_found *there,
@@ -106,9 +107,9 @@ int publish_grown_put(struct output *o, const struct manifest_found *there,
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-static int publish_parts(struct output *o, struct publish_files *files,
-                         const struct publish_facts *f, struct manifest *m,
-                         struct sheaf_error *err)
+static int publish_grow_publish_parts(struct output *o, struct publish_files *files,
+                                      const struct publish_facts *f, struct manifest *m,
+                                      struct sheaf_error *err)
 {
     struct buf text = BUF_INIT(MANIFEST_LIMIT);
     struct publish_keys keys = { .samples = 0 };
@@ -162,11 +163,11 @@ int publish_grown(struct output *o, const struct publish_facts *f, struct sheaf_
     int code = publish_files_open(&files, o, 0, &f->skipped, &f->converted, err);
 
     if (code == SHEAF_OK)
-        code = check_same(o, &files.there, err);
+        code = publish_grow_check_same(o, &files.there, err);
     if (code == SHEAF_OK)
-        code = start_manifest(&files.there, f, &m, err);
+        code = publish_grow_start_manifest(&files.there, f, &m, err);
     if (code == SHEAF_OK)
-        code = publish_parts(o, &files, f, &m, err);
+        code = publish_grow_publish_parts(o, &files, f, &m, err);
     if (code == SHEAF_OK)
         code = put_interop(o, &m, err);
     manifest_clear(&m);

@@ -218,9 +218,10 @@ static int count_fields(struct manifest *m, const struct journal_entry *entry,
 
 /* ---- Index and manifest ---------------------------------------------------------------------- */
 
-static int join_section(const struct publish_index *j, const struct journal_entry *entry,
-                        struct libraries *libraries, struct images *images,
-                        struct store_writer *writer, struct sheaf_error *err)
+static int publish_index_join_section(const struct publish_index *j,
+                                      const struct journal_entry *entry,
+                                      struct libraries *libraries, struct images *images,
+                                      struct store_writer *writer, struct sheaf_error *err)
 {
     int code = describe_shard(j->manifest, entry, err);
 
@@ -259,7 +260,7 @@ int publish_index(void *context, struct store_writer *writer, struct sheaf_error
                            "changed", o->journal.directory, (unsigned long long)k);
         if (code == SHEAF_OK) {
             rare.cls_words += entry->facts.cls_words;
-            code = join_section(j, entry, &libraries, &images, writer, err);
+            code = publish_index_join_section(j, entry, &libraries, &images, writer, err);
         }
     }
     entries_close(entries);

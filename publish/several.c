@@ -23,7 +23,7 @@ struct task_item {
     struct sheaf_error error;
 };
 
-static void run_task(struct inflight_item *item)
+static void several_run_task(struct inflight_item *item)
 {
     struct task_item *t = (struct task_item *)item;
     const volatile int *before = interrupt_watch(t->interrupt);
@@ -61,7 +61,7 @@ static int run_at_once(const struct several_task tasks[], size_t count, struct s
     if (code == SHEAF_OK) {
         inflight_open(&window, INFLIGHT_OLDEST, NULL, NULL);
         for (size_t i = 0; i < count; i++) {
-            items[i].item.run = run_task;
+            items[i].item.run = several_run_task;
             items[i].task = &tasks[i];
             items[i].interrupt = interrupt_watched();
             inflight_run(&window, workers, &items[i].item);
@@ -98,7 +98,7 @@ struct file {
     char name[];
 };
 
-static void run(struct inflight_item *item)
+static void several_run(struct inflight_item *item)
 {
     struct file *f = (struct file *)item;
     const volatile int *before = interrupt_watch(f->several->interrupt);
@@ -109,7 +109,7 @@ static void run(struct inflight_item *item)
 }
 
 /* Keeps the first failure. */
-static void settle(struct several *s, struct file *f)
+static void several_settle(struct several *s, struct file *f)
 {
     if (s->code == SHEAF_OK && f->code != SHEAF_OK) {
         s->code = f->code;
@@ -118,7 +118,7 @@ static void settle(struct several *s, struct file *f)
     free(f);
 }
 
-static int failed(const struct several *s, struct sheaf_error *err)
+static int several_failed(const struct several *s, struct sheaf_error *err)
 {
     if (s->code != SHEAF_OK && err != NULL)
         *err = s->error;
@@ -142,9 +142,9 @@ int several_add(struct several *s, const char *name, const struct store_seen *li
 
     while ((item = s->window.count == AT_ONCE ? inflight_next(&s->window)
                                               : inflight_take(&s->window)) != NULL)
-        settle(s, (struct file *)item);
+        several_settle(s, (struct file *)item);
     if (s->code != SHEAF_OK)
-        return failed(s, err);
+        return several_failed(s, err);
     f = calloc(1, sizeof(*f) + size);
     if (f == NULL)
         return err_memory(err, sizeof(*f) + size);
@@ -153,11 +153,11 @@ int several_add(struct several *s, const char *name, const struct store_seen *li
     if (listed != NULL)
         f->listed = *listed;
     memcpy(f->name, name, size);
-    f->item.run = run;
+    f->item.run = several_run;
     inflight_run(&s->window, s->workers, &f->item);
     if (s->workers == NULL)
-        settle(s, (struct file *)inflight_next(&s->window));
-    return failed(s, err);
+        several_settle(s, (struct file *)inflight_next(&s->window));
+    return several_failed(s, err);
 }
 
 int several_close(struct several *s, int code, struct sheaf_error *err)
@@ -165,8 +165,8 @@ int several_close(struct several *s, int code, struct sheaf_error *err)
     struct inflight_item *item;
 
     while ((item = inflight_next(&s->window)) != NULL)
-        settle(s, (struct file *)item);
+        several_settle(s, (struct file *)item);
     workers_close(s->workers);
     inflight_close(&s->window);
-    return code != SHEAF_OK ? code : failed(s, err);
+    return code != SHEAF_OK ? code : several_failed(s, err);
 }

@@ -19,7 +19,7 @@ struct column_scratch {
     struct decode_scratch records[];    /* one for each column */
 };
 
-static size_t scratch_bytes(const struct sheaf_reader *r)
+static size_t column_fields_scratch_bytes(const struct sheaf_reader *r)
 {
     return sizeof(struct column_scratch) + r->columns->count * sizeof(struct decode_scratch);
 }
@@ -35,9 +35,9 @@ int column_fields_room(struct sheaf_reader *r, size_t old, size_t count)
         return err_memory(&r->error, count * sizeof(scratch[0]));
     r->column_scratch = scratch;
     for (; old < count; old++) {
-        scratch[old] = calloc(1, scratch_bytes(r));
+        scratch[old] = calloc(1, column_fields_scratch_bytes(r));
         if (scratch[old] == NULL)
-            return err_memory(&r->error, scratch_bytes(r));
+            return err_memory(&r->error, column_fields_scratch_bytes(r));
         scratch[old]->fields = (struct buf)BUF_INIT(SIZE_MAX / 4);
         r->column_scratch_count = old + 1;
     }
@@ -57,8 +57,9 @@ void column_fields_free(struct sheaf_reader *r)
 }
 
 /* Adds a field of a column to the sample. */
-static int add_field(struct sheaf_reader *r, struct sheaf_sample *s, struct buf *fields,
-                     const struct column_name *name, const void *data, size_t size)
+static int column_fields_add_field(struct sheaf_reader *r, struct sheaf_sample *s,
+                                   struct buf *fields, const struct column_name *name,
+                                   const void *data, size_t size)
 {
     const int code = buf_reserve(fields, sizeof(struct sheaf_field), &r->error);
 
@@ -71,8 +72,8 @@ static int add_field(struct sheaf_reader *r, struct sheaf_sample *s, struct buf 
 
 /* Checks that a column's record belongs to the sample, by comparing the record's key with the
  * sample. Returns an error if the record belongs to another sample. */
-static int check_key(struct sheaf_reader *r, const struct item *item, size_t column,
-                     const struct text *found)
+static int column_fields_check_key(struct sheaf_reader *r, const struct item *item, size_t column,
+                                   const struct text *found)
 {
     const struct sheaf_dataset *d = r->dataset;
     const struct item_column *data = &item_columns(item)[column];
@@ -109,9 +110,9 @@ static int add_usual(struct sheaf_reader *r, const struct item *item, size_t col
     }
     if (!*done)
         return SHEAF_OK;
-    code = check_key(r, item, column, &key);
+    code = column_fields_check_key(r, item, column, &key);
     for (size_t i = 0; code == SHEAF_OK && i < count; i++)
-        code = add_field(r, s, fields, names[i], values[i].data, values[i].size);
+        code = column_fields_add_field(r, s, fields, names[i], values[i].data, values[i].size);
     return code;
 }
 
@@ -131,7 +132,7 @@ static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t c
 
     if (code == SHEAF_OK) {
         key = (struct text){ values.key, strlen(values.key) };
-        code = check_key(r, item, column, &key);
+        code = column_fields_check_key(r, item, column, &key);
     }
     for (size_t i = 0; i < values.field_count && code == SHEAF_OK; i++) {
         const struct sheaf_field *field = &values.fields[i];
@@ -140,7 +141,7 @@ static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t c
                                                          field_suffix(field));
 
         code = name == NULL ? err_memory(&r->error, strlen(field->name))
-             : add_field(r, s, &scratch->fields, name, field->data, field->size);
+             : column_fields_add_field(r, s, &scratch->fields, name, field->data, field->size);
     }
     return code;
 }

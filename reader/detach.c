@@ -78,7 +78,7 @@ static bool moves_along(const struct out *out, const struct sheaf_field *field)
 }
 
 /* Rounds an offset up to a multiple of `alignment`, which must be a power of two. */
-static size_t aligned(size_t offset, size_t alignment)
+static size_t detach_aligned(size_t offset, size_t alignment)
 {
     return (offset + alignment - 1) & ~(alignment - 1);
 }
@@ -86,7 +86,7 @@ static size_t aligned(size_t offset, size_t alignment)
 /* Returns the alignment for a field of this size, which is the largest power of two that divides
  * the size. If a field consists of n-byte numbers, n divides its size, so this alignment is enough
  * for the numbers. Fields of the same size then follow one another without gaps. */
-static size_t alignment_of(size_t size)
+static size_t detach_alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
 
@@ -109,7 +109,7 @@ static const struct sheaf_field *before(const struct sheaf_sample *previous, siz
 
 /* Computes the sizes of the parts of the block of memory in which the detached samples will lie.
  * All samples are in memory, so the sums of their sizes cannot overflow. */
-static struct detach_layout measure(const struct sheaf_reader *r)
+static struct detach_layout detach_measure(const struct sheaf_reader *r)
 {
     struct detach_layout l = { 0 };
 
@@ -158,7 +158,8 @@ static void copy_field(struct detach_copy *to, const struct sheaf_field *field,
     }
 }
 
-static void copy_samples(struct detach_copy *to, const struct sheaf_sample *samples, size_t count)
+static void detach_copy_samples(struct detach_copy *to, const struct sheaf_sample *samples,
+                                size_t count)
 {
     const struct sheaf_sample *previous = NULL;
 
@@ -187,7 +188,7 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     size_t offset = 0, last = 1;
 
     for (size_t f = 0; f < last; f++) {
-        offset = aligned(offset, ALIGNMENT);
+        offset = detach_aligned(offset, ALIGNMENT);
         for (size_t i = 0; i < r->out_count; i++) {
             /* The cast may remove `const`, because the field lies in the new block, which this
              * function fills. */
@@ -196,7 +197,7 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
             last = MAX(last, samples[i].field_count);
             if (f >= samples[i].field_count || moves_along(&r->out[i], field))
                 continue;
-            offset = aligned(offset, alignment_of(field->size));
+            offset = detach_aligned(offset, detach_alignment_of(field->size));
             if (field->size != 0)
                 memcpy(data + offset, field->data, field->size);
             field->data = data + offset;
@@ -220,7 +221,7 @@ static void lend_pieces(const struct sheaf_reader *r, struct detached *kept)
     }
 }
 
-static void release(struct sheaf_kept *kept)
+static void detach_release(struct sheaf_kept *kept)
 {
     struct detached *k = (struct detached *)(void *)kept;
 
@@ -240,16 +241,16 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     if (r->out_count == 0)
         return err_set(&r->error, SHEAF_ERR_STATE, "no samples to keep");
     choose_frames(r);
-    l = measure(r);
-    head = aligned(sizeof(*k) + l.pieces * sizeof(k->pieces[0]), ALIGNMENT);
+    l = detach_measure(r);
+    head = detach_aligned(sizeof(*k) + l.pieces * sizeof(k->pieces[0]), ALIGNMENT);
     tables = r->out_count * sizeof(*to.sample) + l.fields * sizeof(*to.field)
              + l.labels * sizeof(*to.label);
-    text = aligned(head + tables + l.text, ALIGNMENT);
+    text = detach_aligned(head + tables + l.text, ALIGNMENT);
     total = text + l.data + 1;
-    k = aligned_alloc(ALIGNMENT, aligned(total, ALIGNMENT));
+    k = aligned_alloc(ALIGNMENT, detach_aligned(total, ALIGNMENT));
     if (k == NULL)
         return err_memory(&r->error, total);
-    k->base.release = release;
+    k->base.release = detach_release;
     lend_pieces(r, k);
     to.sample = (struct sheaf_sample *)(void *)((char *)k + head);
     to.field = (struct sheaf_field *)(void *)(to.sample + r->out_count);
@@ -257,7 +258,7 @@ int sheaf_reader_keep(struct sheaf_reader *r, const struct sheaf_sample **sample
     to.text = (char *)k + head + tables;
     *samples = to.sample;
     *count = r->out_count;
-    copy_samples(&to, r->samples, r->out_count);
+    detach_copy_samples(&to, r->samples, r->out_count);
     copy_data(r, *samples, (char *)k + text);
     epoch_release(r);
     *kept = &k->base;

@@ -14,7 +14,7 @@ static int count_lanes(const struct sheaf_reader *r, uint32_t *lanes, size_t *qu
     return SHEAF_OK;
 }
 
-static int begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
+static int epoch_order_set_begin_lanes(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 {
     const struct sheaf_dataset *d = r->dataset;
     struct loader *l = &r->load;
@@ -77,7 +77,7 @@ static uint64_t rounds_of_line(const struct sheaf_dataset *d, const struct order
 }
 
 const struct epoch_order epoch_order_set = {
-    .count = count_lanes, .begin = begin_lanes, .next = next_of_lane,
+    .count = count_lanes, .begin = epoch_order_set_begin_lanes, .next = next_of_lane,
     .has_ended = lanes_have_ended, .source_epoch = epoch_of_samples,
     .samples = samples_of_member, .steps = steps_of_lane, .open_shards = shards_of_lanes,
     .rounds = rounds_of_line,

@@ -104,7 +104,7 @@ static size_t column_count(const struct loader *l)
 }
 
 /* Returns the number of shards that are open at the same time. */
-static uint64_t open_shards(const struct sheaf_reader *r)
+static uint64_t memory_open_shards(const struct sheaf_reader *r)
 {
     const struct loader *l = &r->load;
 
@@ -128,7 +128,7 @@ static bool has_room(const struct sheaf_reader *r)
         alone = MAX(alone, read_most(&d->manifest.shards[i], false, false)
                            + read_columns_most(l->shards.columns, i));
     }
-    return section * (open_shards(r) + 1) + alone + waiting * item_bytes(column_count(l))
+    return section * (memory_open_shards(r) + 1) + alone + waiting * item_bytes(column_count(l))
            <= l->budget.limit / 4;
 }
 
@@ -206,8 +206,8 @@ static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t
     return SHEAF_OK;
 }
 
-static void add_shard(const struct sheaf_reader *r, uint32_t number, struct needs *n,
-                      uint64_t *section)
+static void memory_add_shard(const struct sheaf_reader *r, uint32_t number, struct needs *n,
+                             uint64_t *section)
 {
     const struct sheaf_dataset *d = r->dataset;
     const struct manifest_shard *m = &d->manifest.shards[number];
@@ -242,11 +242,11 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     if (l->keep == 0)
         n->tables += numbers_drawn(r) * sizeof(uint64_t);
     for (uint32_t i = 0; !d->is_stream && i < d->manifest.shard_count; i++)
-        add_shard(r, i, n, &section);
+        memory_add_shard(r, i, n, &section);
     n->reserve += RESERVE_MORE;
     if (r->alone_bytes != 0)
         n->reserve = r->alone_bytes;
-    n->sections = section * open_shards(r);
+    n->sections = section * memory_open_shards(r);
     if (loader_is_apart(l))
         code = bytes_of_slots(r, n->slots, &bytes, err);
     if (l->shards.columns != NULL)
@@ -272,7 +272,7 @@ static uint64_t alone_in(struct shard *shard)
 /* Computes the exact size of the reserve (the memory that is kept free for reading any single
  * record) from the index. Ignores a shard that cannot be opened, because the error is reported when
  * the shard is read. */
-static void find_alone(struct sheaf_reader *r, struct needs *n)
+static void memory_find_alone(struct sheaf_reader *r, struct needs *n)
 {
     struct shards *shards = &r->load.shards;
     struct sheaf_error ignored;
@@ -439,7 +439,7 @@ static struct shares share_out(struct loader *l, const struct needs *n, uint64_t
     return s;
 }
 
-static int refuse(struct sheaf_reader *r, const struct needs *n, uint64_t least)
+static int memory_refuse(struct sheaf_reader *r, const struct needs *n, uint64_t least)
 {
     const uint64_t cache = r->options.memory_bytes - r->load.budget.limit;
 
@@ -462,9 +462,9 @@ static int fit_least(struct sheaf_reader *r, struct needs *n)
     if (least > limit - (r->load.budget.used - r->load.heap->size))
         index_files_drop(&r->load.shards.indexes);
     if (least > limit && r->alone_bytes == 0)
-        find_alone(r, n);
+        memory_find_alone(r, n);
     least = n->tables + n->reserve;
-    return least <= limit ? SHEAF_OK : refuse(r, n, least);
+    return least <= limit ? SHEAF_OK : memory_refuse(r, n, least);
 }
 
 static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *shares)

@@ -135,7 +135,7 @@ static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, siz
 
 /* Returns the index of the struct lane for lane number i and a source. If `coming` is set, returns
  * the index of the struct lane that reads the source's next range of samples ahead. */
-static size_t place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
+static size_t mixing_place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
 
@@ -144,7 +144,7 @@ static size_t place_of(const struct sheaf_reader *r, uint32_t i, size_t source, 
 
 static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
 {
-    return &r->lanes[place_of(r, i, source, false)];
+    return &r->lanes[mixing_place_of(r, i, source, false)];
 }
 
 /* Begins a lane for the stretch (a range of samples in one epoch of the source) that contains draw
@@ -155,7 +155,7 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     struct loader *l = &r->load;
     const struct dataset_view *view = r->dataset->view;
     struct source_drawing *d = drawing_of(r->mixing, i, source);
-    const size_t place = place_of(r, i, source, is_ahead);
+    const size_t place = mixing_place_of(r, i, source, is_ahead);
     const uint32_t number = order_member_lane(&r->member, i);
     const struct mix_stretch stretch = mix_stretch_of(&view->mix, &l->order, number, source,
                                                       draw);
@@ -189,11 +189,11 @@ static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
     d->line = d->coming;
     d->coming = NULL;
     d->coming_bytes = 0;
-    r->load.queues[place_of(r, i, source, false)].is_ahead = false;
+    r->load.queues[mixing_place_of(r, i, source, false)].is_ahead = false;
 }
 
 /* Begins the stretch of the next draw. */
-static int begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
+static int mixing_begin_stretch(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct mixing *m = r->mixing;
     struct source_drawing *d = drawing_of(m, i, source);
@@ -226,7 +226,7 @@ static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
     struct source_drawing *d = drawing_of(r->mixing, i, source);
-    const size_t place = place_of(r, i, source, true);
+    const size_t place = mixing_place_of(r, i, source, true);
     const struct order order = mix_source_order(&r->dataset->view->mix, &l->order, source);
     struct sheaf_error ignored;
 
@@ -253,7 +253,7 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
     struct source_drawing *d = drawing_of(r->mixing, i, source);
-    const struct queue *q = &l->queues[place_of(r, i, source, false)];
+    const struct queue *q = &l->queues[mixing_place_of(r, i, source, false)];
     const struct queue *coming;
     struct sheaf_error ignored;
 
@@ -264,8 +264,8 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
             begin_coming(r, i, source);
         return;
     }
-    coming = &l->queues[place_of(r, i, source, true)];
-    lane_fill_ahead(l, &r->lanes[place_of(r, i, source, true)]);
+    coming = &l->queues[mixing_place_of(r, i, source, true)];
+    lane_fill_ahead(l, &r->lanes[mixing_place_of(r, i, source, true)]);
     if (coming->first == NULL && d->left % PUMP_DRAWS == 0)
         (void)queue_pump(l, &ignored);
 }
@@ -286,7 +286,7 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
         drawing_of(m, i, s)->end = at_end[s];
         drawing_of(m, i, s)->pace = (double)draws / (double)MAX(steps, 1);
         if (draws != 0)
-            code = begin_stretch(r, i, s);
+            code = mixing_begin_stretch(r, i, s);
     }
     return code;
 }
@@ -360,7 +360,7 @@ static int mixing_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
 
 /* ---- Turns ---------------------------------------------------------------------------------- */
 
-static int draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
+static int mixing_draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
 {
     struct mixing *m = r->mixing;
     struct source_drawing *d;
@@ -376,7 +376,7 @@ static int draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
     source = m->sources[i] - 1;
     d = drawing_of(m, i, source);
     if (d->left == 0)
-        code = begin_stretch(r, i, source);
+        code = mixing_begin_stretch(r, i, source);
     if (code == SHEAF_OK)
         code = lane_next(&r->load, lane_of(r, i, source), ref, &r->error);
     if (code != SHEAF_OK)
@@ -402,7 +402,7 @@ static int mixing_next(struct sheaf_reader *r, uint32_t i, struct ref *ref)
     int code;
 
     if (!is_drawn(r->mixing, i))
-        return draw(r, i, ref);
+        return mixing_draw(r, i, ref);
     if (pad->run.count == 0)
         return SHEAF_END;
     code = lane_repeat(&r->load, lane_of(r, i, 0), &pad->run, ref, &r->error);

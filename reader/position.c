@@ -41,7 +41,7 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* Makes room for more entries in the table of gaps (turns that gave no sample). Removes entries
  * that are too far back to be needed. If this removes only few entries, enlarges the table. */
-static int make_room(struct sheaf_reader *r)
+static int position_make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
     struct gap *gaps;
@@ -68,7 +68,7 @@ int position_count(struct sheaf_reader *r)
     const uint64_t known = r->gap_count == 0 ? 0 : r->gaps[r->gap_count - 1].turns;
 
     if (turns != known) {
-        const int code = r->gap_count < r->gap_capacity ? SHEAF_OK : make_room(r);
+        const int code = r->gap_count < r->gap_capacity ? SHEAF_OK : position_make_room(r);
 
         if (code != SHEAF_OK)
             return code;
@@ -265,7 +265,7 @@ static bool parse_fields(const char *text, struct position *p)
 }
 
 /* Parses the fingerprints of a view's sources at the end of the text, and removes them. */
-static bool take_sources(char *text, struct position *p)
+static bool position_take_sources(char *text, struct position *p)
 {
     char *word = strstr(text, SOURCES_WORD);
     const char *digits = word == NULL ? "" : word + sizeof(SOURCES_WORD) - 1;
@@ -296,7 +296,7 @@ static int take_crc(char *text, struct sheaf_error *err)
 }
 
 /* Parses a position of version 1, which has no checksum, or of version 2. */
-static int parse(const char *text, struct position *p, struct sheaf_error *err)
+static int position_parse(const char *text, struct position *p, struct sheaf_error *err)
 {
     char copy[SHEAF_POSITION_SIZE + 1] = "";        /* with room for a newline */
     const size_t size = strlen(text);
@@ -315,7 +315,7 @@ static int parse(const char *text, struct position *p, struct sheaf_error *err)
     } else if (!is_first) {
         copy[0] = '\0';
     }
-    if (!take_sources(copy, p) || strlen(copy) < 7 || !parse_fields(copy + 7, p))
+    if (!position_take_sources(copy, p) || strlen(copy) < 7 || !parse_fields(copy + 7, p))
         return err_set(err, SHEAF_ERR_ARGUMENT, "invalid position: \"%.80s\"", text);
     return SHEAF_OK;
 }
@@ -383,7 +383,8 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 
 /* Returns the error for a position that was taken before samples were appended to the data set, so
  * that its epoch was shorter. */
-static int refuse_grown(const struct sheaf_dataset *d, uint64_t before, struct sheaf_error *err)
+static int position_refuse_grown(const struct sheaf_dataset *d, uint64_t before,
+                                 struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the data set has grown since the position was "
                    "taken, from %" PRIu64 " to %" PRIu64 " samples: begin an epoch of all of them",
@@ -403,8 +404,8 @@ static int check_edited(const struct sheaf_dataset *d, const char *fingerprint, 
 
 /* Returns the error for a position that belongs to another view. The message says how the views
  * differ. */
-static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
-                       struct sheaf_error *err)
+static int position_refuse_view(const struct sheaf_dataset *d, const struct position *p,
+                                struct sheaf_error *err)
 {
     const size_t count = strlen(p->sources) / SOURCE_DIGITS;
     uint64_t before;
@@ -419,7 +420,7 @@ static int refuse_view(const struct sheaf_dataset *d, const struct position *p,
         if (strncmp(digits, m->fingerprint, SOURCE_DIGITS) == 0)
             continue;
         if (manifest_grew_from(m, digits, SOURCE_DIGITS, &before))
-            return refuse_grown(d->sources[i], before, err);
+            return position_refuse_grown(d->sources[i], before, err);
         if (check_edited(d->sources[i], digits, SOURCE_DIGITS, err) != SHEAF_OK)
             return SHEAF_ERR_CHANGED;
         return err_set(err, SHEAF_ERR_CHANGED, "%s: this source of the view has changed since "
@@ -444,10 +445,10 @@ static int check_fit(const struct sheaf_reader *r, const struct position *p,
           (p->host != r->dataset->host || p->hosts != r->dataset->hosts))))
         return refuse_host(r->dataset, p, err);
     if (!is_of_this && r->dataset->view != NULL && p->sources[0] != '\0')
-        return refuse_view(r->dataset, p, err);
+        return position_refuse_view(r->dataset, p, err);
     if (!is_of_this && manifest_grew_from(&r->dataset->manifest, p->fingerprint, FINGERPRINT_SIZE,
                                           &before))
-        return refuse_grown(r->dataset, before, err);
+        return position_refuse_grown(r->dataset, before, err);
     if (!is_of_this && check_edited(r->dataset, p->fingerprint, FINGERPRINT_SIZE, err) != SHEAF_OK)
         return SHEAF_ERR_CHANGED;
     if (!is_of_this)
@@ -478,7 +479,7 @@ int sheaf_reader_resume(struct sheaf_reader *r, const char *text)
 
     if (r->dead)
         return err_set(&r->error, SHEAF_ERR_STATE, "the reader has failed, and can only be closed");
-    code = parse(text, &p, &r->error);
+    code = position_parse(text, &p, &r->error);
     if (code == SHEAF_OK)
         code = check_fit(r, &p, &r->error);
     if (code != SHEAF_OK)

@@ -191,7 +191,7 @@ uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *r)
 /* ---- next ----------------------------------------------------------------------------------- */
 
 /* Makes room for a batch of `count` samples. */
-static int make_room(struct sheaf_reader *r, size_t count)
+static int reader_make_room(struct sheaf_reader *r, size_t count)
 {
     struct out *out;
     struct sheaf_sample *samples;
@@ -229,7 +229,7 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
 
 /* Decodes record number i of the batch into sample number i of the batch. Returns SHEAF_END if the
  * sample is left out. */
-static int decode(struct sheaf_reader *r, size_t i)
+static int reader_decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = r->out[i].ref.item;
     int code;
@@ -261,8 +261,8 @@ static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample 
                                r->epoch_order->source_epoch(r));
 }
 
-static void count_sample(struct sheaf_reader *r, const struct item *item,
-                         const struct sheaf_sample *sample)
+static void reader_count_sample(struct sheaf_reader *r, const struct item *item,
+                                const struct sheaf_sample *sample)
 {
     const uint64_t size = item->size + (item->has_name ? item->name_size + 1 : 0);
 
@@ -287,14 +287,14 @@ static int next_sample(struct sheaf_reader *r)
         if (code != SHEAF_OK)
             return code;
         item = ref->item;
-        code = decode(r, r->out_count);
+        code = reader_decode(r, r->out_count);
         if (code == SHEAF_OK)
             code = position_count(r);
         if (code == SHEAF_OK) {
             r->samples[r->out_count].ordinal = r->turns - 1 - r->sum.empty;
             r->samples[r->out_count].repeated = item->repeats;
             r->samples[r->out_count].seed = seed_of(r, &r->samples[r->out_count]);
-            count_sample(r, item, &r->samples[r->out_count++]);
+            reader_count_sample(r, item, &r->samples[r->out_count++]);
             return SHEAF_OK;
         }
         if (code == SHEAF_END) {
@@ -353,7 +353,7 @@ int sheaf_reader_next_batch(struct sheaf_reader *r, size_t max,
         return err_set(&r->error, SHEAF_ERR_ARGUMENT, "a batch of 0 samples: expected 1 or more");
     code = check_state(r);
     if (code == SHEAF_OK)
-        code = make_room(r, max);
+        code = reader_make_room(r, max);
     if (code != SHEAF_OK)
         return code;
     code = epoch_go_on(r);

@@ -69,7 +69,7 @@ struct cache_fetch {
     bool done;                  /* guarded by owner->lock */
 };
 
-static struct cached_object *object_of(struct store_object *object)
+static struct cached_object *cache_object_of(struct store_object *object)
 {
     return (struct cached_object *)object;
 }
@@ -83,7 +83,7 @@ static size_t block_size(const struct cached_object *o, uint64_t block)
 
 /* Waits while another thread works on the block. Afterwards the block's state is GOOD, or this
  * thread has claimed the block (no other thread works on it). */
-static enum block_state claim(struct cached_object *o, uint64_t block)
+static enum block_state cache_claim(struct cached_object *o, uint64_t block)
 {
     enum block_state state;
 
@@ -111,7 +111,7 @@ static bool try_claim(struct cached_object *o, uint64_t block)
     return claimed;
 }
 
-static void settle(struct cached_object *o, uint64_t block, enum block_state state)
+static void cache_settle(struct cached_object *o, uint64_t block, enum block_state state)
 {
     pthread_mutex_lock(&o->lock);
     o->states[block] = (uint8_t)state;
@@ -120,7 +120,7 @@ static void settle(struct cached_object *o, uint64_t block, enum block_state sta
 }
 
 /* Marks a GOOD block as unknown, because its bytes are not in the cache any more. */
-static void forget(struct cached_object *o, uint64_t block)
+static void cache_forget(struct cached_object *o, uint64_t block)
 {
     pthread_mutex_lock(&o->lock);
     if (o->states[block] == BLOCK_GOOD)
@@ -130,7 +130,7 @@ static void forget(struct cached_object *o, uint64_t block)
 
 /* ---- Fetching -------------------------------------------------------------------------------- */
 
-static void fetch_done(struct store_read *read)
+static void cache_fetch_done(struct store_read *read)
 {
     struct cache_fetch *f = (struct cache_fetch *)read;
 
@@ -141,12 +141,12 @@ static void fetch_done(struct store_read *read)
 }
 
 /* Reads from the original object. Stops early if the task is cancelled. */
-static int fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
-                 size_t size, struct sheaf_error *err)
+static int cache_do_fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
+                          size_t size, struct sheaf_error *err)
 {
     struct cache_fetch f = { .owner = o, .read = { .object = o->inner, .offset = offset,
                                                    .data = data,
-                                             .size = size, .done = fetch_done } };
+                                             .size = size, .done = cache_fetch_done } };
 
     if (o->cache->is_offline)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its %zu bytes at %llu are not in the "
@@ -189,19 +189,19 @@ static int read_edge(struct cached_object *o, struct task *task, const struct bl
     int code = SHEAF_OK;
 
     if (whole == NULL) {
-        settle(o, p->block, BLOCK_UNKNOWN);
+        cache_settle(o, p->block, BLOCK_UNKNOWN);
         return err_memory(err, size);
     }
     if (cache_files_get(&o->cache->files, o->name, p->block, whole, size)) {
         atomic_fetch_add(&o->cache->hit_bytes, p->size);
     } else {
-        code = fetch(o, task, p->block * CACHE_BLOCK, whole, size, err);
+        code = cache_do_fetch(o, task, p->block * CACHE_BLOCK, whole, size, err);
         if (code == SHEAF_OK)
             cache_files_put(&o->cache->files, o->name, p->block, whole, size);
     }
     if (code == SHEAF_OK)
         memcpy(p->data, whole + p->skip, p->size);
-    settle(o, p->block, code == SHEAF_OK ? BLOCK_GOOD : BLOCK_UNKNOWN);
+    cache_settle(o, p->block, code == SHEAF_OK ? BLOCK_GOOD : BLOCK_UNKNOWN);
     free(whole);
     return code;
 }
@@ -213,13 +213,13 @@ static int read_run(struct cached_object *o, struct task *task, uint64_t first, 
 {
     const uint64_t begin = first * CACHE_BLOCK;
     const uint64_t end = MIN((first + count) * CACHE_BLOCK, o->base.bytes);
-    const int code = fetch(o, task, begin, data, (size_t)(end - begin), err);
+    const int code = cache_do_fetch(o, task, begin, data, (size_t)(end - begin), err);
 
     for (uint64_t i = 0; i < count; i++) {
         if (code == SHEAF_OK)
             cache_files_put(&o->cache->files, o->name, first + i, data + i * CACHE_BLOCK,
                             block_size(o, first + i));
-        settle(o, first + i, code == SHEAF_OK ? BLOCK_GOOD : BLOCK_UNKNOWN);
+        cache_settle(o, first + i, code == SHEAF_OK ? BLOCK_GOOD : BLOCK_UNKNOWN);
     }
     return code;
 }
@@ -236,7 +236,7 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
     *done = 1;
     if (cache_files_get(&o->cache->files, o->name, first, data, block_size(o, first))) {
         atomic_fetch_add(&o->cache->hit_bytes, block_size(o, first));
-        settle(o, first, BLOCK_GOOD);
+        cache_settle(o, first, BLOCK_GOOD);
         return SHEAF_OK;
     }
     while (first + count < end && try_claim(o, first + count)) {
@@ -245,7 +245,7 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
 
         if (cache_files_get(&o->cache->files, o->name, first + count, next, size)) {
             atomic_fetch_add(&o->cache->hit_bytes, size);
-            settle(o, first + count, BLOCK_GOOD);
+            cache_settle(o, first + count, BLOCK_GOOD);
             *done = count + 1;
             break;
         }
@@ -258,16 +258,16 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
 
 /* Reads the block of `p`, and sometimes also the blocks after it with the same request. Sets *done
  * to the number of blocks that were read. */
-static int read_part(struct cached_object *o, struct task *task, const struct block_part *p,
-                     uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
+static int cache_read_part(struct cached_object *o, struct task *task, const struct block_part *p,
+                           uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
 {
     *done = 1;
-    while (claim(o, p->block) == BLOCK_GOOD) {
+    while (cache_claim(o, p->block) == BLOCK_GOOD) {
         if (cache_files_part(&o->cache->files, o->name, p->block, p->skip, p->data, p->size)) {
             atomic_fetch_add(&o->cache->hit_bytes, p->size);
             return SHEAF_OK;
         }
-        forget(o, p->block);    /* the block was removed to make room */
+        cache_forget(o, p->block);    /* the block was removed to make room */
     }
     if (p->size < block_size(o, p->block))
         return read_edge(o, task, p, err);
@@ -291,7 +291,7 @@ static int read_range(struct cached_object *o, struct task *task, uint64_t offse
         p.size = (size_t)MIN((uint64_t)(block_size(o, p.block) - p.skip), end - offset);
         if (task != NULL && atomic_load(&task->cancelled))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", o->base.url);
-        code = read_part(o, task, &p, whole_end, &done, err);
+        code = cache_read_part(o, task, &p, whole_end, &done, err);
         next = MIN((p.block + done) * CACHE_BLOCK, end);
         out += next - offset;
         offset = next;
@@ -299,8 +299,8 @@ static int read_range(struct cached_object *o, struct task *task, uint64_t offse
     return code;
 }
 
-static int check_range(const struct store_object *object, uint64_t offset, size_t size,
-                       struct sheaf_error *err)
+static int cache_check_range(const struct store_object *object, uint64_t offset, size_t size,
+                             struct sheaf_error *err)
 {
     if (size <= object->bytes && offset <= object->bytes - size)
         return SHEAF_OK;
@@ -312,16 +312,17 @@ static int check_range(const struct store_object *object, uint64_t offset, size_
 static int cached_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                        struct sheaf_error *err)
 {
-    const int code = check_range(object, offset, size, err);
+    const int code = cache_check_range(object, offset, size, err);
 
-    return code == SHEAF_OK ? read_range(object_of(object), NULL, offset, data, size, err) : code;
+    return code == SHEAF_OK ? read_range(cache_object_of(object), NULL, offset, data, size, err)
+        : code;
 }
 
-static void run_task(struct job *job)
+static void cache_run_task(struct job *job)
 {
     struct task *task = (struct task *)job;
     struct store_read *read = task->read;
-    struct cached_object *o = object_of(read->object);
+    struct cached_object *o = cache_object_of(read->object);
 
     read->code = read_range(o, task, read->offset, read->data, read->size, &read->error);
     pthread_mutex_lock(&o->lock);
@@ -329,7 +330,7 @@ static void run_task(struct job *job)
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
     /* `done` must be the last call, because another thread may close the object as soon as `done`
-     * was called. cached_close waits until the function run_task has returned. */
+     * was called. cached_close waits until the function cache_run_task has returned. */
     read->done(read);
 }
 
@@ -348,17 +349,17 @@ static struct task *take_task_locked(struct cached_object *o)
         task->next = o->tasks;
         o->tasks = task;
     }
-    task->job = (struct job){ .run = run_task };
+    task->job = (struct job){ .run = cache_run_task };
     return task;
 }
 
 static void cached_read_start(struct store_read *read)
 {
-    struct cached_object *o = object_of(read->object);
+    struct cached_object *o = cache_object_of(read->object);
     struct task *task = NULL;
 
     read->state = NULL;
-    read->code = check_range(&o->base, read->offset, read->size, &read->error);
+    read->code = cache_check_range(&o->base, read->offset, read->size, &read->error);
     if (read->code == SHEAF_OK) {
         pthread_mutex_lock(&o->lock);
         task = take_task_locked(o);
@@ -379,7 +380,7 @@ static void cached_read_start(struct store_read *read)
 
 static void cached_read_cancel(struct store_read *read)
 {
-    struct cached_object *o = object_of(read->object);
+    struct cached_object *o = cache_object_of(read->object);
 
     pthread_mutex_lock(&o->lock);
     if (read->state != NULL)
@@ -392,13 +393,13 @@ static void cached_read_cancel(struct store_read *read)
  * again. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
-    struct cached_object *o = object_of(object);
+    struct cached_object *o = cache_object_of(object);
 
     if (size == 0)
         return;
     for (uint64_t i = offset / CACHE_BLOCK; i <= (offset + size - 1) / CACHE_BLOCK; i++) {
         cache_files_drop(&o->cache->files, o->name, i);
-        forget(o, i);
+        cache_forget(o, i);
     }
 }
 
@@ -406,7 +407,7 @@ static void cached_distrust(struct store_object *object, uint64_t offset, uint64
 
 static void cached_close(struct store_object *object)
 {
-    struct cached_object *o = object_of(object);
+    struct cached_object *o = cache_object_of(object);
     struct task *task;
 
     while ((task = o->tasks) != NULL) {

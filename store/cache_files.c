@@ -103,7 +103,7 @@ static void block_name(char name[CACHE_NAME_BYTES], const char *object, uint64_t
 
 /* Computes the hash of a block. It covers the block's name, so that a block that was stored under
  * another name is noticed. */
-static uint64_t hash_of(const char *name, const void *data, size_t size)
+static uint64_t cache_files_hash_of(const char *name, const void *data, size_t size)
 {
     return XXH3_64bits_withSeed(data, size, XXH3_64bits(name, strlen(name)));
 }
@@ -112,8 +112,8 @@ static uint64_t hash_of(const char *name, const void *data, size_t size)
 
 /* Opens the file of a block for reading, and writes its path to `name`. Returns -1 if there is no
  * such file. */
-static int open_block(const struct cache_files *f, const char *object, uint64_t block,
-                      char name[CACHE_NAME_BYTES])
+static int cache_files_open_block(const struct cache_files *f, const char *object, uint64_t block,
+                                  char name[CACHE_NAME_BYTES])
 {
     block_name(name, object, block);
     return openat(f->directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -125,7 +125,7 @@ bool cache_files_get(const struct cache_files *f, const char *object, uint64_t b
     char name[CACHE_NAME_BYTES];
     uint8_t trailer[TRAILER];
     struct stat st;
-    const int fd = open_block(f, object, block, name);
+    const int fd = cache_files_open_block(f, object, block, name);
     bool good;
 
     if (fd < 0)
@@ -133,7 +133,7 @@ bool cache_files_get(const struct cache_files *f, const char *object, uint64_t b
     good = fstat(fd, &st) == 0 && st.st_size == (off_t)(size + TRAILER) &&
            fd_read_at(fd, data, size, 0) == size &&
            fd_read_at(fd, trailer, TRAILER, size) == TRAILER &&
-           load64(trailer) == hash_of(name, data, size);
+           load64(trailer) == cache_files_hash_of(name, data, size);
     if (good)
         good = futimens(fd, NULL) == 0 || errno == EACCES || errno == EPERM || errno == EROFS;
     else
@@ -146,7 +146,7 @@ bool cache_files_part(const struct cache_files *f, const char *object, uint64_t 
                       size_t offset, void *data, size_t size)
 {
     char name[CACHE_NAME_BYTES];
-    const int fd = open_block(f, object, block, name);
+    const int fd = cache_files_open_block(f, object, block, name);
     bool good;
 
     if (fd < 0)
@@ -182,8 +182,8 @@ static bool add_old(struct olds *olds, const struct old *old)
     return true;
 }
 
-static void list_one(const struct cache_files *f, const char *object, const char *block,
-                     struct olds *olds)
+static void cache_files_list_one(const struct cache_files *f, const char *object, const char *block,
+                                 struct olds *olds)
 {
     struct old old;
     struct stat st;
@@ -216,7 +216,7 @@ static bool is_block(const char *name)
     return is_hex(name, 8, 16) || strncmp(name, TEMPORARY, strlen(TEMPORARY)) == 0;
 }
 
-static DIR *open_directory(int at, const char *name)
+static DIR *cache_files_open_directory(int at, const char *name)
 {
     const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     DIR *directory = fd < 0 ? NULL : fdopendir(fd);
@@ -226,18 +226,18 @@ static DIR *open_directory(int at, const char *name)
     return directory;
 }
 
-static void list_all(const struct cache_files *f, struct olds *olds)
+static void cache_files_list_all(const struct cache_files *f, struct olds *olds)
 {
-    DIR *all = open_directory(f->directory, "."), *one;
+    DIR *all = cache_files_open_directory(f->directory, "."), *one;
     const struct dirent *d, *e;
 
     while (all != NULL && (d = readdir(all)) != NULL) {
         if (!is_hex(d->d_name, 32, 32))
             continue;
-        one = open_directory(f->directory, d->d_name);
+        one = cache_files_open_directory(f->directory, d->d_name);
         while (one != NULL && (e = readdir(one)) != NULL)
             if (is_block(e->d_name))
-                list_one(f, d->d_name, e->d_name, olds);
+                cache_files_list_one(f, d->d_name, e->d_name, olds);
         if (one != NULL)
             closedir(one);
     }
@@ -260,7 +260,7 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
     struct olds olds = { .list = NULL };
 
-    list_all(f, &olds);
+    cache_files_list_all(f, &olds);
     if (olds.count != 0)
         qsort(olds.list, olds.count, sizeof(olds.list[0]), compare_ages);
     for (size_t i = 0; i < olds.count && olds.bytes > most; i++) {
@@ -298,7 +298,7 @@ static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Creates a file and its directory. Another process may remove the directory at any moment. */
-static int create(const struct cache_files *f, const char *object, const char *name)
+static int cache_files_create(const struct cache_files *f, const char *object, const char *name)
 {
     int fd = -1;
 
@@ -317,7 +317,8 @@ static int create(const struct cache_files *f, const char *object, const char *n
 static int create_locked(const struct cache_files *f, const char *object, const char *name,
                          uint64_t bytes)
 {
-    const int fd = bytes <= f->limit && reserve_locked(f, bytes) ? create(f, object, name) : -1;
+    const int fd = bytes <= f->limit && reserve_locked(f, bytes) ? cache_files_create(f, object,
+                                                                                      name) : -1;
 
     if (fd < 0 || ftruncate(fd, (off_t)bytes) == 0)
         return fd;
@@ -356,7 +357,7 @@ void cache_files_put(struct cache_files *f, const char *object, uint64_t block,
     fd = create_reserved(f, object, temporary, size + TRAILER);
     if (fd < 0)
         return;
-    store64(trailer, hash_of(name, data, size));
+    store64(trailer, cache_files_hash_of(name, data, size));
     written = fd_write(fd, data, size) == size && fd_write(fd, trailer, TRAILER) == TRAILER;
     written = close(fd) == 0 && written;
     if (!written || renameat(f->directory, temporary, f->directory, name) != 0)

@@ -21,7 +21,7 @@
 #define TRAILER sizeof(uint64_t)
 #define KEPT_LIMIT ((off_t)1 << 30)
 
-static void kept_name(const char *name, const char *end, char file[CACHE_NAME_BYTES])
+static void cache_kept_name(const char *name, const char *end, char file[CACHE_NAME_BYTES])
 {
     char hash[HASH_TEXT_BYTES];
 
@@ -42,7 +42,7 @@ static char *kept_get(int directory, const char *name, size_t *size)
     bool good;
     int fd;
 
-    kept_name(name, ".kept", file);
+    cache_kept_name(name, ".kept", file);
     fd = openat(directory, file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return NULL;
@@ -59,7 +59,7 @@ static char *kept_get(int directory, const char *name, size_t *size)
     return text;
 }
 
-static bool is_kept(int directory, const char *name, const char *text, size_t size)
+static bool cache_kept_is(int directory, const char *name, const char *text, size_t size)
 {
     size_t there_size;
     char *there = kept_get(directory, name, &there_size);
@@ -77,11 +77,11 @@ void cache_keep(const struct cache *cache, const char *name, const char *text, s
     bool written;
     int fd;
 
-    if (size > KEPT_LIMIT - TRAILER || is_kept(directory, name, text, size))
+    if (size > KEPT_LIMIT - TRAILER || cache_kept_is(directory, name, text, size))
         return;
     snprintf(end, sizeof(end), ".new-%d-%p", (int)getpid(), (const void *)text);
-    kept_name(name, ".kept", file);
-    kept_name(name, end, temporary);
+    cache_kept_name(name, ".kept", file);
+    cache_kept_name(name, end, temporary);
     fd = openat(directory, temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return;

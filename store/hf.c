@@ -36,17 +36,17 @@ struct hf_context {
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
-static const char *environment(const char *name)
+static const char *hf_environment(const char *name)
 {
     const char *value = getenv(name);
 
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
-static int token_path(char **path, struct sheaf_error *err)
+static int hf_token_path(char **path, struct sheaf_error *err)
 {
-    const char *named = environment("HF_TOKEN_PATH"), *hf_home = environment("HF_HOME");
-    const char *home = environment("HOME");
+    const char *named = hf_environment("HF_TOKEN_PATH"), *hf_home = hf_environment("HF_HOME");
+    const char *home = hf_environment("HOME");
     int made = 0;
 
     *path = NULL;
@@ -61,11 +61,11 @@ static int token_path(char **path, struct sheaf_error *err)
 
 /* Reads the token that the hub's own tools have stored at login. A missing token is not an
  * error. */
-static int read_token(char **token, struct sheaf_error *err)
+static int hf_read_token(char **token, struct sheaf_error *err)
 {
     char *path;
     size_t size = 0;
-    int code = token_path(&path, err);
+    int code = hf_token_path(&path, err);
 
     if (code == SHEAF_OK && path != NULL)
         code = store_get(path, TOKEN_MOST, token, &size, err);
@@ -76,9 +76,9 @@ static int read_token(char **token, struct sheaf_error *err)
 /* Reads the token. Keeps only the first word of its text, because the token is sent in a header. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
-    const char *named = environment("HF_TOKEN");
+    const char *named = hf_environment("HF_TOKEN");
     char *kept = NULL;
-    int code = named == NULL ? read_token(&kept, err) : SHEAF_OK;
+    int code = named == NULL ? hf_read_token(&kept, err) : SHEAF_OK;
     const char *token = named != NULL ? named : kept;
 
     if (code == SHEAF_OK && token != NULL) {
@@ -97,7 +97,7 @@ static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 
 static int load_endpoint(struct hf_hub *hub, struct sheaf_error *err)
 {
-    const char *value = environment("HF_ENDPOINT");
+    const char *value = hf_environment("HF_ENDPOINT");
     struct url url;
     size_t size;
     int code;
@@ -115,7 +115,7 @@ static int load_endpoint(struct hf_hub *hub, struct sheaf_error *err)
     return hub->endpoint == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-static void context_close(void *state)
+static void hf_context_close(void *state)
 {
     struct hf_context *hf = state;
     struct known_commit *k;
@@ -134,9 +134,9 @@ static void context_close(void *state)
     free(hf);
 }
 
-static int context_open(void **state, struct http_engine *engine,
-                        const struct request_patience *patience, const char *container_origin,
-                        struct sheaf_error *err)
+static int hf_context_open(void **state, struct http_engine *engine,
+                           const struct request_patience *patience, const char *container_origin,
+                           struct sheaf_error *err)
 {
     struct hf_context *hf = calloc(1, sizeof(*hf));
     int code;
@@ -151,11 +151,11 @@ static int context_open(void **state, struct http_engine *engine,
     if (code == SHEAF_OK)
         *state = hf;
     else
-        context_close(hf);
+        hf_context_close(hf);
     return code;
 }
 
-static const struct remote_service service = { context_open, context_close };
+static const struct remote_service service = { hf_context_open, hf_context_close };
 
 /* ---- Asking the hub -------------------------------------------------------------------------- */
 
@@ -170,13 +170,13 @@ void hf_explain(bool has_token, struct sheaf_error *err)
 }
 
 /* libcurl does not send the header to another host. */
-static int sign(struct request *r, struct sheaf_error *err)
+static int hf_sign(struct request *r, struct sheaf_error *err)
 {
     return r->at->bearer == NULL ? SHEAF_OK
            : http_add_header(&r->http, "authorization", r->at->bearer, err);
 }
 
-const struct request_signing hf_signing = { .sign = sign };
+const struct request_signing hf_signing = { .sign = hf_sign };
 
 int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
            const char *what,
@@ -217,8 +217,8 @@ int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, c
     return code;
 }
 
-static int take_commit(const struct request *r, char commit[HF_COMMIT_SIZE],
-                       struct sheaf_error *err)
+static int hf_take_commit(const struct request *r, char commit[HF_COMMIT_SIZE],
+                          struct sheaf_error *err)
 {
     json_t *root;
     int code = json_answer((const char *)r->http.reply.data, r->http.reply.size, &root, err);
@@ -250,7 +250,7 @@ static int ask_commit(struct hf_name *name, struct sheaf_error *err)
            : hf_ask(name->hub, name->repository, rest, NULL, what, request_classify_http,
                     &r, &target, err);
     if (code == SHEAF_OK)
-        code = take_commit(&r, name->commit, err);
+        code = hf_take_commit(&r, name->commit, err);
     request_free(&r);
     target_free(&target);
     free(rest);
@@ -316,7 +316,7 @@ static int take_repository(const char *url, struct hf_name *name, const char **p
                                                               : SHEAF_OK;
 }
 
-static int take_path(const char *path, struct hf_name *name, struct sheaf_error *err)
+static int hf_take_path(const char *path, struct hf_name *name, struct sheaf_error *err)
 {
     struct buf text = BUF_INIT((size_t)64 << 10);
     int code;
@@ -341,7 +341,7 @@ int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err)
     memset(name, 0, sizeof(*name));
     code = take_repository(url, name, &path, err);
     if (code == SHEAF_OK)
-        code = take_path(path, name, err);
+        code = hf_take_path(path, name, err);
     if (code == SHEAF_OK)
         code = remote_service(&service, &state, err);
     if (code == SHEAF_OK) {

@@ -202,7 +202,7 @@ static void finish_answered(struct http_engine *e)
 /* Returns whether no bytes of an exchange (a request and its response) have arrived for too long.
  * `away_ns` is a time during which this thread did not run. It does not count as silence, because
  * bytes may have arrived meanwhile. */
-static bool is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
+static bool http_is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
     uint64_t patience_ns;
 
@@ -225,7 +225,7 @@ static void end_slow(struct http_engine *e)
     e->checked_ns = now_ns;
     for (x = TAILQ_FIRST(&e->active); x != NULL; x = next) {
         next = TAILQ_NEXT(x, link);
-        if (is_late(x, now_ns, away_ns))
+        if (http_is_late(x, now_ns, away_ns))
             x->failure = HTTP_LATE;
         if (stall_is_over(&x->stall, now_ns))
             x->failure = HTTP_STALLED;
@@ -253,7 +253,7 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
 
 /* Accepts exchanges that other threads have submitted or cancelled. Returns false if the engine
  * must end. */
-static bool take_in(struct http_engine *e)
+static bool http_take_in(struct http_engine *e)
 {
     struct http_exchange *x;
     bool cancels, ending;
@@ -309,7 +309,7 @@ static void *run_engine(void *argument)
 {
     struct http_engine *e = argument;
 
-    while (take_in(e)) {
+    while (http_take_in(e)) {
         start_due(e);
         if (!http_events_handle(e->events, wait_ms(e)))
             start_again(e);
@@ -322,7 +322,7 @@ static void *run_engine(void *argument)
 /* ---- From other threads ---------------------------------------------------------------------- */
 
 /* Fails an exchange that cannot be started. */
-static void refuse(struct http_exchange *x, enum http_failure failure)
+static void http_refuse(struct http_exchange *x, enum http_failure failure)
 {
     x->failure = failure;
     x->status = 0;
@@ -334,7 +334,7 @@ void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_
     bool wake, refused;
 
     if (e->process != getpid()) {
-        refuse(x, HTTP_FORKED);     /* its lock must not be touched either */
+        http_refuse(x, HTTP_FORKED);     /* its lock must not be touched either */
         return;
     }
     x->due_ns = delay_ns == 0 ? 0 : clock_ns() + delay_ns;
@@ -348,7 +348,7 @@ void http_submit(struct http_engine *e, struct http_exchange *x, uint64_t delay_
     }
     pthread_mutex_unlock(&e->lock);
     if (refused)
-        refuse(x, HTTP_CANCELLED);
+        http_refuse(x, HTTP_CANCELLED);
     else if (wake)
         http_events_wake(e->events);
 }

@@ -33,7 +33,8 @@ struct http_events {
     uint64_t due_ns;            /* when libcurl wants to be called; UINT64_MAX for never */
 };
 
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void *unused)
+static int http_events_on_socket(CURL *easy, curl_socket_t fd, int what, void *context,
+                                 void *unused)
 {
     struct http_events *e = context;
     struct epoll_event event = {
@@ -67,7 +68,7 @@ void http_events_use(struct http_events *e, void *multi)
     e->multi = multi;
     e->due_ns = UINT64_MAX;
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, CONNECTIONS_KEPT);
-    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, http_events_on_socket);
     curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, e);
     curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(multi, CURLMOPT_TIMERDATA, e);
@@ -132,7 +133,7 @@ static bool handle(struct http_events *e, const struct epoll_event *event)
     return true;
 }
 
-static int compare(const void *a, const void *b)
+static int http_events_compare(const void *a, const void *b)
 {
     const uint64_t x = ((const struct epoll_event *)a)->data.u64;
     const uint64_t y = ((const struct epoll_event *)b)->data.u64;
@@ -149,7 +150,7 @@ bool http_events_handle(struct http_events *e, int most_ms)
     int running;
 
     if (count > 1)
-        qsort(events, (size_t)count, sizeof(events[0]), compare);
+        qsort(events, (size_t)count, sizeof(events[0]), http_events_compare);
     for (int i = 0; i < count && good && (i == 0 || clock_ns() - began_ns < TURN_NS); i++)
         good = handle(e, &events[i]);
     if (!good || e->due_ns > clock_ns())

@@ -114,7 +114,7 @@ static int on_seek(void *context, curl_off_t offset, int origin)
 /* Limits the number of bytes that the kernel holds unsent. On a slow link, the kernel would
  * otherwise accept megabytes at once and send them for a minute, during which no progress could be
  * seen. A kernel without this setting works without the limit. */
-static int on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
+static int http_handle_on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     const int most = UNSENT_BYTES;
 
@@ -188,7 +188,7 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     SET(CURLOPT_CONNECTTIMEOUT_MS, (long)connect_ms);
     SET(CURLOPT_TCP_KEEPALIVE, 1L);
-    SET(CURLOPT_SOCKOPTFUNCTION, on_socket);
+    SET(CURLOPT_SOCKOPTFUNCTION, http_handle_on_socket);
     SET(CURLOPT_BUFFERSIZE, x->into_size < LARGE_BYTES ? BUFFER_BYTES : LARGE_BUFFER_BYTES);
     SET(CURLOPT_UPLOAD_BUFFERSIZE, x->body_size < LARGE_BYTES ? BUFFER_BYTES : LARGE_BUFFER_BYTES);
     SET(CURLOPT_MAXREDIRS, REDIRECTS_MOST);

@@ -33,7 +33,7 @@ struct probe {
 };
 
 /* Replaces a stored copy of a header's value. Returns false if memory is exhausted. */
-static bool keep(char **copy, const char *value)
+static bool http_object_keep(char **copy, const char *value)
 {
     free(*copy);
     *copy = value != NULL ? strdup(value) : NULL;
@@ -46,8 +46,9 @@ static int probe_classify(struct request *r, bool *again, struct sheaf_error *er
     const char *range = http_answer_header(&r->http, "content-range");
     const int status = r->http.status;
 
-    if (!o->is_fixed && (!keep(&o->etag, http_answer_header(&r->http, "etag")) ||
-                         !keep(&o->modified, http_answer_header(&r->http, "last-modified"))))
+    if (!o->is_fixed && (!http_object_keep(&o->etag, http_answer_header(&r->http, "etag")) ||
+                         !http_object_keep(&o->modified,
+                                           http_answer_header(&r->http, "last-modified"))))
         return err_memory(err, 64);
     if (remote_parse_size(&r->http, &o->base.bytes) && (status != 200 || o->base.bytes == 0))
         return SHEAF_OK;

@@ -36,7 +36,7 @@ void listing_clear(struct listing *l)
     l->count = 0;
 }
 
-static int by_name(const void *a, const void *b)
+static int listing_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct store_entry *)a)->name, ((const struct store_entry *)b)->name);
 }
@@ -44,7 +44,7 @@ static int by_name(const void *a, const void *b)
 int listing_end(struct listing *l, int code, store_entry_fn *each, void *context)
 {
     if (l->count > 1)
-        qsort(l->items, l->count, sizeof(l->items[0]), by_name);
+        qsort(l->items, l->count, sizeof(l->items[0]), listing_by_name);
     for (size_t i = 0; i < l->count && code == SHEAF_OK; i++)
         code = each(context, &l->items[i]);
     listing_clear(l);

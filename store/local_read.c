@@ -106,7 +106,7 @@ static int prepare_pipe(struct file_object *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int examine(struct file_object *o, struct sheaf_error *err)
+static int local_read_examine(struct file_object *o, struct sheaf_error *err)
 {
     const char *url = o->base.url;
 
@@ -180,7 +180,7 @@ int local_open(const char *url, struct store_object **object, struct sheaf_error
     else if ((o->fd = open_path(url)) < 0)
         code = local_failed(url, errno, "open", err);
     else
-        code = examine(o, err);
+        code = local_read_examine(o, err);
     if (code == SHEAF_OK) {
         keep_or_park(o);
         *object = &o->base;
@@ -204,7 +204,7 @@ void local_close(struct store_object *object)
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-static bool is_same(const struct stat *a, const struct stat *b)
+static bool local_read_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec
            && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
@@ -217,7 +217,7 @@ static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
 {
     struct stat now;
 
-    if (fstat(o->fd, &now) == 0 && !is_same(&now, &o->opened))
+    if (fstat(o->fd, &now) == 0 && !local_read_is_same(&now, &o->opened))
         return err_set(err, SHEAF_ERR_CHANGED, "%s: was %lld byte%s when it was opened, is %lld "
                        "byte%s now", o->base.url, (long long)o->opened.st_size,
                        plural((long long)o->opened.st_size), (long long)now.st_size,
@@ -241,7 +241,7 @@ static int reopen(struct file_object *o, struct sheaf_error *err)
                          o->base.url);
     if (fstat(fd, &now) != 0)
         code = err_errno(err, errno, "%s: cannot stat", o->base.url);
-    else if (!is_same(&now, &o->opened))
+    else if (!local_read_is_same(&now, &o->opened))
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: the file went stale and is another one now: "
                        "%lld byte%s of time %lld, not %lld of %lld", o->base.url,
                        (long long)now.st_size, plural((long long)now.st_size),
@@ -280,7 +280,7 @@ static int take_up(const struct file_object *o, struct file_object *use, struct 
     use->fd = open_path(o->base.url);
     if (use->fd < 0)
         return err_errno(err, errno, "%s: cannot be opened again", o->base.url);
-    if (fstat(use->fd, &now) == 0 && is_same(&now, &o->opened))
+    if (fstat(use->fd, &now) == 0 && local_read_is_same(&now, &o->opened))
         return SHEAF_OK;
     close(use->fd);
     return err_set(err, SHEAF_ERR_CHANGED, "%s: was %lld byte%s when it was opened, and is another "
@@ -288,7 +288,7 @@ static int take_up(const struct file_object *o, struct file_object *use, struct 
                    plural((long long)o->opened.st_size));
 }
 
-static void put_back(const struct file_object *o, const struct file_object *use)
+static void local_read_put_back(const struct file_object *o, const struct file_object *use)
 {
     if (o->fd < 0)
         close(use->fd);
@@ -329,7 +329,7 @@ int local_read(struct store_object *object, uint64_t offset, void *data, size_t 
     if (code != SHEAF_OK)
         return code;
     code = read_open(&use, offset, data, size, err);
-    put_back(o, &use);
+    local_read_put_back(o, &use);
     return code;
 }
 
@@ -377,7 +377,7 @@ void local_warm(struct store_object *object, uint64_t offset, uint64_t size)
     if (take_up(o, &use, NULL) != SHEAF_OK)
         return;             /* a reader will get the error */
     warm_open(use.fd, offset, size);
-    put_back(o, &use);
+    local_read_put_back(o, &use);
 }
 
 /* ---- Pipes ---------------------------------------------------------------------------------- */

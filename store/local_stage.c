@@ -74,7 +74,7 @@ static const char *last_of(const char *path)
 
 /* Renames the first stage that it finds in the directory `partial`, whichever run it belongs to.
  * The new path is `stage`. Sets *took to whether a stage was renamed. */
-static int take_any(const char *partial, const char *stage, bool *took)
+static int local_stage_take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);
     const struct dirent *d;
@@ -91,7 +91,7 @@ static int take_any(const char *partial, const char *stage, bool *took)
 
 /* Makes the directory of a stage. Tries again if another run removes the parent directory
  * meanwhile. */
-static int make(const char *partial, const char *stage)
+static int local_stage_make(const char *partial, const char *stage)
 {
     int failed = ENOENT;
 
@@ -113,12 +113,12 @@ int local_stage_take(const char *partial, const char *from, const char *stage,
     if (from != NULL) {
         took = rename(local_path(from), path) == 0;
         if (!took)
-            failed = take_any(local_path(partial), path, &took);
+            failed = local_stage_take_any(local_path(partial), path, &took);
         if (failed == 0 && took)
             failed = empty(AT_FDCWD, path);
     }
     if (failed == 0 && !took)
-        failed = make(local_path(partial), path);
+        failed = local_stage_make(local_path(partial), path);
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot make it", stage);
 }
 

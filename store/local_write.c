@@ -23,7 +23,7 @@ static void set_direct(struct local_write *w, bool direct)
 /* Writes bytes at the end of the file. A direct write fails if the file system does not support it,
  * or if the position is not aligned after a short write. Then this write and all later ones go
  * through the kernel's page cache. */
-static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
+static int local_write_put_bytes(struct local_write *w, const uint8_t *at, size_t size)
 {
     const uint64_t start = w->written;
 
@@ -52,13 +52,13 @@ static int put_bytes(struct local_write *w, const uint8_t *at, size_t size)
     return SHEAF_OK;
 }
 
-static void run_piece(struct job *job)
+static void local_write_run_piece(struct job *job)
 {
     struct local_piece *p = (struct local_piece *)((char *)job - offsetof(struct local_piece, job));
     struct local_write *w = p->write;
 
     if (w->code == SHEAF_OK)
-        w->code = put_bytes(w, p->data, p->size);
+        w->code = local_write_put_bytes(w, p->data, p->size);
     p->code = w->code;
 }
 
@@ -83,7 +83,7 @@ static int send(struct local_write *w, struct local_piece *p, struct sheaf_error
             return code;
         set_direct(w, true);
     }
-    p->job = (struct job){ .run = run_piece };
+    p->job = (struct job){ .run = local_write_run_piece };
     workers_submit(w->thread, &p->job);
     w->filling = !w->filling;
     return take_back(w, &w->pieces[w->filling], err);
@@ -143,7 +143,7 @@ int local_write_end(struct local_write *w, struct sheaf_error *err)
         return code;
     if (w->is_direct)
         set_direct(w, false);
-    run_piece(&last->job);
+    local_write_run_piece(&last->job);
     return take_back(w, last, err);
 }
 

@@ -18,19 +18,19 @@ struct stat_wait {
     struct event answered;
 };
 
-static void answered(struct store_stat *stat)
+static void over_answered(struct store_stat *stat)
 {
     event_set(&((struct stat_wait *)stat)->answered);
 }
 
-static void start(struct stat_wait *q, const char *url, char *note)
+static void over_start(struct stat_wait *q, const char *url, char *note)
 {
-    *q = (struct stat_wait){ .stat = { .url = url, .done = answered, .note = note },
+    *q = (struct stat_wait){ .stat = { .url = url, .done = over_answered, .note = note },
                              .answered = EVENT_INIT };
     store_stat_start(&q->stat);
 }
 
-static int finish(struct stat_wait *q, struct store_seen *seen, struct sheaf_error *err)
+static int over_finish(struct stat_wait *q, struct store_seen *seen, struct sheaf_error *err)
 {
     event_wait(&q->answered);
     *seen = (struct store_seen){ .is_there = q->stat.code == SHEAF_OK, .bytes = q->stat.bytes,
@@ -43,14 +43,14 @@ static int finish(struct stat_wait *q, struct store_seen *seen, struct sheaf_err
     return q->stat.code;
 }
 
-static int see(const char *url, struct store_seen *seen, char *note, struct sheaf_error *err)
+static int over_see(const char *url, struct store_seen *seen, char *note, struct sheaf_error *err)
 {
     struct stat_wait q;
 
     if (note != NULL)
         note[0] = '\0';
-    start(&q, url, note);
-    return finish(&q, seen, err);
+    over_start(&q, url, note);
+    return over_finish(&q, seen, err);
 }
 
 int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],
@@ -62,9 +62,9 @@ int store_see_all(const char *const urls[], size_t count, struct store_seen seen
     if (all == NULL)
         return err_memory(err, count * sizeof(all[0]));
     for (size_t i = 0; i < count; i++)
-        start(&all[i], urls[i], NULL);
+        over_start(&all[i], urls[i], NULL);
     for (size_t i = 0; i < count; i++) {
-        const int one = finish(&all[i], &seen[i], code == SHEAF_OK ? err : NULL);
+        const int one = over_finish(&all[i], &seen[i], code == SHEAF_OK ? err : NULL);
 
         code = code == SHEAF_OK ? one : code;
     }
@@ -74,25 +74,25 @@ int store_see_all(const char *const urls[], size_t count, struct store_seen seen
 
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err)
 {
-    return see(url, seen, NULL, err);
+    return over_see(url, seen, NULL, err);
 }
 
 int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],
                    struct sheaf_error *err)
 {
-    return see(url, seen, note, err);
+    return over_see(url, seen, note, err);
 }
 
 /* Returns whether both descriptions are of the same object. A stamp of 0 means an unknown stamp:
  * some servers tell an object's ETag only to the writer of the object. */
-static bool is_same(const struct store_seen *a, const struct store_seen *b)
+static bool over_is_same(const struct store_seen *a, const struct store_seen *b)
 {
     return a->is_there == b->is_there &&
            (!a->is_there || (a->bytes == b->bytes &&
                              (a->stamp == b->stamp || a->stamp == 0 || b->stamp == 0)));
 }
 
-static int refuse(const char *url, struct sheaf_error *err)
+static int over_refuse(const char *url, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CHANGED, "%s: another process created it in the meantime", url);
 }
@@ -102,7 +102,7 @@ int store_check_seen(const char *url, const struct store_seen *seen, struct shea
     struct store_seen now;
     const int code = store_see(url, &now, err);
 
-    return code != SHEAF_OK || is_same(&now, seen) ? code : refuse(url, err);
+    return code != SHEAF_OK || over_is_same(&now, seen) ? code : over_refuse(url, err);
 }
 
 /* ---- Acting ---------------------------------------------------------------------------------- */
@@ -163,7 +163,7 @@ int store_remove_over(const char *url, const struct store_seen *seen, struct she
 
     if (code != SHEAF_OK || !now.is_there)
         return code;
-    if (!is_same(&now, seen))
-        return refuse(url, err);
+    if (!over_is_same(&now, seen))
+        return over_refuse(url, err);
     return ops->remove_over != NULL ? ops->remove_over(url, seen, err) : store_remove(url, err);
 }

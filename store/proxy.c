@@ -21,7 +21,7 @@ static const char *either(const char *lower, const char *upper)
 
 /* Returns whether `name` is the name of the host, or is the end of the host's name directly after
  * a dot. */
-static bool is_suffix(const char *host, size_t host_size, const char *name, size_t size)
+static bool proxy_is_suffix(const char *host, size_t host_size, const char *name, size_t size)
 {
     const char *end = host + host_size - size;
 
@@ -44,8 +44,8 @@ static bool is_excepted(const char *host, size_t host_size, const char *list)
 
         list += strspn(list, ", \t.");
         size = strcspn(list, ", \t");
-        if (size != 0 && (is_suffix(host, host_size, list, size) ||
-                          is_suffix(host, bare_size, list, size)))
+        if (size != 0 && (proxy_is_suffix(host, host_size, list, size) ||
+                          proxy_is_suffix(host, bare_size, list, size)))
             return true;
         list += size;
     }

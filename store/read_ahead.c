@@ -62,7 +62,7 @@ static void turn(struct ahead *a)
 
 /* Makes the piece that contains the byte at `offset` the current one, and waits for it. If this
  * piece was not requested, cancels all pieces and begins again at `offset`. */
-static const struct store_read *go_to(struct ahead *a, uint64_t offset)
+static const struct store_read *read_ahead_go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {
         inflight_cancel(&a->window);
@@ -89,7 +89,7 @@ static int ahead_read(struct store_object *object, uint64_t offset, void *data, 
                        plural(object->bytes), size, (unsigned long long)offset);
     a->window.interrupt = object->interrupt;
     while (size != 0) {
-        const struct store_read *read = go_to(a, offset);
+        const struct store_read *read = read_ahead_go_to(a, offset);
         size_t skip, part;
 
         if (read->code != SHEAF_OK) {

@@ -109,7 +109,8 @@ static int prepare_locked(struct sheaf_error *err)
 
 /* Reads a whole number from 1 to `most` from an environment variable. *value is unchanged if the
  * variable is not set. */
-static int read_setting(const char *name, uint64_t most, uint64_t *value, struct sheaf_error *err)
+static int remote_read_setting(const char *name, uint64_t most, uint64_t *value,
+                               struct sheaf_error *err)
 {
     const char *text = getenv(name);
     uint64_t number;
@@ -126,12 +127,12 @@ static int read_setting(const char *name, uint64_t most, uint64_t *value, struct
 static int read_patience(struct request_patience *patience, struct sheaf_error *err)
 {
     uint64_t seconds = REQUEST_SECONDS, rate = MIN_RATE, stall = STALL_SECONDS;
-    int code = read_setting("SHEAF_REQUEST_TIMEOUT", 1000000, &seconds, err);
+    int code = remote_read_setting("SHEAF_REQUEST_TIMEOUT", 1000000, &seconds, err);
 
     if (code == SHEAF_OK)
-        code = read_setting("SHEAF_MIN_RATE", 1000000000, &rate, err);
+        code = remote_read_setting("SHEAF_MIN_RATE", 1000000000, &rate, err);
     if (code == SHEAF_OK)
-        code = read_setting("SHEAF_STALL_SECONDS", 3600, &stall, err);
+        code = remote_read_setting("SHEAF_STALL_SECONDS", 3600, &stall, err);
     if (code != SHEAF_OK)
         return code;
     *patience = usual;

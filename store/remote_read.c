@@ -24,7 +24,7 @@ struct remote_reading {
     size_t have;                /* bytes in place before this attempt */
 };
 
-static struct remote_object *object_of(const struct store_read *read)
+static struct remote_object *remote_read_object_of(const struct store_read *read)
 {
     return (struct remote_object *)read->object;
 }
@@ -96,8 +96,8 @@ bool remote_parse_size(const struct http_exchange *http, uint64_t *bytes)
 
 /* ---- Judging an attempt ---------------------------------------------------------------------- */
 
-static int changed(const struct remote_reading *g, const char *what, const char *now,
-                   struct sheaf_error *err)
+static int remote_read_changed(const struct remote_reading *g, const char *what, const char *now,
+                               struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was replaced while it was in use: its "
                    "%s is now %.80s", g->request.what, what, now);
@@ -107,7 +107,7 @@ static int changed(const struct remote_reading *g, const char *what, const char 
  * determines the object; all later responses must come from the same object. */
 static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
-    struct remote_object *o = object_of(g->read);
+    struct remote_object *o = remote_read_object_of(g->read);
     const char *etag = o->is_fixed ? NULL : http_answer_header(&g->request.http, "etag");
     const char *modified = o->is_fixed ? NULL
                                        : http_answer_header(&g->request.http, "last-modified");
@@ -140,7 +140,7 @@ static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_err
 /* Checks that the response comes from the same object as the one that was opened. */
 static int check_identity(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
-    const struct remote_object *o = object_of(g->read);
+    const struct remote_object *o = remote_read_object_of(g->read);
     const char *etag = http_answer_header(&g->request.http, "etag");
     const char *modified = http_answer_header(&g->request.http, "last-modified");
     char size[32];
@@ -148,15 +148,15 @@ static int check_identity(const struct remote_reading *g, uint64_t total, struct
     if (o->is_new)
         return meet(g, total, err);
     if (etag != NULL && o->etag != NULL && strcmp(etag, o->etag) != 0)
-        return changed(g, "ETag", etag, err);
+        return remote_read_changed(g, "ETag", etag, err);
     if (etag != NULL && o->stamp != 0 && etag_stamp(etag) != o->stamp)
-        return changed(g, "ETag", etag, err);
+        return remote_read_changed(g, "ETag", etag, err);
     if (!(etag_is_strong(etag) && etag_is_strong(o->etag)) && modified != NULL &&
         o->modified != NULL && strcmp(modified, o->modified) != 0)
-        return changed(g, "Last-Modified", modified, err);
+        return remote_read_changed(g, "Last-Modified", modified, err);
     if (total != UINT64_MAX && total != o->base.bytes) {
         snprintf(size, sizeof(size), "%llu bytes", (unsigned long long)total);
-        return changed(g, "size", size, err);
+        return remote_read_changed(g, "size", size, err);
     }
     return SHEAF_OK;
 }
@@ -170,9 +170,10 @@ static int wrong_range(const struct remote_reading *g, const char *got, struct s
                    (unsigned long long)(g->read->offset + g->read->size - 1), got);
 }
 
-static bool is_empty(const struct remote_reading *g)
+static bool remote_read_is_empty(const struct remote_reading *g)
 {
-    return object_of(g->read)->is_new && g->read->offset == 0 && says_empty(&g->request.http);
+    return remote_read_object_of(g->read)->is_new && g->read->offset == 0
+        && says_empty(&g->request.http);
 }
 
 /* Returns the size that a response with the whole object states, or UINT64_MAX if it states no
@@ -186,9 +187,10 @@ static uint64_t whole_size(const struct remote_reading *g)
 }
 
 /* Checks that the body of a 2xx response is the requested range, beginning with its first byte. */
-static int check_range(const struct remote_reading *g, bool *again, struct sheaf_error *err)
+static int remote_read_check_range(const struct remote_reading *g, bool *again,
+                                   struct sheaf_error *err)
 {
-    const struct remote_object *o = object_of(g->read);
+    const struct remote_object *o = remote_read_object_of(g->read);
     const char *range = http_answer_header(&g->request.http, "content-range");
     const uint64_t from = g->read->offset + g->have;
     uint64_t first, last, total;
@@ -196,7 +198,7 @@ static int check_range(const struct remote_reading *g, bool *again, struct sheaf
 
     if (g->request.http.status == 200 && from == 0 && g->read->size == o->base.bytes)
         return check_identity(g, whole_size(g), err);
-    if (is_empty(g))
+    if (remote_read_is_empty(g))
         return meet(g, 0, err);
     if (g->request.http.status == 200)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not serve ranges of "
@@ -223,14 +225,14 @@ static int refused(struct remote_reading *g, bool *again, struct sheaf_error *er
 {
     struct request *r = &g->request;
     const int status = r->http.failure == HTTP_ANSWERED ? r->http.status : 0;
-    int code = object_of(g->read)->classify(r, again, err);
+    int code = remote_read_object_of(g->read)->classify(r, again, err);
 
-    if (is_empty(g))
+    if (remote_read_is_empty(g))
         return meet(g, 0, err);
     if (status == 412 || status == 416)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was replaced while it was in use "
                        "(HTTP status %d)", r->what, status);
-    if (status == 404 && code == SHEAF_ERR_NOT_FOUND && !object_of(g->read)->is_new)
+    if (status == 404 && code == SHEAF_ERR_NOT_FOUND && !remote_read_object_of(g->read)->is_new)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: the object was removed while it was in use",
                        r->what);
     return code;
@@ -240,7 +242,7 @@ static int refused(struct remote_reading *g, bool *again, struct sheaf_error *er
  * the object was replaced. */
 static int pin(struct remote_reading *g, struct sheaf_error *err)
 {
-    struct remote_object *o = object_of(g->read);
+    struct remote_object *o = remote_read_object_of(g->read);
     int code = SHEAF_OK;
 
     pthread_mutex_lock(&o->lock);
@@ -266,14 +268,14 @@ static int ask_for_rest(struct remote_reading *g, struct sheaf_error *err)
     return code == SHEAF_OK ? pin(g, err) : code;
 }
 
-static int classify(struct request *r, bool *again, struct sheaf_error *err)
+static int remote_read_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct remote_reading *g = (struct remote_reading *)r;
     int code;
 
     if (r->http.status / 100 != 2 || r->http.failure == HTTP_HEADERS_TOO_LONG)
         return refused(g, again, err);
-    code = check_range(g, again, err);
+    code = remote_read_check_range(g, again, err);
     if (code != SHEAF_OK)
         return code;
     g->have += r->http.got;
@@ -293,17 +295,17 @@ static int classify(struct request *r, bool *again, struct sheaf_error *err)
 
 /* ---- Starting and ending --------------------------------------------------------------------- */
 
-static void report(struct store_read *read, int code)
+static void remote_read_report(struct store_read *read, int code)
 {
     read->code = code;
     read->done(read);
 }
 
-static void done(struct request *r)
+static void remote_read_done(struct request *r)
 {
     struct remote_reading *g = (struct remote_reading *)r;
     struct store_read *read = g->read;
-    struct remote_object *o = object_of(read);
+    struct remote_object *o = remote_read_object_of(read);
     const int code = r->code;
 
     pthread_mutex_lock(&o->lock);
@@ -313,12 +315,12 @@ static void done(struct request *r)
         read->error = r->error;
     request_free(r);
     free(g);
-    report(read, code);
+    remote_read_report(read, code);
 }
 
-static int prepare(struct remote_reading *g, struct sheaf_error *err)
+static int remote_read_prepare(struct remote_reading *g, struct sheaf_error *err)
 {
-    const struct remote_object *o = object_of(g->read);
+    const struct remote_object *o = remote_read_object_of(g->read);
     char *what = NULL;
     int code;
 
@@ -326,8 +328,8 @@ static int prepare(struct remote_reading *g, struct sheaf_error *err)
                  (unsigned long long)g->read->offset) < 0)
         what = NULL;
     code = request_init(&g->request, o->target, HTTP_GET, strdup(o->path), NULL, what, err);
-    g->request.classify = classify;
-    g->request.done = done;
+    g->request.classify = remote_read_classify;
+    g->request.done = remote_read_done;
     g->request.has_peers = true;
     for (size_t i = 0; i < o->header_count && code == SHEAF_OK; i++)
         code = request_set_header(&g->request, o->headers[i].name, o->headers[i].value, err);
@@ -336,29 +338,30 @@ static int prepare(struct remote_reading *g, struct sheaf_error *err)
 
 void remote_read_start(struct store_read *read)
 {
-    struct remote_object *o = object_of(read);
+    struct remote_object *o = remote_read_object_of(read);
     struct remote_reading *g;
     int code;
 
     read->state = NULL;
     if (read->size > o->base.bytes || read->offset > o->base.bytes - read->size) {
-        report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED, "%s: has %llu byte%s, cannot "
-                             "read %zu at offset %llu", o->base.url,
-                             (unsigned long long)o->base.bytes, plural(o->base.bytes), read->size,
-                             (unsigned long long)read->offset));
+        remote_read_report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED,
+                                         "%s: has %llu byte%s, cannot " "read %zu at offset %llu",
+                                         o->base.url, (unsigned long long)o->base.bytes,
+                                         plural(o->base.bytes), read->size,
+                                         (unsigned long long)read->offset));
         return;
     }
     g = read->size == 0 ? NULL : calloc(1, sizeof(*g));
     if (g == NULL) {
-        report(read, read->size == 0 ? SHEAF_OK : err_memory(&read->error, sizeof(*g)));
+        remote_read_report(read, read->size == 0 ? SHEAF_OK : err_memory(&read->error, sizeof(*g)));
         return;
     }
     g->read = read;
-    code = prepare(g, &read->error);
+    code = remote_read_prepare(g, &read->error);
     if (code != SHEAF_OK) {
         request_free(&g->request);
         free(g);
-        report(read, code);
+        remote_read_report(read, code);
         return;
     }
     pthread_mutex_lock(&o->lock);
@@ -369,7 +372,7 @@ void remote_read_start(struct store_read *read)
 
 void remote_read_cancel(struct store_read *read)
 {
-    struct remote_object *o = object_of(read);
+    struct remote_object *o = remote_read_object_of(read);
 
     pthread_mutex_lock(&o->lock);
     if (read->state != NULL)
@@ -384,12 +387,12 @@ struct waiting_read {
     struct event done;
 };
 
-static void wake(struct store_read *read)
+static void remote_read_wake(struct store_read *read)
 {
     event_set(&((struct waiting_read *)read)->done);
 }
 
-static void cancel(void *read)
+static void remote_read_do_cancel(void *read)
 {
     remote_read_cancel(read);
 }
@@ -398,12 +401,13 @@ int remote_read(struct store_object *object, uint64_t offset, void *data, size_t
                 struct sheaf_error *err)
 {
     struct waiting_read w = {
-        .base = { .object = object, .offset = offset, .data = data, .size = size, .done = wake },
+        .base = { .object = object, .offset = offset, .data = data, .size = size,
+            .done = remote_read_wake },
         .done = EVENT_INIT,
     };
 
     remote_read_start(&w.base);
-    interrupt_wait(&w.done, cancel, &w.base);
+    interrupt_wait(&w.done, remote_read_do_cancel, &w.base);
     if (w.base.code != SHEAF_OK && err != NULL)
         *err = w.base.error;
     return w.base.code;

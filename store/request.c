@@ -382,12 +382,12 @@ void request_cancel(struct request *r)
 
 /* ---- Waiting --------------------------------------------------------------------------------- */
 
-static void wake(struct request *r)
+static void request_wake(struct request *r)
 {
     event_set(r->waiter);
 }
 
-static void cancel(void *request)
+static void request_do_cancel(void *request)
 {
     request_cancel(request);
 }
@@ -397,9 +397,9 @@ int request_run(struct request *r, struct sheaf_error *err)
     struct event done = EVENT_INIT;
 
     r->waiter = &done;
-    r->done = wake;
+    r->done = request_wake;
     request_start(r);
-    interrupt_wait(&done, cancel, r);
+    interrupt_wait(&done, request_do_cancel, r);
     if (r->code != SHEAF_OK && err != NULL)
         *err = r->error;
     return r->code;

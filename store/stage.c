@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "store/over.h"
 
-static int name_stage(const char *partial, const char *run, char **stage, struct sheaf_error *err)
+static int stage_name(const char *partial, const char *run, char **stage, struct sheaf_error *err)
 {
     char *name;
     int code = SHEAF_OK;
@@ -25,8 +25,8 @@ static int name_stage(const char *partial, const char *run, char **stage, struct
     return code;
 }
 
-static int take(const char *partial, const char *from, const char *run, char **stage,
-                struct sheaf_error *err)
+static int stage_do_take(const char *partial, const char *from, const char *run, char **stage,
+                         struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(partial, err);
     char *before = NULL;
@@ -35,9 +35,9 @@ static int take(const char *partial, const char *from, const char *run, char **s
     *stage = NULL;
     if (ops == NULL || ops->stage_take == NULL)
         return ops == NULL ? SHEAF_ERR_UNSUPPORTED : SHEAF_OK;
-    code = name_stage(partial, run, stage, err);
+    code = stage_name(partial, run, stage, err);
     if (code == SHEAF_OK && from != NULL)
-        code = name_stage(partial, from, &before, err);
+        code = stage_name(partial, from, &before, err);
     if (code == SHEAF_OK)
         code = ops->stage_take(partial, before, *stage, err);
     free(before);
@@ -50,13 +50,13 @@ static int take(const char *partial, const char *from, const char *run, char **s
 
 int stage_make(const char *partial, const char *run, char **stage, struct sheaf_error *err)
 {
-    return take(partial, NULL, run, stage, err);
+    return stage_do_take(partial, NULL, run, stage, err);
 }
 
 int stage_take(const char *partial, const char *from, const char *run, char **stage,
                struct sheaf_error *err)
 {
-    return take(partial, from, run, stage, err);
+    return stage_do_take(partial, from, run, stage, err);
 }
 
 int stage_find(const char *partial, const char *run, char **stage, struct sheaf_error *err)
@@ -67,7 +67,7 @@ int stage_find(const char *partial, const char *run, char **stage, struct sheaf_
     *stage = NULL;
     if (ops == NULL || ops->stage_is_there == NULL)
         return ops == NULL ? SHEAF_ERR_UNSUPPORTED : SHEAF_OK;
-    code = name_stage(partial, run, stage, err);
+    code = stage_name(partial, run, stage, err);
     if (code == SHEAF_OK && !ops->stage_is_there(*stage)) {
         free(*stage);
         *stage = NULL;

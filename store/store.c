@@ -295,14 +295,14 @@ struct question {
     struct event answered;
 };
 
-static void answered(struct store_stat *stat)
+static void store_answered(struct store_stat *stat)
 {
     event_set(&((struct question *)stat)->answered);
 }
 
 int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err)
 {
-    struct question q = { .stat = { .url = url, .done = answered }, .answered = EVENT_INIT };
+    struct question q = { .stat = { .url = url, .done = store_answered }, .answered = EVENT_INIT };
 
     store_stat_start(&q.stat);
     event_wait(&q.answered);
@@ -438,8 +438,8 @@ static int get_remote(struct store_object *object, size_t limit, char **data, si
                           : store_read(object, first, *data + first, *size - first, err);
 }
 
-static int get_object(struct store_object *object, size_t limit, char **data, size_t *size,
-                      struct sheaf_error *err)
+static int store_get_object(struct store_object *object, size_t limit, char **data, size_t *size,
+                            struct sheaf_error *err)
 {
     if (object->bytes > limit)
         return too_large(object, limit, err);
@@ -468,7 +468,7 @@ int store_get(const char *url, size_t limit, char **data, size_t *size, struct s
         code = get_remote(object, limit, data, size, err);
     else
         code = object->is_stream ? get_stream(object, limit, data, size, err)
-                                 : get_object(object, limit, data, size, err);
+                                 : store_get_object(object, limit, data, size, err);
     store_close(object);
     if (code != SHEAF_OK) {
         free(*data);

@@ -50,7 +50,7 @@ struct file_writer {
 
 /* Computes a file's stamp (a number that differs if the file was altered or replaced). An altered
  * file has another time, and a replaced file has another inode. */
-static uint64_t stamp_of(const struct stat *st)
+static uint64_t store_file_stamp_of(const struct stat *st)
 {
     const uint64_t words[] = { htole64(st->st_ino), htole64((uint64_t)st->st_mtim.tv_sec),
                                htole64((uint64_t)st->st_mtim.tv_nsec) };
@@ -59,12 +59,12 @@ static uint64_t stamp_of(const struct stat *st)
     return stamp != 0 ? stamp : 1;
 }
 
-static int add(struct listing *all, const char *name, const struct stat *st,
-               struct sheaf_error *err)
+static int store_file_add(struct listing *all, const char *name, const struct stat *st,
+                          struct sheaf_error *err)
 {
     const struct store_entry entry = {
         .name = name, .bytes = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
-        .stamp = stamp_of(st),
+        .stamp = store_file_stamp_of(st),
     };
 
     return listing_add(all, &entry, err);
@@ -112,14 +112,14 @@ static int list_directory(const char *url, DIR *directory, bool directories, str
             return failed_to(url, d->d_name, failed, err);
         }
         if (S_ISDIR(st.st_mode) == directories)
-            code = add(all, d->d_name, &st, err);
+            code = store_file_add(all, d->d_name, &st, err);
     }
     return code;
 }
 
 /* Lists a directory. Repeats the listing after a temporary failure of a network file system. */
-static int list_all(const char *url, bool directories, struct listing *all,
-                    struct sheaf_error *err)
+static int store_file_list_all(const char *url, bool directories, struct listing *all,
+                               struct sheaf_error *err)
 {
     unsigned tries = 0;
     int code, failed;
@@ -137,11 +137,11 @@ static int list_all(const char *url, bool directories, struct listing *all,
     return code;
 }
 
-static int list(const char *url, bool directories, store_entry_fn *each, void *context,
-                struct sheaf_error *err)
+static int store_file_list(const char *url, bool directories, store_entry_fn *each, void *context,
+                           struct sheaf_error *err)
 {
     struct listing all = { .count = 0 };
-    const int code = list_all(url, directories, &all, err);
+    const int code = store_file_list_all(url, directories, &all, err);
 
     return listing_end(&all, code, each, context);
 }
@@ -149,19 +149,19 @@ static int list(const char *url, bool directories, store_entry_fn *each, void *c
 static int file_list(const char *url, store_entry_fn *each, void *context,
                      struct sheaf_error *err)
 {
-    return list(url, false, each, context, err);
+    return store_file_list(url, false, each, context, err);
 }
 
 static int file_list_directories(const char *url, store_entry_fn *each, void *context,
                                  struct sheaf_error *err)
 {
-    return list(url, true, each, context, err);
+    return store_file_list(url, true, each, context, err);
 }
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 /* Returns the directory that contains a path. */
-static char *directory_of(const char *path)
+static char *store_file_directory_of(const char *path)
 {
     char *copy = strdup(path), *directory = NULL;
 
@@ -171,7 +171,7 @@ static char *directory_of(const char *path)
     return directory;
 }
 
-static bool is_partial(const char *directory)
+static bool store_file_is_partial(const char *directory)
 {
     const size_t size = strlen(directory), tail = strlen(PARTIAL);
 
@@ -182,7 +182,8 @@ static bool is_partial(const char *directory)
  * .sheaf-partial, returns a copy of its path. */
 static char *partial_of(const char *directory)
 {
-    return is_partial(directory) ? strdup(directory) : store_join(directory, STORE_PARTIAL);
+    return store_file_is_partial(directory) ? strdup(directory) : store_join(directory,
+                                                                             STORE_PARTIAL);
 }
 
 /* Removes the directory for temporary files if it is empty. Otherwise fails silently. */
@@ -228,7 +229,7 @@ static int create_temporary(struct file_writer *w, const char *name, struct shea
     return SHEAF_OK;
 }
 
-static void writer_free(struct file_writer *w)
+static void store_file_writer_free(struct file_writer *w)
 {
     local_write_close(&w->content);
     if (w->fd >= 0)
@@ -251,7 +252,7 @@ static int file_create(const char *url, struct store_writer **writer, struct she
     w->fd = -1;
     w->base.ops = &store_file_ops;
     w->base.url = strdup(url);
-    w->directory = directory_of(path);
+    w->directory = store_file_directory_of(path);
     if (w->base.url == NULL || w->directory == NULL)
         code = err_memory(err, strlen(url));
     else if (name[0] == '\0')
@@ -259,7 +260,7 @@ static int file_create(const char *url, struct store_writer **writer, struct she
     else
         code = create_temporary(w, name, err);
     if (code != SHEAF_OK) {
-        writer_free(w);
+        store_file_writer_free(w);
         return code;
     }
     local_write_open(&w->content, w->fd, w->base.url);
@@ -302,7 +303,7 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
         (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
         return err_errno(err, errno, "%s: cannot sync", w->base.url);
-    *now = (struct store_seen){ true, (uint64_t)st.st_size, stamp_of(&st), "" };
+    *now = (struct store_seen){ true, (uint64_t)st.st_size, store_file_stamp_of(&st), "" };
     failed = close(w->fd) == 0 || errno == EINTR ? 0 : errno;
     w->fd = -1;
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
@@ -406,7 +407,7 @@ static int file_commit_over(struct store_writer *writer, const struct store_seen
     if (code != SHEAF_OK)
         unlink(w->temporary);
     drop_partial(w->directory);
-    writer_free(w);
+    store_file_writer_free(w);
     return code;
 }
 
@@ -423,13 +424,13 @@ static void file_abort(struct store_writer *writer)
 
     unlink(w->temporary);
     drop_partial(w->directory);
-    writer_free(w);
+    store_file_writer_free(w);
 }
 
 static int file_sweep(const char *url, struct sheaf_error *err)
 {
     const char *path = local_path(url), *slash = strrchr(path, '/');
-    char *directory = directory_of(path);
+    char *directory = store_file_directory_of(path);
     char *partial = directory == NULL ? NULL : partial_of(directory);
     const int code = partial == NULL ? err_memory(err, strlen(path))
                                      : local_sweep(partial, slash == NULL ? path : slash + 1, err);
@@ -458,7 +459,7 @@ static int stat_file(const char *url, uint64_t *bytes, uint64_t *stamp, struct s
     if (!S_ISREG(st.st_mode))
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is not a regular file", url);
     *bytes = (uint64_t)st.st_size;
-    *stamp = stamp_of(&st);
+    *stamp = store_file_stamp_of(&st);
     return SHEAF_OK;
 }
 
@@ -500,8 +501,8 @@ static int file_remove(const char *url, struct sheaf_error *err)
 
     if (unlink(local_path(url)) != 0 && errno != ENOENT && errno != ENOTDIR)
         return err_errno(err, errno, "%s: cannot remove", url);
-    directory = directory_of(local_path(url));
-    if (directory != NULL && is_partial(directory))
+    directory = store_file_directory_of(local_path(url));
+    if (directory != NULL && store_file_is_partial(directory))
         rmdir(directory);
     free(directory);
     return SHEAF_OK;
@@ -517,7 +518,7 @@ static int file_sync(const char *url, struct sheaf_error *err)
 
     if (stat(local_path(url), &st) == 0)
         return sync_directory(local_path(url), err);
-    above = directory_of(local_path(url));
+    above = store_file_directory_of(local_path(url));
     code = above == NULL ? err_memory(err, strlen(url)) : sync_directory(above, err);
     free(above);
     return code;
@@ -537,7 +538,7 @@ static int file_free_space(const char *url, struct store_space *space, struct sh
         if (failed != ENOENT || strcmp(path, "/") == 0 || strcmp(path, ".") == 0)
             break;
         failed = 0;
-        above = directory_of(path);
+        above = store_file_directory_of(path);
         free(path);
         path = above;
     }
@@ -565,7 +566,7 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
             return SHEAF_OK;
         return err_errno(err, errno, "%s: cannot make the directory %s", url, path);
     }
-    above = directory_of(path);
+    above = store_file_directory_of(path);
     if (above == NULL)
         return err_memory(err, strlen(path));
     code = sync_directory(above, err);

@@ -20,7 +20,7 @@
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-static int make(const char *url, struct http_object **object, struct sheaf_error *err)
+static int store_hf_make(const char *url, struct http_object **object, struct sheaf_error *err)
 {
     struct hf_name name;
     char *web = NULL;
@@ -56,7 +56,7 @@ static int make(const char *url, struct http_object **object, struct sheaf_error
 static int hf_open(const char *url, struct store_object **object, struct sheaf_error *err)
 {
     struct http_object *o;
-    int code = make(url, &o, err);
+    int code = store_hf_make(url, &o, err);
 
     if (code == SHEAF_OK) {
         code = http_object_probe(o, err);
@@ -70,7 +70,7 @@ static int hf_open_known(const char *url, uint64_t bytes, uint64_t stamp,
                          struct store_object **object, struct sheaf_error *err)
 {
     struct http_object *o;
-    const int code = make(url, &o, err);
+    const int code = store_hf_make(url, &o, err);
 
     (void)stamp;
     if (code == SHEAF_OK) {
@@ -118,7 +118,7 @@ static bool is_hidden(const char *name)
     return *(base != NULL ? base + 1 : name) == '.';
 }
 
-static int take_entry(struct hub_tree *t, const json_t *item, struct sheaf_error *err)
+static int store_hf_take_entry(struct hub_tree *t, const json_t *item, struct sheaf_error *err)
 {
     const char *type = json_string_value(json_object_get(item, "type"));
     const char *path = json_string_value(json_object_get(item, "path"));
@@ -137,7 +137,7 @@ static int take_entry(struct hub_tree *t, const json_t *item, struct sheaf_error
     return listing_add(&t->listing, &entry, err);
 }
 
-static int take_page(struct hub_tree *t, const struct request *r, struct sheaf_error *err)
+static int store_hf_take_page(struct hub_tree *t, const struct request *r, struct sheaf_error *err)
 {
     json_t *root;
     int code = json_answer((const char *)r->http.reply.data, r->http.reply.size, &root, err);
@@ -145,7 +145,7 @@ static int take_page(struct hub_tree *t, const struct request *r, struct sheaf_e
     if (code == SHEAF_OK && !json_is_array(root))
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: listing: the response is no list", t->url);
     for (size_t i = 0; code == SHEAF_OK && i < json_array_size(root); i++)
-        code = take_entry(t, json_array_get(root, i), err);
+        code = store_hf_take_entry(t, json_array_get(root, i), err);
     json_decref(root);
     return code;
 }
@@ -190,7 +190,7 @@ static int ask_page(struct hub_tree *t, struct sheaf_error *err)
         code = hf_ask(t->name->hub, t->name->repository, rest, query, what, page_classify,
                       &page.base, &target, err);
     if (code == SHEAF_OK)
-        code = take_page(t, &page.base, err);
+        code = store_hf_take_page(t, &page.base, err);
     request_free(&page.base);
     target_free(&target);
     free(rest);
@@ -209,8 +209,8 @@ static int decode_prefix(const char *path, char **prefix, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-static int list(const char *url, bool directories, bool recursive, store_entry_fn *each,
-                void *context, struct sheaf_error *err)
+static int store_hf_list(const char *url, bool directories, bool recursive, store_entry_fn *each,
+                         void *context, struct sheaf_error *err)
 {
     struct hf_name name;
     struct hub_tree t = { .name = &name, .url = url, .directories = directories,
@@ -235,23 +235,23 @@ static int list(const char *url, bool directories, bool recursive, store_entry_f
 
 static int hf_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
-    return list(url, false, false, each, context, err);
+    return store_hf_list(url, false, false, each, context, err);
 }
 
 static int hf_list_directories(const char *url, store_entry_fn *each, void *context,
                                struct sheaf_error *err)
 {
-    return list(url, true, false, each, context, err);
+    return store_hf_list(url, true, false, each, context, err);
 }
 
 static int hf_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
-    return list(url, false, true, each, context, err);
+    return store_hf_list(url, false, true, each, context, err);
 }
 
 /* ---- What cannot be done --------------------------------------------------------------------- */
 
-static int refuse(const char *url, const char *what, struct sheaf_error *err)
+static int store_hf_refuse(const char *url, const char *what, struct sheaf_error *err)
 {
     (void)what;
     return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the Hugging Face hub can only be read", url);
@@ -263,5 +263,5 @@ const struct store_ops store_hf_ops = {
     .read_start = remote_read_start, .read_cancel = remote_read_cancel,
     .open_known = hf_open_known, .close = http_object_close,
     .list = hf_list, .list_directories = hf_list_directories, .walk = hf_walk,
-    .size = hf_size, .refuse = refuse,
+    .size = hf_size, .refuse = store_hf_refuse,
 };

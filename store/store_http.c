@@ -55,7 +55,7 @@ static int http_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
 
 /* ---- What cannot be done --------------------------------------------------------------------- */
 
-static int refuse(const char *url, const char *what, struct sheaf_error *err)
+static int store_http_refuse(const char *url, const char *what, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_UNSUPPORTED, "%.*s: %s over HTTP is not possible",
                    url_printable_size(url), url, what);
@@ -65,7 +65,7 @@ static int http_list(const char *url, store_entry_fn *each, void *context,
                      struct sheaf_error *err)
 {
     (void)each, (void)context;
-    return refuse(url, "listing", err);
+    return store_http_refuse(url, "listing", err);
 }
 
 #define HTTP_OPS(name)                                                                          \
@@ -74,7 +74,7 @@ static int http_list(const char *url, store_entry_fn *each, void *context,
         .open = http_open, .read = remote_read,                                                 \
         .read_start = remote_read_start, .read_cancel = remote_read_cancel,                     \
         .open_known = http_open_known, .close = http_object_close, .list = http_list,           \
-        .size = http_size, .refuse = refuse,                                                    \
+        .size = http_size, .refuse = store_http_refuse,                                         \
     }
 
 const struct store_ops store_http_ops = HTTP_OPS("http");

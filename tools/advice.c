@@ -92,7 +92,7 @@ static const struct advice all[] = {
       "--key-end last-dot cuts names at the last dot instead" },
 };
 
-static int is_of(const char *command, const char *commands)
+static int advice_is_of(const char *command, const char *commands)
 {
     const size_t size = strlen(command);
 
@@ -107,7 +107,7 @@ const char *advice_of(const char *command, const struct sheaf_error *error)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if ((int)all[i].reason == error->reason &&
             (all[i].code == 0 || all[i].code == error->code) &&
-            (all[i].commands == NULL || is_of(command, all[i].commands)))
+            (all[i].commands == NULL || advice_is_of(command, all[i].commands)))
             return all[i].advice;
     return NULL;
 }

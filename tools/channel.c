@@ -15,7 +15,7 @@ void channel_options_init(struct channel_options *c)
 }
 
 /* Returns whether the user gave options about a channel without naming a channel. */
-static bool has_more(const struct channel_options *c)
+static bool channel_has_more(const struct channel_options *c)
 {
     struct sheaf_channel_options defaults;
 
@@ -29,7 +29,7 @@ int channel_open(struct channel_options *c, const struct command *command, size_
     struct sheaf_channel_info info;
     struct sheaf_error error;
 
-    if (c->name == NULL && has_more(c))
+    if (c->name == NULL && channel_has_more(c))
         return misuse("%s: --channel-root, --channel-wait, --attributes and --manifest require "
                       "--channel", command->name);
     if (c->name == NULL && count == 0)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_names.py [--list]: finds names for which a search finds too many places.
+"""check_names.py: finds names for which a search finds too many places.
 
 A tag of a struct, enum or union is defined once in the library. Two files of different rooms do not have the same
-name. A header has functions that are named after it. Exits 1 if a name breaks a rule. FILES and HEADERS list the
-exceptions from the time when the rules were made; these lists may only become shorter. --list also shows static
-functions whose name occurs in five files or more, which is not a fault."""
+name. A header has functions that are named after it. A static function's name is defined in one file of the library
+and the command, so that a search finds the function. Exits 1 if a name breaks a rule. FILES and HEADERS list the
+exceptions from the time when the rules were made; these lists may only become shorter."""
 
 import collections
 import os
@@ -13,7 +13,9 @@ import re
 import subprocess
 import sys
 
-ROOMS = ("base", "formats", "image", "store", "publish", "packer", "reader", "modes", "copy", "python/src")
+ROOMS = ("base", "formats", "image", "store", "publish", "packer", "reader", "modes", "copy", "columns", "python/src")
+COMMAND = ("tools",)            # only its static functions are checked, except those of programs that stand alone:
+ALONE = ("tools/bench", "tools/generate")
 DEFINITION = re.compile(r"^(?:static |const |extern )*(?:struct|enum|union) (\w+) \{", re.M)
 FUNCTION = re.compile(r"^(?:static inline |SHEAF_API |SHEAF_CALL )?[A-Za-z][\w ]*?[ *]+(\w+)\(", re.M)
 STATIC = re.compile(r"^static (?!inline)[^;{}()=]*?\b(\w+)\([^;{}]*\)\n\{", re.M)
@@ -29,9 +31,10 @@ HEADERS = (
 )
 
 
-def tracked():
+def tracked(rooms):
     names = subprocess.run(["git", "ls-files", "*.c", "*.h"], capture_output=True, text=True, check=True).stdout
-    return [name for name in names.split("\n") if name.startswith(tuple(room + "/" for room in ROOMS))]
+    return [name for name in names.split("\n")
+            if name.startswith(tuple(room + "/" for room in rooms)) and not name.startswith(ALONE)]
 
 
 def without_comments(name):
@@ -46,7 +49,7 @@ def words_of(name):
 
 
 def main():
-    files = tracked()
+    files = tracked(ROOMS)
     tags, statics, bases, faults = (collections.defaultdict(list) for _ in range(4))
     for name in files:
         text = without_comments(name)
@@ -54,14 +57,15 @@ def main():
             bases[os.path.basename(name)].append(name)
         for tag in DEFINITION.findall(text):
             tags[tag].append(name)
-        for function in STATIC.findall(text):
-            statics[function].append(name)
         if name.endswith(".h"):
             functions = [function for function in FUNCTION.findall(text) if not function.isupper()]
             words = words_of(name)
             if functions and not any(words & set(function.split("_")) or function.startswith(tuple(words))
                                      for function in functions) and name not in HEADERS:
                 faults[name] = functions[:3]
+    for name in files + tracked(COMMAND):
+        for function in set(STATIC.findall(without_comments(name))):
+            statics[function].append(name)
     count = 0
     for tag, names in sorted(tags.items()):
         if len(names) > 1:
@@ -74,10 +78,10 @@ def main():
     for name, functions in sorted(faults.items()):
         print("names: no function of %s has its name: %s" % (name, ", ".join(functions)))
         count += 1
-    if "--list" in sys.argv[1:]:
-        for function, names in sorted(statics.items(), key=lambda item: -len(item[1])):
-            if len(names) >= 5:
-                print("%d %s: %s" % (len(names), function, " ".join(names)))
+    for function, names in sorted(statics.items()):
+        if len(names) > 1:
+            print("names: the static function %s is in %s" % (function, ", ".join(names)))
+            count += 1
     return count != 0
 
 

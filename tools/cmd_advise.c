@@ -166,8 +166,8 @@ static void print_constant(const struct constant *c, double value)
     printf("  %-16s %-16s %s\n", c->name, line, c->meaning);
 }
 
-static void print_text(const char *source, const struct sheaf_survey *s,
-                       const struct mode_options *o, const struct mode_advice *a)
+static void cmd_advise_print_text(const char *source, const struct sheaf_survey *s,
+                                  const struct mode_options *o, const struct mode_advice *a)
 {
     print_survey(source, s);
     print_estimates(a);
@@ -210,8 +210,8 @@ static void print_json_estimate(const char *mode, const struct mode_estimate *e)
            e->request_cost, e->other_cost);
 }
 
-static void print_json(const char *source, const struct sheaf_survey *s,
-                       const struct mode_options *o, const struct mode_advice *a)
+static void cmd_advise_print_json(const char *source, const struct sheaf_survey *s,
+                                  const struct mode_options *o, const struct mode_advice *a)
 {
     printf("{\"source\":");
     print_json_string(stdout, source);
@@ -255,7 +255,7 @@ static int advise(const char *source, const struct mode_options *options, bool a
         code = mode_advise(&survey, options, &advice, &error);
     if (code != SHEAF_OK)
         return refuse(&error);
-    (as_json ? print_json : print_text)(source, &survey, options, &advice);
+    (as_json ? cmd_advise_print_json : cmd_advise_print_text)(source, &survey, options, &advice);
     return STATUS_OK;
 }
 

@@ -25,7 +25,7 @@ static void report_left_out(void *context, const char *where, const struct sheaf
         report_skipped(NULL, where, error);
 }
 
-static void print_shard(void *context, const struct sheaf_plan_shard *shard)
+static void cmd_append_print_shard(void *context, const struct sheaf_plan_shard *shard)
 {
     (void)context;
     if (shard->split[0] != '\0')
@@ -34,7 +34,7 @@ static void print_shard(void *context, const struct sheaf_plan_shard *shard)
            shard->payload_bytes);
 }
 
-static void print_result(const struct sheaf_pack_result *result, uint64_t known)
+static void cmd_append_print_result(const struct sheaf_pack_result *result, uint64_t known)
 {
     printf("appended %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s (%"
            PRIu64 " byte%s)", result->samples, plural(result->samples), result->payload_bytes,
@@ -60,7 +60,7 @@ static void say_nothing_new(const struct sheaf_pack_result *result, uint64_t kno
             others == 1 ? " was" : "s were");
 }
 
-static int append(char **sources, size_t count, struct sheaf_pack_options *options)
+static int cmd_append_do(char **sources, size_t count, struct sheaf_pack_options *options)
 {
     struct sheaf_pack_result result;
     struct sheaf_error error;
@@ -70,7 +70,7 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
     options->context = &known;
     options->progress = progress_show;
     options->report = options->on_error == SHEAF_SKIP || options->dry_run ? report_left_out : NULL;
-    options->plan = print_shard;
+    options->plan = cmd_append_print_shard;
     options->interrupt = &signals_caught;
     signals_catch();
     code = sheaf_append((const char *const *)sources, count, sources[count], options, &result,
@@ -87,7 +87,7 @@ static int append(char **sources, size_t count, struct sheaf_pack_options *optio
     if (result.shards == 0)
         say_nothing_new(&result, known);
     else if (!options->dry_run && !is_quiet())
-        print_result(&result, known);
+        cmd_append_print_result(&result, known);
     say_source(&result);
     if (result.shards != 0)
         say_few_shards(options, &result);
@@ -137,7 +137,7 @@ static int cmd_append(const struct command *command, int argc, char **argv)
     status = pack_rows_take(&lists, &o);
     if (status >= 0)
         return status;
-    return append(argv, count - 1, &o);
+    return cmd_append_do(argv, count - 1, &o);
 }
 
 const struct command append_command = {

@@ -140,7 +140,7 @@ static int note_end(struct cat *cat)
     return -1;
 }
 
-static int put_sample(struct cat *cat, const struct sheaf_sample *sample)
+static int cmd_cat_put_sample(struct cat *cat, const struct sheaf_sample *sample)
 {
     int errnum;
 
@@ -155,7 +155,7 @@ static int put_sample(struct cat *cat, const struct sheaf_sample *sample)
     return errnum ? fail_write(cat, errnum) : -1;
 }
 
-static void show_progress(const struct cat *cat, uint64_t total)
+static void cmd_cat_show_progress(const struct cat *cat, uint64_t total)
 {
     const struct sheaf_progress progress = {
         .stage = "read",
@@ -169,7 +169,7 @@ static void show_progress(const struct cat *cat, uint64_t total)
 
 /* Writes samples until the epoch ends or the limit is reached. Returns -1 on success, or the exit
  * status after a failure. */
-static int copy_samples(struct cat *cat)
+static int cmd_cat_copy_samples(struct cat *cat)
 {
     uint64_t total = sheaf_reader_epoch_samples(cat->reader);
     int status = -1;
@@ -192,13 +192,13 @@ static int copy_samples(struct cat *cat)
             cat->samples += status < 0 ? count : 0;
         }
         for (size_t i = 0; i < count && status < 0 && cat->pixels == NULL; i++) {
-            status = put_sample(cat, &samples[i]);
+            status = cmd_cat_put_sample(cat, &samples[i]);
             if (status < 0)
                 status = note_end(cat);
             cat->samples += status < 0;
         }
         if (cat->null)
-            show_progress(cat, total);
+            cmd_cat_show_progress(cat, total);
         metrics_reader(cat->reader, false);
     }
     return status;
@@ -234,7 +234,7 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
 
 /* Checks that every sample that the reader returned was written. The reader itself checks that it
  * has returned the whole epoch. */
-static int check_sum(const struct cat *cat)
+static int cmd_cat_check_sum(const struct cat *cat)
 {
     struct sheaf_reader_stats stats;
 
@@ -362,7 +362,7 @@ static void say_nothing_left(const struct cat *cat)
 }
 
 /* Moves to the first sample of the output. */
-static int seek(struct cat *cat)
+static int cmd_cat_seek(struct cat *cat)
 {
     const uint64_t samples = sheaf_reader_epoch_samples(cat->reader);
 
@@ -397,11 +397,11 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     if (cat->resume_from != NULL)
         status = position_load(cat->reader, cat->resume_from, &cat->order, &cat->options);
     else
-        status = seek(cat);
+        status = cmd_cat_seek(cat);
     if (status == STATUS_OK)
-        status = copy_samples(cat);
+        status = cmd_cat_copy_samples(cat);
     if (status < 0)
-        status = check_sum(cat);
+        status = cmd_cat_check_sum(cat);
     if (status < 0)
         status = cat_finish(cat, seconds_now() - started);
     else
@@ -457,8 +457,8 @@ static int open_crops(struct cat *cat, const struct sheaf_dataset *dataset)
     return status < 0 ? STATUS_OK : status;
 }
 
-static int open_dataset(const struct cat *cat, char **sources, size_t count,
-                        struct sheaf_dataset **dataset, struct sheaf_error *error)
+static int cmd_cat_open_dataset(const struct cat *cat, char **sources, size_t count,
+                                struct sheaf_dataset **dataset, struct sheaf_error *error)
 {
     return cat->offline
         ? sheaf_dataset_open_offline((const char *const *)sources, count,
@@ -475,7 +475,7 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
 
     if (output_open(&cat->out, STDOUT_FILENO) != 0)
         return fail_write(cat, ENOMEM);
-    if (open_dataset(cat, sources, count, &dataset, &error) != SHEAF_OK ||
+    if (cmd_cat_open_dataset(cat, sources, count, &dataset, &error) != SHEAF_OK ||
         (!cat->list && !cat->null && cat->pixels == NULL &&
          sheaf_encoder_open(cat->container, &cat->encoder, &error) != SHEAF_OK))
         status = refuse(&error);
@@ -519,7 +519,7 @@ static int take_step(struct cat *cat, bool all_ranks)
 
 /* Checks the options --from, --step, --batch, --limit, --resume-from and --offline. Returns -1 if
  * they agree, or the exit status if they do not. */
-static int check_range(const struct cat *cat)
+static int cmd_cat_check_range(const struct cat *cat)
 {
     const bool is_step = cat->step != NOT_GIVEN;
 
@@ -606,7 +606,7 @@ static int cmd_cat(const struct command *command, int argc, char **argv)
         return misuse("cat: --json needs --list");
     if (!cat.list && !cat.null && cat.pixels == NULL && isatty(STDOUT_FILENO))
         return misuse("cat: standard output is a terminal; redirect it, or use --list or --null");
-    status = check_range(&cat);
+    status = cmd_cat_check_range(&cat);
     if (status < 0)
         status = output_check(cat.save_position, true);
     all_ranks = cat.step != NOT_GIVEN && cat.order.rank == NOT_GIVEN &&

@@ -22,7 +22,7 @@ struct column {
 
 /* ---- add ------------------------------------------------------------------------------------- */
 
-static void print_result(const char *name, const struct sheaf_column_result *r)
+static void cmd_column_print_result(const char *name, const struct sheaf_column_result *r)
 {
     printf("column %s: %" PRIu64 " sample%s with values, %" PRIu64 " without, in %" PRIu64
            " shard%s (%" PRIu64 " byte%s)", name, r->with_values, plural(r->with_values),
@@ -50,7 +50,7 @@ static void say_values_left_out(const struct sheaf_column_result *r)
 }
 
 /* Prepares a call that may take long. */
-static void prepare(struct column *c)
+static void cmd_column_prepare(struct column *c)
 {
     struct sheaf_column_options *o = &c->options;
 
@@ -61,7 +61,7 @@ static void prepare(struct column *c)
     signals_catch();
 }
 
-static int add_part(struct column *c)
+static int cmd_column_add_part(struct column *c)
 {
     struct sheaf_column_result result;
     struct sheaf_error error;
@@ -71,7 +71,7 @@ static int add_part(struct column *c)
 
     if (status >= 0)
         return status;
-    prepare(c);
+    cmd_column_prepare(c);
     code = sheaf_column_add_part(c->plan, part, parts, &c->options, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
@@ -85,7 +85,7 @@ static int add_part(struct column *c)
     return STATUS_OK;
 }
 
-static int add(struct column *c, const char *dataset)
+static int cmd_column_add(struct column *c, const char *dataset)
 {
     struct sheaf_column_options *o = &c->options;
     struct sheaf_column_result result;
@@ -94,7 +94,7 @@ static int add(struct column *c, const char *dataset)
 
     if (c->name == NULL || c->from == NULL)
         return misuse("column: add needs --name and --from, or --plan");
-    prepare(c);
+    cmd_column_prepare(c);
     code = sheaf_column_add(dataset, c->name, c->from, o, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
@@ -103,13 +103,13 @@ static int add(struct column *c, const char *dataset)
     if (result.samples == 0 && o->only_missing)
         say("nothing is missing: the column has a record for every sample");
     else if (!is_quiet())
-        print_result(c->name, &result);
+        cmd_column_print_result(c->name, &result);
     return STATUS_OK;
 }
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static int plan(struct column *c, const char *dataset)
+static int cmd_column_plan(struct column *c, const char *dataset)
 {
     struct sheaf_column_result result;
     struct sheaf_error error;
@@ -117,7 +117,7 @@ static int plan(struct column *c, const char *dataset)
 
     if (c->name == NULL || c->output == NULL)
         return misuse("column: plan needs --name and --output");
-    prepare(c);
+    cmd_column_prepare(c);
     code = sheaf_column_plan(dataset, c->name, c->from, c->output, &c->options, &result, &error);
     progress_clear();
     if (code != SHEAF_OK)
@@ -132,7 +132,7 @@ static int plan(struct column *c, const char *dataset)
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-static void print_column(void *context, const struct sheaf_column_info *i)
+static void cmd_column_print(void *context, const struct sheaf_column_info *i)
 {
     (void)context;
     if (i->code != SHEAF_OK)
@@ -142,14 +142,14 @@ static void print_column(void *context, const struct sheaf_column_info *i)
                i->samples - i->missing, i->missing + i->uncovered, i->stored_bytes, i->fields);
 }
 
-static void print_json(void *context, const struct sheaf_column_info *i)
+static void cmd_column_print_json(void *context, const struct sheaf_column_info *i)
 {
     (void)context;
     column_print_json(i);
     putchar('\n');
 }
 
-static int list(const struct column *c, const char *source)
+static int cmd_column_list(const struct column *c, const char *source)
 {
     struct sheaf_dataset *dataset;
     struct sheaf_error error;
@@ -157,14 +157,15 @@ static int list(const struct column *c, const char *source)
 
     if (code != SHEAF_OK)
         return refuse(&error);
-    code = sheaf_column_list(dataset, c->json ? print_json : print_column, NULL, &error);
+    code = sheaf_column_list(dataset, c->json ? cmd_column_print_json : cmd_column_print, NULL,
+                             &error);
     sheaf_dataset_free(dataset);
     return code == SHEAF_OK ? STATUS_OK : fail(&error);
 }
 
 /* ---- drop ------------------------------------------------------------------------------------ */
 
-static int drop(const char *dataset, const char *name)
+static int cmd_column_drop(const char *dataset, const char *name)
 {
     struct sheaf_error error;
 
@@ -173,7 +174,7 @@ static int drop(const char *dataset, const char *name)
 
 /* ---- The command ----------------------------------------------------------------------------- */
 
-static int act(struct column *c, char **arguments, size_t count)
+static int cmd_column_act(struct column *c, char **arguments, size_t count)
 {
     const char *action = arguments[0];
 
@@ -181,19 +182,19 @@ static int act(struct column *c, char **arguments, size_t count)
         const int status = options_only("plan", "DATASET", count - 1, "--part, --unknown-keys, "
                                         "--duplicate-keys, --jobs, --memory and --s3");
 
-        return status < 0 ? add_part(c) : status;
+        return status < 0 ? cmd_column_add_part(c) : status;
     }
     if (c->plan != NULL || c->part != NULL)
         return misuse(c->plan != NULL ? "column: --plan belongs to add"
                                       : "column: --part requires --plan");
     if (strcmp(action, "add") == 0 && count == 2 && c->output == NULL)
-        return add(c, arguments[1]);
+        return cmd_column_add(c, arguments[1]);
     if (strcmp(action, "plan") == 0 && count == 2)
-        return plan(c, arguments[1]);
+        return cmd_column_plan(c, arguments[1]);
     if (strcmp(action, "list") == 0 && count == 2)
-        return list(c, arguments[1]);
+        return cmd_column_list(c, arguments[1]);
     if (strcmp(action, "drop") == 0 && count == 3)
-        return drop(arguments[1], arguments[2]);
+        return cmd_column_drop(arguments[1], arguments[2]);
     return misuse("column: expected add DATASET, plan DATASET, list DATASET or drop DATASET NAME");
 }
 
@@ -247,7 +248,7 @@ static int cmd_column(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    return act(&c, argv, count);
+    return cmd_column_act(&c, argv, count);
 }
 
 const struct command column_command = {

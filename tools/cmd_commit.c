@@ -41,7 +41,7 @@ static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
 
 /* Prints the same summary of the data set as sheaf pack does. `url` is the URL of the plan file, in
  * which the URL of the data set is stored. */
-static void say_fields(const char *url)
+static void cmd_commit_say_fields(const char *url)
 {
     struct sheaf_plan_info info;
     struct sheaf_plan *plan;
@@ -90,7 +90,7 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     if (result.files != 0)
         print_files(&result, "packed");
     putchar('\n');
-    say_fields(argv[0]);
+    cmd_commit_say_fields(argv[0]);
     return STATUS_OK;
 }
 

@@ -24,9 +24,9 @@ static void say_changes(const char *dest, const struct sheaf_pack_result *r,
 }
 
 /* Prints the result of the conversion. */
-static void print_result(const char *dest, const struct sheaf_pack_result *result,
-                         const struct sheaf_pack_options *options,
-                         const struct sheaf_reader_stats *stats)
+static void cmd_convert_print_result(const char *dest, const struct sheaf_pack_result *result,
+                                     const struct sheaf_pack_options *options,
+                                     const struct sheaf_reader_stats *stats)
 {
     say_uncached(stats);
     say_left_out(stats);
@@ -46,9 +46,10 @@ static void print_result(const char *dest, const struct sheaf_pack_result *resul
 }
 
 /* Converts the data set sources[0..count-1] to the destination sources[count]. */
-static int convert(char **sources, size_t count, int join, struct sheaf_pack_options *options,
-                   const struct sheaf_reader_options *reading,
-                   const struct column_options *columns)
+static int cmd_convert_do(char **sources, size_t count, int join,
+                          struct sheaf_pack_options *options,
+                          const struct sheaf_reader_options *reading,
+                          const struct column_options *columns)
 {
     struct sheaf_reader_stats stats = { .samples = 0 };
     struct sheaf_pack_result result;
@@ -66,7 +67,7 @@ static int convert(char **sources, size_t count, int join, struct sheaf_pack_opt
     code = sheaf_convert(dataset, sources[count], options, reading, &result, &stats, &error);
     progress_clear();
     if (code == SHEAF_OK) {
-        print_result(sources[count], &result, options, &stats);
+        cmd_convert_print_result(sources[count], &result, options, &stats);
         say_missing(columns, &stats);
         if (!is_quiet())
             fields_say_packed(sources[count], NULL);
@@ -112,15 +113,15 @@ static int convert_columns(char **sources, size_t count, int join,
     int status = column_options_give(columns, reading);
 
     if (status < 0)
-        status = convert(sources, count, join, options, reading, columns);
+        status = cmd_convert_do(sources, count, join, options, reading, columns);
     column_options_free(columns);
     return status;
 }
 
 /* Checks the arguments of a conversion that uses no stored plan. Returns -1 if they are valid, or
  * the exit status if they are not. */
-static int check_whole(const struct command *command, size_t count, bool has_container,
-                       uint64_t size, const struct sheaf_pack_options *o)
+static int cmd_convert_check_whole(const struct command *command, size_t count, bool has_container,
+                                   uint64_t size, const struct sheaf_pack_options *o)
 {
     if (count < 2)
         return misuse("convert: an argument is missing; usage: sheaf convert %s",
@@ -202,7 +203,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
         return status >= 0 ? status : convert_part(plan, part, &o, &reading);
     if (part != NULL)
         return misuse("convert: --part requires --plan");
-    status = check_whole(command, count, lists.has_container, size, &o);
+    status = cmd_convert_check_whole(command, count, lists.has_container, size, &o);
     if (status >= 0)
         return status;
     o.reshard = size != 0 || o.shard_count != 0;

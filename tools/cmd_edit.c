@@ -25,7 +25,7 @@ static void report_unknown(void *context, const char *where, const struct sheaf_
         say("and more: --verbose names them all");
 }
 
-static void print_json(const char *dataset, const struct sheaf_edit_result *r, int dry_run)
+static void cmd_edit_print_json(const char *dataset, const struct sheaf_edit_result *r, int dry_run)
 {
     printf("{\n  \"dataset\": ");
     print_json_string(stdout, dataset);
@@ -39,7 +39,8 @@ static void print_json(const char *dataset, const struct sheaf_edit_result *r, i
            r->stored_bytes);
 }
 
-static void print_result(const struct sheaf_edit_result *r, const struct sheaf_edit_options *o)
+static void cmd_edit_print_result(const struct sheaf_edit_result *r,
+                                  const struct sheaf_edit_options *o)
 {
     const char *would = o->dry_run ? "would have " : "";
 
@@ -83,9 +84,9 @@ static int edit(const char *dataset, struct sheaf_edit_options *options, int as_
         say("%" PRIu64 " key%s or file%s of no sample %s left out", result.unknown,
             plural(result.unknown), plural(result.unknown), result.unknown == 1 ? "was" : "were");
     if (as_json)
-        print_json(dataset, &result, options->dry_run);
+        cmd_edit_print_json(dataset, &result, options->dry_run);
     else if (!is_quiet())
-        print_result(&result, options);
+        cmd_edit_print_result(&result, options);
     return STATUS_OK;
 }
 

@@ -10,8 +10,8 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-static int fetch(const char *source, const char *directory,
-                 const struct sheaf_fetch_options *options)
+static int cmd_fetch_do(const char *source, const char *directory,
+                        const struct sheaf_fetch_options *options)
 {
     struct sheaf_fetch_result result;
     struct sheaf_error error;
@@ -40,7 +40,7 @@ static int fetch(const char *source, const char *directory,
     return STATUS_OK;
 }
 
-static int warm(const char *path, const struct sheaf_fetch_options *options)
+static int cmd_fetch_warm(const char *path, const struct sheaf_fetch_options *options)
 {
     struct sheaf_warm_result result;
     struct sheaf_error error;
@@ -93,7 +93,7 @@ static int cmd_fetch(const struct command *command, int argc, char **argv)
     o.progress = progress_show;
     o.interrupt = &signals_caught;
     signals_catch();
-    return is_warm ? warm(argv[0], &o) : fetch(argv[0], argv[1], &o);
+    return is_warm ? cmd_fetch_warm(argv[0], &o) : cmd_fetch_do(argv[0], argv[1], &o);
 }
 
 const struct command fetch_command = {

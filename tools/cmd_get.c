@@ -37,7 +37,8 @@ static int complain_of(const struct sheaf_sample *sample, const char *what)
     return STATUS_FAILURE;
 }
 
-static const struct sheaf_field *field_of(const struct sheaf_sample *sample, const char *name)
+static const struct sheaf_field *cmd_get_field_of(const struct sheaf_sample *sample,
+                                                  const char *name)
 {
     for (size_t i = 0; i < sample->field_count; i++)
         if (strcmp(sample->fields[i].name, name) == 0)
@@ -64,9 +65,9 @@ static void complain_of_several(const struct get *g, const char *key,
 }
 
 /* -1, or the exit status. */
-static int put_sample(struct get *g, const struct sheaf_sample *sample)
+static int cmd_get_put_sample(struct get *g, const struct sheaf_sample *sample)
 {
-    const struct sheaf_field *field = g->field == NULL ? NULL : field_of(sample, g->field);
+    const struct sheaf_field *field = g->field == NULL ? NULL : cmd_get_field_of(sample, g->field);
     struct sheaf_error error;
     int errnum;
 
@@ -99,10 +100,10 @@ static int put_samples(struct get *g, const struct sheaf_sample *samples, size_t
     int status = -1;
 
     for (size_t i = 0; i < count && g->field != NULL; i++)
-        lack += field_of(&samples[i], g->field) == NULL;
+        lack += cmd_get_field_of(&samples[i], g->field) == NULL;
     for (size_t i = 0; i < count && status < 0; i++)
-        if (lack == 0 || lack == count || field_of(&samples[i], g->field) != NULL)
-            status = put_sample(g, &samples[i]);
+        if (lack == 0 || lack == count || cmd_get_field_of(&samples[i], g->field) != NULL)
+            status = cmd_get_put_sample(g, &samples[i]);
     return status;
 }
 
@@ -143,13 +144,13 @@ static int get_number(struct get *g, uint64_t number)
     if (sheaf_dataset_read(g->dataset, &number, 1, &g->options, &samples, &kept, &error) !=
         SHEAF_OK)
         return refuse(&error);
-    status = put_sample(g, &samples[0]);
+    status = cmd_get_put_sample(g, &samples[0]);
     sheaf_kept_free(kept);
     return status;
 }
 
 /* -1, or the exit status. */
-static int finish(struct get *g)
+static int cmd_get_finish(struct get *g)
 {
     const int errnum = output_flush(&g->out);
 
@@ -160,7 +161,7 @@ static int finish(struct get *g)
     return g->missing == 0 ? STATUS_OK : STATUS_FAILURE;
 }
 
-static int get(struct get *g, char **arguments, size_t count, const uint64_t *number)
+static int cmd_get_do(struct get *g, char **arguments, size_t count, const uint64_t *number)
 {
     const char *source = arguments[0];
     const char *const *keys = (const char *const *)arguments + 1;
@@ -173,7 +174,7 @@ static int get(struct get *g, char **arguments, size_t count, const uint64_t *nu
         status = get_number(g, *number);
     for (size_t i = 0; i < count - 1 && status < 0; i += KEYS_ONCE)
         status = get_keys(g, keys + i, count - 1 - i < KEYS_ONCE ? count - 1 - i : KEYS_ONCE);
-    return status < 0 ? finish(g) : status;
+    return status < 0 ? cmd_get_finish(g) : status;
 }
 
 /* -1, or the exit status. */
@@ -230,7 +231,7 @@ static int cmd_get(const struct command *command, int argc, char **argv)
     }
     g.options.interrupt = &signals_caught;
     signals_catch();
-    status = get(&g, argv, count, by_number ? &number : NULL);
+    status = cmd_get_do(&g, argv, count, by_number ? &number : NULL);
     sheaf_dataset_free(g.dataset);
     output_close(&g.out);
     column_options_free(&g.columns);

@@ -11,7 +11,8 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-static void print_problem(void *context, const char *where, const struct sheaf_error *error)
+static void cmd_index_print_problem(void *context, const char *where,
+                                    const struct sheaf_error *error)
 {
     (void)context;
     (void)where;
@@ -57,7 +58,7 @@ static int cmd_index(const struct command *command, int argc, char **argv)
         return misuse("index: --index cannot be combined with --join: other readers' index files "
                       "cannot say that a sample's files lie apart");
     o.progress = progress_show;
-    o.report = print_problem;
+    o.report = cmd_index_print_problem;
     o.interrupt = &signals_caught;
     signals_catch();
     code = keys ? sheaf_index_keys(argv[0], &o, &result, &error)

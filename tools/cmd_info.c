@@ -24,7 +24,7 @@
 
 /* Returns information about the shard with this index, which must be less than the data set's
  * shard_count. */
-static struct sheaf_shard_info shard_at(const struct sheaf_dataset *dataset, size_t index)
+static struct sheaf_shard_info cmd_info_shard_at(const struct sheaf_dataset *dataset, size_t index)
 {
     struct sheaf_shard_info shard = { .name = "" };
 
@@ -195,8 +195,8 @@ static void json_warnings(const struct sheaf_dataset *dataset,
 }
 
 /* Prints the sources of a data set that consists of several sources. */
-static void print_sources(const struct sheaf_dataset *dataset,
-                          const struct sheaf_dataset_info *info, const struct cost *costs)
+static void cmd_info_print_sources(const struct sheaf_dataset *dataset,
+                                   const struct sheaf_dataset_info *info, const struct cost *costs)
 {
     printf("sources       %zu\n", info->source_count);
     for (size_t i = 0; i < info->source_count; i++) {
@@ -314,7 +314,7 @@ struct column_lines {
     size_t count;
 };
 
-static void print_column(void *context, const struct sheaf_column_info *c)
+static void cmd_info_print_column(void *context, const struct sheaf_column_info *c)
 {
     struct column_lines *lines = context;
 
@@ -343,15 +343,15 @@ static void print_columns(const struct sheaf_dataset *dataset,
     if (json)
         fputs(",\n  \"columns\": [", stdout);
     if (info->has_manifest && !info->is_view &&
-        sheaf_column_list(dataset, print_column, &lines, &error) != SHEAF_OK &&
+        sheaf_column_list(dataset, cmd_info_print_column, &lines, &error) != SHEAF_OK &&
         error.code != SHEAF_ERR_UNSUPPORTED)
         say("its columns are unknown: %s", error.message);
     if (json)
         putchar(']');
 }
 
-static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
-                       const struct cost *costs)
+static void cmd_info_print_text(const struct sheaf_dataset *dataset,
+                                const struct sheaf_dataset_info *info, const struct cost *costs)
 {
     printf("container     %s\n", container_name(info));
     printf("codec         %s\n", sheaf_codec_name(info->codec));
@@ -383,12 +383,12 @@ static void print_text(const struct sheaf_dataset *dataset, const struct sheaf_d
     print_images(info);
     print_skipped(info);
     if (info->source_count > 1 || info->is_view)
-        print_sources(dataset, info, costs);
+        cmd_info_print_sources(dataset, info, costs);
     print_stages(dataset, info);
     print_warnings(dataset, info);
     printf("shards        %zu\n", info->shard_count);
     for (size_t i = 0; i < info->shard_count; i++) {
-        const struct sheaf_shard_info shard = shard_at(dataset, i);
+        const struct sheaf_shard_info shard = cmd_info_shard_at(dataset, i);
 
         if (info->is_stream)
             printf("  %s\n", shown(shard.name));
@@ -410,7 +410,7 @@ static void json_count(const char *name, bool known, uint64_t count)
 static void json_shard(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                        size_t index)
 {
-    const struct sheaf_shard_info shard = shard_at(dataset, index);
+    const struct sheaf_shard_info shard = cmd_info_shard_at(dataset, index);
 
     printf("%s\n    {\"name\": ", index ? "," : "");
     print_json_string(stdout, shard.name);
@@ -426,8 +426,8 @@ static void json_shard(const struct sheaf_dataset *dataset, const struct sheaf_d
     putchar('}');
 }
 
-static void print_json(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
-                       const struct cost *costs)
+static void cmd_info_print_json(const struct sheaf_dataset *dataset,
+                                const struct sheaf_dataset_info *info, const struct cost *costs)
 {
     printf("{\n  \"url\": ");
     print_json_string(stdout, info->url);
@@ -513,7 +513,7 @@ static int print_all(const struct info *o, const struct sheaf_dataset *dataset)
     sheaf_dataset_get_info(dataset, &info, sizeof(info));
     status = find_costs(dataset, &info, &costs);
     if (status == STATUS_OK)
-        (o->json ? print_json : print_text)(dataset, &info, costs);
+        (o->json ? cmd_info_print_json : cmd_info_print_text)(dataset, &info, costs);
     free(costs);
     if (status != STATUS_OK)
         return status;

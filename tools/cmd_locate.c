@@ -32,7 +32,7 @@ struct locate {
 };
 
 /* Returns the source that has a sample. */
-static const char *source_of(const struct locate *l, uint64_t number)
+static const char *cmd_locate_source_of(const struct locate *l, uint64_t number)
 {
     struct sheaf_source_info source;
     size_t i = 0;
@@ -46,7 +46,7 @@ static const char *source_of(const struct locate *l, uint64_t number)
 }
 
 /* -1, or the exit status. */
-static int add(struct locate *l, const struct sheaf_sample *sample, bool is_ambiguous)
+static int cmd_locate_add(struct locate *l, const struct sheaf_sample *sample, bool is_ambiguous)
 {
     if (l->count == l->capacity) {
         const size_t capacity = 2 * l->capacity + 64;
@@ -65,14 +65,14 @@ static int add(struct locate *l, const struct sheaf_sample *sample, bool is_ambi
         l->capacity = capacity;
     }
     l->numbers[l->count] = sample->number;
-    l->sources[l->count] = is_ambiguous ? source_of(l, sample->number) : NULL;
+    l->sources[l->count] = is_ambiguous ? cmd_locate_source_of(l, sample->number) : NULL;
     l->keys[l->count] = strdup(sample->key);
     if (l->keys[l->count++] != NULL)
         return -1;
     return fail(&(struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" });
 }
 
-static int find_keys(struct locate *l, const char *const *keys, size_t count)
+static int cmd_locate_find_keys(struct locate *l, const char *const *keys, size_t count)
 {
     const struct sheaf_sample *samples;
     struct sheaf_kept *kept = NULL;
@@ -89,7 +89,7 @@ static int find_keys(struct locate *l, const char *const *keys, size_t count)
             l->missing++;
         }
         for (size_t s = firsts[i]; s < firsts[i + 1] && status < 0; s++)
-            status = add(l, &samples[s], firsts[i + 1] - firsts[i] > 1);
+            status = cmd_locate_add(l, &samples[s], firsts[i + 1] - firsts[i] > 1);
     }
     sheaf_kept_free(kept);
     return status;
@@ -104,7 +104,7 @@ static int find_number(struct locate *l, uint64_t number)
 
     if (sheaf_dataset_read(l->dataset, &number, 1, NULL, &samples, &kept, &error) != SHEAF_OK)
         return refuse(&error);
-    status = add(l, &samples[0], false);
+    status = cmd_locate_add(l, &samples[0], false);
     sheaf_kept_free(kept);
     return status;
 }
@@ -158,8 +158,8 @@ static int locate_epoch(struct locate *l)
     return -1;
 }
 
-static int locate(struct locate *l, const char *const *sources, size_t source_count,
-                  const char *const *keys, size_t count, const uint64_t *number)
+static int cmd_locate_do(struct locate *l, const char *const *sources, size_t source_count,
+                         const char *const *keys, size_t count, const uint64_t *number)
 {
     struct sheaf_error error;
     int status = -1;
@@ -170,7 +170,7 @@ static int locate(struct locate *l, const char *const *sources, size_t source_co
     if (number != NULL)
         status = find_number(l, *number);
     for (size_t i = 0; i < count && status < 0; i += KEYS_ONCE)
-        status = find_keys(l, keys + i, count - i < KEYS_ONCE ? count - i : KEYS_ONCE);
+        status = cmd_locate_find_keys(l, keys + i, count - i < KEYS_ONCE ? count - i : KEYS_ONCE);
     for (uint64_t e = 0; e < l->epochs && status < 0; e++, l->options.epoch++)
         status = locate_epoch(l);
     return status < 0 ? l->missing == 0 ? STATUS_OK : STATUS_FAILURE : status;
@@ -184,8 +184,8 @@ static int locate_arguments(struct locate *l, char **argv, size_t count,
     const char *const *arguments = (const char *const *)argv;
 
     return given->count != 0
-           ? locate(l, arguments, count, given->texts, given->count, number)
-           : locate(l, arguments, 1, arguments + 1, count - 1, number);
+           ? cmd_locate_do(l, arguments, count, given->texts, given->count, number)
+           : cmd_locate_do(l, arguments, 1, arguments + 1, count - 1, number);
 }
 
 static int cmd_locate(const struct command *command, int argc, char **argv)

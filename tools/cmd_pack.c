@@ -14,7 +14,7 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-static void print_shard(void *context, const struct sheaf_plan_shard *shard)
+static void cmd_pack_print_shard(void *context, const struct sheaf_plan_shard *shard)
 {
     (void)context;
     printf("%s\t%s\t%" PRIu64 "\t%" PRIu64 "\n", shown(shard->split), shown(shard->name),
@@ -22,7 +22,7 @@ static void print_shard(void *context, const struct sheaf_plan_shard *shard)
 }
 
 /* The classes come after the shards. */
-static void print_class(void *context, const struct sheaf_class_count *count)
+static void cmd_pack_print_class(void *context, const struct sheaf_class_count *count)
 {
     (void)context;
     printf("class\t%" PRId64 "\t%s\t%" PRIu64 "\n", count->number, shown(count->name),
@@ -42,7 +42,7 @@ static void say_skipped(const struct sheaf_pack_result *result)
             plural(result->skipped));
 }
 
-static void print_result(const char *dest, const struct sheaf_pack_result *result)
+static void cmd_pack_print_result(const char *dest, const struct sheaf_pack_result *result)
 {
     const size_t size = strlen(dest);
 
@@ -70,7 +70,7 @@ static void report_problem(void *context, const char *where, const struct sheaf_
         complain("%s: %s", where, error->message);
 }
 
-static void count_result(const struct sheaf_pack_result *result)
+static void cmd_pack_count_result(const struct sheaf_pack_result *result)
 {
     metrics_total("samples", result->samples);
     metrics_total("payload_bytes", result->payload_bytes);
@@ -80,7 +80,7 @@ static void count_result(const struct sheaf_pack_result *result)
     metrics_total("shards_kept", result->shards_kept);
 }
 
-static int pack(char **sources, size_t count, struct sheaf_pack_options *options)
+static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *options)
 {
     const char *dest = sources[count];
     struct sheaf_pack_result result;
@@ -92,8 +92,8 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
      * printed as the command's result, so the file is not reported here. */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
-    options->plan = print_shard;
-    options->class_count = print_class;
+    options->plan = cmd_pack_print_shard;
+    options->class_count = cmd_pack_print_class;
     options->interrupt = &signals_caught;
     signals_catch();
     code = sheaf_pack_sources((const char *const *)sources, count, dest, options, &result, &error);
@@ -108,11 +108,11 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
         /* prints the error with which a run without --dry-run would end; the dry run itself has
          * succeeded */
         (void)fail(&error);
-    count_result(&result);
+    cmd_pack_count_result(&result);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped, result.files);
     if (!options->dry_run && !is_quiet()) {
-        print_result(dest, &result);
+        cmd_pack_print_result(dest, &result);
         fields_say_packed(dest, options->split);
     }
     say_source(&result);
@@ -124,14 +124,14 @@ static int pack(char **sources, size_t count, struct sheaf_pack_options *options
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
 
 /* Returns whether the options that solve an error belong to sheaf plan instead of sheaf pack. */
-static bool is_of_plan(int reason)
+static bool cmd_pack_is_of_plan(int reason)
 {
     return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||
            reason == SHEAF_REASON_SOURCE_LOST || reason == SHEAF_REASON_SOURCE_CHANGED ||
            reason == SHEAF_REASON_TOO_MANY_SKIPPED;
 }
 
-static int pack_part(const char *plan, const char *text, struct sheaf_pack_options *options)
+static int cmd_pack_part(const char *plan, const char *text, struct sheaf_pack_options *options)
 {
     struct sheaf_pack_result result;
     struct sheaf_error error = { .code = SHEAF_OK };
@@ -145,11 +145,11 @@ static int pack_part(const char *plan, const char *text, struct sheaf_pack_optio
     signals_catch();
     code = sheaf_pack_part(plan, part, parts, options, &result, &error);
     progress_clear();
-    if (is_of_plan(error.reason))
+    if (cmd_pack_is_of_plan(error.reason))
         error.reason = SHEAF_REASON_NONE;
     if (code != SHEAF_OK)
         return refuse(&error);
-    count_result(&result);
+    cmd_pack_count_result(&result);
     detail_packing(&result);
     say_skipped_if_quiet(result.skipped, result.files);
     if (is_quiet())
@@ -212,9 +212,9 @@ static int cmd_pack(const struct command *command, int argc, char **argv)
         return status;
     if (plan != NULL) {
         o.s3 = lists.s3.texts;
-        return pack_part(plan, part, &o);
+        return cmd_pack_part(plan, part, &o);
     }
-    return pack(argv, count - 1, &o);
+    return cmd_pack_do(argv, count - 1, &o);
 }
 
 const struct command pack_command = {

@@ -13,7 +13,7 @@
 
 /* Called once for each class, to print the list "classes: 0 cat, 1 dog, ...". *context is the
  * number of classes that were printed before this one. */
-static void print_class(void *context, const struct sheaf_class_count *count)
+static void cmd_plan_print_class(void *context, const struct sheaf_class_count *count)
 {
     size_t *classes = context;
 
@@ -23,8 +23,8 @@ static void print_class(void *context, const struct sheaf_class_count *count)
     ++*classes;
 }
 
-static int plan(char **sources, size_t count, const char *output,
-                struct sheaf_pack_options *options)
+static int cmd_plan_do(char **sources, size_t count, const char *output,
+                       struct sheaf_pack_options *options)
 {
     struct sheaf_pack_result result;
     struct sheaf_error error;
@@ -32,7 +32,7 @@ static int plan(char **sources, size_t count, const char *output,
     int code;
 
     options->context = &classes;
-    options->class_count = print_class;
+    options->class_count = cmd_plan_print_class;
     options->progress = progress_show;
     options->report = options->on_error == SHEAF_SKIP ? report_skipped : NULL;
     options->interrupt = &signals_caught;
@@ -85,7 +85,7 @@ static int cmd_plan(const struct command *command, int argc, char **argv)
     if (output == NULL)
         return misuse("plan: --output is required");
     status = pack_rows_take_all(&lists, &o);
-    return status >= 0 ? status : plan(argv, count - 1, output, &o);
+    return status >= 0 ? status : cmd_plan_do(argv, count - 1, output, &o);
 }
 
 const struct command plan_command = {

@@ -25,7 +25,8 @@ static void report_repaired(void *context, const char *file, const struct sheaf_
     say("%s: %s", shown(file), note->message);
 }
 
-static void print_json(const char *dataset, const struct sheaf_repair_result *r, int dry_run)
+static void cmd_repair_print_json(const char *dataset, const struct sheaf_repair_result *r,
+                                  int dry_run)
 {
     printf("{\n  \"dataset\": ");
     print_json_string(stdout, dataset);
@@ -35,8 +36,8 @@ static void print_json(const char *dataset, const struct sheaf_repair_result *r,
            r->repaired);
 }
 
-static int repair(const char *dataset, const struct option_texts *from,
-                  struct sheaf_repair_options *options, int as_json)
+static int cmd_repair_do(const char *dataset, const struct option_texts *from,
+                         struct sheaf_repair_options *options, int as_json)
 {
     struct sheaf_repair_result result;
     struct sheaf_error error;
@@ -56,7 +57,7 @@ static int repair(const char *dataset, const struct option_texts *from,
         return code;
     }
     if (as_json)
-        print_json(dataset, &result, options->dry_run);
+        cmd_repair_print_json(dataset, &result, options->dry_run);
     else if (!is_quiet())
         printf("%s %" PRIu64 " file%s: %" PRIu64 " damaged, %" PRIu64 " repaired\n",
                options->file_count == 0 ? "checked" : "took", result.files, plural(result.files),
@@ -99,7 +100,7 @@ static int cmd_repair(const struct command *command, int argc, char **argv)
     o.files = (const char *const *)(argv + 1);
     o.file_count = count - 1;
     o.s3 = s3.texts;
-    return repair(argv[0], &from, &o, as_json);
+    return cmd_repair_do(argv[0], &from, &o, as_json);
 }
 
 const struct command repair_command = {

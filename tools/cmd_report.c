@@ -15,7 +15,8 @@
 #define PROBLEMS_MOST (sizeof(((struct report_check *)NULL)->problems) /                        \
                        sizeof(((struct report_check *)NULL)->problems[0]))
 
-static void note_problem(void *context, const char *where, const struct sheaf_error *error)
+static void cmd_report_note_problem(void *context, const char *where,
+                                    const struct sheaf_error *error)
 {
     struct report_check *check = context;
 
@@ -27,7 +28,7 @@ static void note_problem(void *context, const char *where, const struct sheaf_er
 
 /* Verifies the data set for the report. If a fault is found, the report shows it. An interrupt ends
  * the command. */
-static int check(const struct sheaf_dataset *dataset, struct report_check *c)
+static int cmd_report_check(const struct sheaf_dataset *dataset, struct report_check *c)
 {
     struct sheaf_verify_options options;
     struct sheaf_error error;
@@ -35,7 +36,7 @@ static int check(const struct sheaf_dataset *dataset, struct report_check *c)
 
     sheaf_verify_options_init(&options, sizeof(options));
     options.progress = progress_show;
-    options.report = note_problem;
+    options.report = cmd_report_note_problem;
     options.context = c;
     options.interrupt = &signals_caught;
     signals_catch();
@@ -50,7 +51,7 @@ static int check(const struct sheaf_dataset *dataset, struct report_check *c)
 }
 
 /* Returns the directory's name, or the whole argument. */
-static char *name_of(const char *source)
+static char *cmd_report_name_of(const char *source)
 {
     size_t size = strlen(source), from;
 
@@ -91,7 +92,7 @@ static int put_page(const char *path, const char *text, size_t size)
     return status;
 }
 
-static int make(struct report *r, const char *path)
+static int cmd_report_make(struct report *r, const char *path)
 {
     char *text = NULL;
     size_t size = 0;
@@ -117,8 +118,8 @@ static int make(struct report *r, const char *path)
     return status;
 }
 
-static int report(char **sources, size_t count, const struct sheaf_reader_options *options,
-                  bool verify, const char *path)
+static int cmd_report_do(char **sources, size_t count, const struct sheaf_reader_options *options,
+                         bool verify, const char *path)
 {
     static struct report_samples samples;
     static struct report_check checked;
@@ -130,15 +131,15 @@ static int report(char **sources, size_t count, const struct sheaf_reader_option
 
     if (sheaf_dataset_open((const char *const *)sources, count, &dataset, &error) != SHEAF_OK)
         return refuse(&error);
-    name = name_of(sources[0]);
+    name = cmd_report_name_of(sources[0]);
     r.dataset = dataset;
     r.name = name == NULL ? sources[0] : name;
     sheaf_dataset_get_info(dataset, &r.info, sizeof(r.info));
     if (verify)
-        status = check(dataset, &checked);
+        status = cmd_report_check(dataset, &checked);
     if (status == STATUS_OK) {
         report_read_samples(dataset, &samples);
-        status = make(&r, path);
+        status = cmd_report_make(&r, path);
     }
     report_free_samples(&samples);
     sheaf_dataset_free(dataset);
@@ -173,7 +174,7 @@ static int cmd_report(const struct command *command, int argc, char **argv)
     if (path == NULL)
         return misuse("report: --output is required");
     status = replace_check(path, "a report of sheaf", "name=generator content=\"sheaf ");
-    return status >= 0 ? status : report(argv, count, &options, verify, path);
+    return status >= 0 ? status : cmd_report_do(argv, count, &options, verify, path);
 }
 
 const struct command report_command = {

@@ -50,8 +50,9 @@ static int unpack_dataset(const struct sheaf_dataset *dataset, const char *direc
 }
 
 /* Unpacks the data set sources[0..count-1] into the directory sources[count]. */
-static int unpack(char **sources, size_t count, struct sheaf_unpack_options *options,
-                  const struct sheaf_reader_options *reading, const struct column_options *columns)
+static int cmd_unpack_do(char **sources, size_t count, struct sheaf_unpack_options *options,
+                         const struct sheaf_reader_options *reading,
+                         const struct column_options *columns)
 {
     struct sheaf_dataset *dataset;
     struct sheaf_error error;
@@ -96,7 +97,7 @@ static int cmd_unpack(const struct command *command, int argc, char **argv)
         return status;
     status = column_options_give(&columns, &o);
     if (status < 0)
-        status = unpack(argv, count - 1, &options, &o, &columns);
+        status = cmd_unpack_do(argv, count - 1, &options, &o, &columns);
     column_options_free(&columns);
     return status;
 }

@@ -21,7 +21,8 @@ struct report {
     int fields;         /* and fields after them */
 };
 
-static void print_problem(void *context, const char *where, const struct sheaf_error *error)
+static void cmd_verify_print_problem(void *context, const char *where,
+                                     const struct sheaf_error *error)
 {
     struct report *report = context;
 
@@ -190,7 +191,7 @@ static int cmd_verify(const struct command *command, int argc, char **argv)
     }
     report.json = json;
     o.progress = progress_show;
-    o.report = print_problem;
+    o.report = cmd_verify_print_problem;
     o.field = print_field;
     o.context = &report;
     o.interrupt = &signals_caught;

@@ -50,7 +50,7 @@ static size_t next_piece(const char **at, const char **piece)
     return size;
 }
 
-static size_t pieces_of(const char *list)
+static size_t cmd_view_pieces_of(const char *list)
 {
     size_t count = 1;
 
@@ -85,7 +85,7 @@ static void print_names(FILE *file, const char *list)
 }
 
 /* Prints element number i of a list of numbers unchanged. The library will check it. */
-static void print_number(FILE *file, const char *list, size_t i)
+static void cmd_view_print_number(FILE *file, const char *list, size_t i)
 {
     const char *piece = list;
     size_t size = 0;
@@ -106,7 +106,7 @@ static bool are_numbers(const char *list)
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
 /* Prints a JSON pair of two numbers. In the text, the numbers are separated by `between`. */
-static bool print_pair(FILE *file, const char *text, const char *between)
+static bool cmd_view_print_pair(FILE *file, const char *text, const char *between)
 {
     uint64_t a, b;
     char *end;
@@ -124,14 +124,14 @@ static bool print_pair(FILE *file, const char *text, const char *between)
 
 /* Prints a list such as "3,5..9" as labels. A single range is printed as a pair, which release 0.2
  * can also read. */
-static bool print_labels(FILE *file, const char *list)
+static bool cmd_view_print_labels(FILE *file, const char *list)
 {
     const char *piece;
     bool valid = true;
 
     if (strchr(list, ',') == NULL && strstr(list, "..") != NULL) {
         fputs("\"labels\":", file);
-        return print_pair(file, list, "..");
+        return cmd_view_print_pair(file, list, "..");
     }
     fputs("\"label\":[", file);
     for (const char *at = list; valid;) {
@@ -141,7 +141,7 @@ static bool print_labels(FILE *file, const char *list)
         if (copy != NULL && size != 0 && strspn(copy, "0123456789") == size)
             fputs(copy, file);
         else
-            valid = copy != NULL && print_pair(file, copy, "..");
+            valid = copy != NULL && cmd_view_print_pair(file, copy, "..");
         free(copy);
         if (piece[size] == '\0')
             break;
@@ -161,7 +161,7 @@ static bool print_condition(FILE *file, const char *text)
         return true;
     }
     if (strncmp(text, "label=", 6) == 0)
-        return print_labels(file, text + 6);
+        return cmd_view_print_labels(file, text + 6);
     if (strncmp(text, "key=", 4) == 0 && text[4] != '\0') {
         fputs("\"key_glob\":", file);
         print_json_string(file, text + 4);
@@ -169,10 +169,10 @@ static bool print_condition(FILE *file, const char *text)
     }
     if (strncmp(text, "every=", 6) == 0) {
         fputs("\"every\":", file);
-        return print_pair(file, text + 6, "/");
+        return cmd_view_print_pair(file, text + 6, "/");
     }
     fputs("\"range\":", file);
-    return strncmp(text, "range=", 6) == 0 && print_pair(file, text + 6, "..");
+    return strncmp(text, "range=", 6) == 0 && cmd_view_print_pair(file, text + 6, "..");
 }
 
 /* Returns the comparison in a condition on a column, such as ">" in quality.score>0.3, or NULL if
@@ -298,11 +298,11 @@ static int print_source(FILE *file, const struct settings *s, const char *source
     print_path(file, s, source);
     if (s->weights != NULL) {
         fputs(",\"weight\":", file);
-        print_number(file, s->weights, i);
+        cmd_view_print_number(file, s->weights, i);
     }
     if (s->repeats != NULL) {
         fputs(",\"repeat\":", file);
-        print_number(file, s->repeats, i);
+        cmd_view_print_number(file, s->repeats, i);
     }
     if (s->where.count != 0 || s->keys != NULL || s->not_keys != NULL)
         status = print_where(file, s);
@@ -315,7 +315,7 @@ static int print_source(FILE *file, const struct settings *s, const char *source
 }
 
 /* Prints how classes are merged. The user gives a word, or a file with a map of classes. */
-static int print_classes(FILE *file, const char *how)
+static int cmd_view_print_classes(FILE *file, const char *how)
 {
     FILE *map;
     int c;
@@ -334,7 +334,8 @@ static int print_classes(FILE *file, const char *how)
     return fclose(map) == 0 ? STATUS_OK : misuse("view: --classes: %s: cannot be read", how);
 }
 
-static int print_document(FILE *file, const struct settings *s, char **sources, size_t count)
+static int cmd_view_print_document(FILE *file, const struct settings *s, char **sources,
+                                   size_t count)
 {
     int status = STATUS_OK;
 
@@ -344,7 +345,7 @@ static int print_document(FILE *file, const struct settings *s, char **sources, 
     if (s->until != UNTIL_NONE)
         fprintf(file, ",\"until\":\"%s\"", s->until == UNTIL_FIRST ? "first" : "all");
     if (s->classes != NULL)
-        status = print_classes(file, s->classes);
+        status = cmd_view_print_classes(file, s->classes);
     fputs(",\"sources\":[", file);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         fputs(i == 0 ? "" : ",", file);
@@ -358,13 +359,13 @@ static int check_list(const char *name, const char *list, size_t count)
 {
     if (list == NULL)
         return STATUS_OK;
-    if (!are_numbers(list) || pieces_of(list) != count)
+    if (!are_numbers(list) || cmd_view_pieces_of(list) != count)
         return misuse("view: --%s: \"%s\" is not a list of %zu number%s, one for each source",
                       name, list, count, plural(count));
     return STATUS_OK;
 }
 
-static int check(const struct settings *s, size_t count)
+static int cmd_view_check(const struct settings *s, size_t count)
 {
     int status;
 
@@ -416,7 +417,7 @@ static void say_odd_fields(const char *fields, const struct sheaf_sample *sample
 
 /* Reads the first sample of each source to check field names. A source that cannot be read is
  * reported later. */
-static void check_fields(const struct settings *s)
+static void cmd_view_check_fields(const struct settings *s)
 {
     const struct sheaf_sample *samples;
     struct sheaf_dataset *view;
@@ -454,7 +455,7 @@ struct key_list {
     size_t count;
 };
 
-static void free_list(struct key_list *l)
+static void cmd_view_free_list(struct key_list *l)
 {
     free(l->text);
     free(l->keys);
@@ -462,7 +463,7 @@ static void free_list(struct key_list *l)
 }
 
 /* Reads a whole local file into memory. Returns false on failure. */
-static bool read_text(struct key_list *l, const char *path, size_t *size)
+static bool cmd_view_read_text(struct key_list *l, const char *path, size_t *size)
 {
     FILE *from = fopen(path, "r"), *to = open_memstream(&l->text, size);
     char piece[65536];
@@ -486,7 +487,7 @@ static bool read_list(struct key_list *l, const char *path)
     const char *begin;
     char *at;
 
-    if (!read_text(l, path, &size))
+    if (!cmd_view_read_text(l, path, &size))
         return false;
     for (size_t i = 0; i < size; i++)
         lines += l->text[i] == '\n';
@@ -510,8 +511,8 @@ static bool read_list(struct key_list *l, const char *path)
 }
 
 /* Marks the keys of the list that the data set has. Returns a result code of the library. */
-static int look_up(struct key_list *l, const struct sheaf_dataset *dataset, size_t first,
-                   size_t count, struct sheaf_error *error)
+static int cmd_view_look_up(struct key_list *l, const struct sheaf_dataset *dataset, size_t first,
+                            size_t count, struct sheaf_error *error)
 {
     const struct sheaf_sample *samples;
     const size_t *firsts;
@@ -520,9 +521,9 @@ static int look_up(struct key_list *l, const struct sheaf_dataset *dataset, size
                                   error);
 
     if (code == SHEAF_ERR_LIMIT && count > 1) {
-        code = look_up(l, dataset, first, count / 2, error);
-        return code != SHEAF_OK ? code : look_up(l, dataset, first + count / 2, count - count / 2,
-                                                 error);
+        code = cmd_view_look_up(l, dataset, first, count / 2, error);
+        return code != SHEAF_OK ? code : cmd_view_look_up(l, dataset, first + count / 2,
+                                                          count - count / 2, error);
     }
     if (code != SHEAF_OK)
         return code;
@@ -538,7 +539,8 @@ static int look_in_source(struct key_list *l, const char *source, struct sheaf_e
     int code = sheaf_dataset_open(&source, 1, &dataset, error);
 
     for (size_t i = 0; i < l->count && code == SHEAF_OK; i += AT_ONCE)
-        code = look_up(l, dataset, i, l->count - i < AT_ONCE ? l->count - i : AT_ONCE, error);
+        code = cmd_view_look_up(l, dataset, i, l->count - i < AT_ONCE ? l->count - i : AT_ONCE,
+                                error);
     sheaf_dataset_free(dataset);
     return code;
 }
@@ -580,7 +582,7 @@ static size_t say_unknown_keys(const char *file, char **sources, size_t count)
         }
     if (!told)
         unknown = say_unknown(&list, file);
-    free_list(&list);
+    cmd_view_free_list(&list);
     return unknown;
 }
 
@@ -613,7 +615,7 @@ static int write_view(const struct settings *s, char **sources, size_t count)
 
     if (file == NULL)
         return misuse("view: out of memory");
-    status = print_document(file, s, sources, count);
+    status = cmd_view_print_document(file, s, sources, count);
     if (fclose(file) != 0)
         status = misuse("view: out of memory");
     if (status == STATUS_OK && s->unknown_keys == UNKNOWN_FAIL)
@@ -628,7 +630,7 @@ static int write_view(const struct settings *s, char **sources, size_t count)
         signals_die();
         status = code == SHEAF_OK ? STATUS_OK : refuse(&error);
         if (code == SHEAF_OK)
-            check_fields(s);
+            cmd_view_check_fields(s);
         if (code == SHEAF_OK && s->unknown_keys == UNKNOWN_SAY)
             (void)check_keys(s, sources, count);
     }
@@ -680,7 +682,7 @@ static int cmd_view(const struct command *command, int argc, char **argv)
     }
     if (status >= 0)
         return status;
-    status = check(&s, count);
+    status = cmd_view_check(&s, count);
     return status != STATUS_OK ? status : write_view(&s, argv, count);
 }
 

@@ -164,7 +164,7 @@ void classes_json(const struct sheaf_dataset *dataset)
 
 /* ---- After packing --------------------------------------------------------------------------- */
 
-static void say_fields(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
+static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info)
 {
     char text[SIZE_TEXT_ROOM];
 
@@ -204,7 +204,7 @@ static void say_one(const char *directory, const char *name)
     if (info.counts_fields && info.samples != 0) {
         if (name[0] != '\0')
             printf("%s: ", shown(name));
-        say_fields(dataset, &info);
+        fields_say(dataset, &info);
     }
     samples = class_samples(dataset, &info);
     if (samples != NULL) {

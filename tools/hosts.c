@@ -9,7 +9,7 @@ const struct choice distribution_choices[] = {
     { .name = NULL },
 };
 
-static int take_environment(uint32_t *host, uint32_t *hosts)
+static int hosts_take_environment(uint32_t *host, uint32_t *hosts)
 {
     struct sheaf_error error;
     const char *source;
@@ -35,7 +35,7 @@ int hosts_options_take(const struct hosts_options *o, uint32_t *host, uint32_t *
     if (!o->sharded)
         return -1;
     if (!is_given)
-        return take_environment(host, hosts);
+        return hosts_take_environment(host, hosts);
     if (o->host == HOST_NOT_GIVEN || o->hosts == HOST_NOT_GIVEN)
         return misuse("--host and --hosts must be used together");
     if (o->host >= o->hosts)

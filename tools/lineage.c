@@ -9,7 +9,7 @@
 #include "tools/json.h"
 #include "tools/order.h"
 
-static void print_text(const char *name, const char *text)
+static void lineage_print_text(const char *name, const char *text)
 {
     printf(", \"%s\": ", name);
     print_json_string(stdout, text != NULL && text[0] != '\0' ? text : NULL);
@@ -31,10 +31,10 @@ static void print_channel(const struct sheaf_channel *channel)
     sheaf_channel_get_info(channel, &info, sizeof(info));
     printf(", \"channel\": {\"name\": ");
     print_json_string(stdout, info.name);
-    print_text("kind", kinds[info.kind]);
-    print_text("file_system", info.file_system);
-    print_text("mode", info.mode);
-    print_text("distribution", info.distribution);
+    lineage_print_text("kind", kinds[info.kind]);
+    lineage_print_text("file_system", info.file_system);
+    lineage_print_text("mode", info.mode);
+    lineage_print_text("distribution", info.distribution);
     if (info.has_shuffle_seed)
         printf(", \"shuffle_seed\": %" PRId64, info.shuffle_seed);
     printf("}");
@@ -56,12 +56,12 @@ static void print_order(const struct sheaf_reader_options *o, uint32_t hosts)
            o->no_shuffle ? "false" : "true", o->shuffle_buffer,
            o->lanes != 0 ? o->lanes : o->world_size * o->workers, o->rank, o->world_size,
            o->worker, o->workers);
-    print_text("remainder", name);
+    lineage_print_text("remainder", name);
     printf("}");
 }
 
 /* If the data set has several sources, prints them in their order. */
-static void print_sources(const struct sheaf_dataset *dataset, size_t count)
+static void lineage_print_sources(const struct sheaf_dataset *dataset, size_t count)
 {
     printf(", \"sources\": [");
     for (size_t i = 0; i < count; i++) {
@@ -71,7 +71,7 @@ static void print_sources(const struct sheaf_dataset *dataset, size_t count)
             break;
         printf("%s{\"source\": ", i == 0 ? "" : ", ");
         print_json_string(stdout, source.url);
-        print_text("fingerprint", source.fingerprint);
+        lineage_print_text("fingerprint", source.fingerprint);
         print_count("samples", 1, source.samples);
         printf("}");
     }
@@ -86,15 +86,15 @@ void lineage_print(const struct sheaf_dataset *dataset, const struct sheaf_chann
     sheaf_dataset_get_info(dataset, &info, sizeof(info));
     printf("{\"sheaf\": ");
     print_json_string(stdout, sheaf_version());
-    print_text("fingerprint", info.fingerprint);
-    print_text("source", info.url);
-    print_text("container", sheaf_container_name(info.container));
-    print_text("codec", sheaf_codec_name(info.codec));
+    lineage_print_text("fingerprint", info.fingerprint);
+    lineage_print_text("source", info.url);
+    lineage_print_text("container", sheaf_container_name(info.container));
+    lineage_print_text("codec", sheaf_codec_name(info.codec));
     print_count("samples", !info.is_stream, info.samples);
     print_count("bytes", info.bytes != 0, info.bytes);
     print_count("shards", 1, info.shard_count);
     if (info.source_count > 1)
-        print_sources(dataset, info.source_count);
+        lineage_print_sources(dataset, info.source_count);
     if (channel != NULL)
         print_channel(channel);
     if (info.hosts != 0)

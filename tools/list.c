@@ -13,7 +13,7 @@
 #include "tools/json.h"
 #include "tools/tool.h"
 
-static int put_text(struct output *out, const char *text)
+static int list_put_text(struct output *out, const char *text)
 {
     char safe[1024];
     const size_t size = sheaf_show(text, safe, sizeof(safe));
@@ -23,7 +23,7 @@ static int put_text(struct output *out, const char *text)
 
 /* Writes a label, which is an integer or a 32-bit float, as the shortest decimal text that is read
  * back as the same number. */
-static int put_label(struct output *out, double label, const char *before)
+static int list_put_label(struct output *out, double label, const char *before)
 {
     char text[64];
     int n = 0;
@@ -47,18 +47,18 @@ static int put_field(struct output *out, const struct sheaf_field *field)
     int failed = output_put(out, "\t", 1);
 
     if (!failed)
-        failed = put_text(out, field->name);
+        failed = list_put_text(out, field->name);
     return failed ? failed : output_put(out, size, (size_t)n);
 }
 
 int list_key_and_labels(struct output *out, const struct sheaf_sample *sample)
 {
-    int failed = put_text(out, sample->key);
+    int failed = list_put_text(out, sample->key);
 
     if (!failed)
         failed = output_put(out, "\t", 1);
     for (size_t i = 0; i < sample->label_count && !failed; i++)
-        failed = put_label(out, sample->labels[i], i ? " " : "");
+        failed = list_put_label(out, sample->labels[i], i ? " " : "");
     return failed;
 }
 

@@ -32,7 +32,7 @@ static struct {
 
 /* Appends NAME="VALUE" to the labels, escaped as Prometheus' text format requires. A long value is
  * cut. */
-static void put_label(const char *name, const char *value, size_t size)
+static void metrics_put_label(const char *name, const char *value, size_t size)
 {
     const size_t room = sizeof(state.labels) - 3, most = strlen(state.labels) + 500;
     size_t used = strlen(state.labels);
@@ -75,7 +75,7 @@ static void put_dataset(const char *dataset)
         at = memchr(rest + 3, '@', strcspn(rest + 3, "/?#"));
     snprintf(text, sizeof(text), "%.*s%s", (int)scheme, dataset,
              at != NULL ? at + 1 : dataset + scheme);
-    put_label("dataset", text, rest == NULL ? strlen(text) : strcspn(text, "?#"));
+    metrics_put_label("dataset", text, rest == NULL ? strlen(text) : strcspn(text, "?#"));
 }
 
 static void set_labels(const char *path, const char *dataset)
@@ -84,14 +84,14 @@ static void set_labels(const char *path, const char *dataset)
     const char *job = job_name(path, &size);
 
     state.labels[0] = '\0';
-    put_label("command", command_name, strlen(command_name));
+    metrics_put_label("command", command_name, strlen(command_name));
     put_dataset(dataset);
-    put_label("job", job, size);
+    metrics_put_label("job", job, size);
 }
 
 /* ---- The text -------------------------------------------------------------------------------- */
 
-static void put(FILE *f, const char *name, const char *type, uint64_t value)
+static void metrics_put(FILE *f, const char *name, const char *type, uint64_t value)
 {
     fprintf(f, "# TYPE sheaf_%s %s\nsheaf_%s{%s} %" PRIu64 "\n", name, type, name, state.labels,
             value);
@@ -120,9 +120,9 @@ static void put_reader(FILE *f)
     };
 
     for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
-        put(f, counters[i].name, "counter", counters[i].value);
-    put(f, "memory_bytes", "gauge", s->memory_bytes);
-    put(f, "memory_peak_bytes", "gauge", s->memory_peak_bytes);
+        metrics_put(f, counters[i].name, "counter", counters[i].value);
+    metrics_put(f, "memory_bytes", "gauge", s->memory_bytes);
+    metrics_put(f, "memory_peak_bytes", "gauge", s->memory_peak_bytes);
 }
 
 static void put_all(FILE *f, int status)
@@ -130,9 +130,9 @@ static void put_all(FILE *f, int status)
     struct sheaf_reader_stats traffic;
 
     sheaf_reader_get_stats(NULL, &traffic, sizeof(traffic));
-    put(f, "running", "gauge", status < 0);
+    metrics_put(f, "running", "gauge", status < 0);
     if (status >= 0)
-        put(f, "exit_status", "gauge", (uint64_t)status);
+        metrics_put(f, "exit_status", "gauge", (uint64_t)status);
     fprintf(f, "# TYPE sheaf_seconds gauge\nsheaf_seconds{%s} %.3f\n", state.labels,
             seconds_now() - state.started);
     put_stages(f, "bytes", offsetof(struct sheaf_progress, done_bytes));
@@ -142,15 +142,15 @@ static void put_all(FILE *f, int status)
     if (state.has_reader)
         put_reader(f);
     for (size_t i = 0; i < state.total_count; i++)
-        put(f, state.totals[i].name, "counter", state.totals[i].value);
-    put(f, "requests", "counter", traffic.requests);
-    put(f, "retries", "counter", traffic.retries);
+        metrics_put(f, state.totals[i].name, "counter", state.totals[i].value);
+    metrics_put(f, "requests", "counter", traffic.requests);
+    metrics_put(f, "retries", "counter", traffic.retries);
 }
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
 /* Writes the metrics file. `status` is the exit status, or -1 while the command runs. */
-static int write_file(int status)
+static int metrics_write_file(int status)
 {
     struct replacement file;
     int result;
@@ -178,7 +178,7 @@ static void note_progress(void *context, const struct sheaf_progress *p)
     state.stages[i] = *p;
     state.stage_count += i == state.stage_count;
     if (seconds_now() >= state.next)
-        (void)write_file(-1);
+        (void)metrics_write_file(-1);
 }
 
 int metrics_begin(const char *path, const char *dataset)
@@ -191,7 +191,7 @@ int metrics_begin(const char *path, const char *dataset)
     set_labels(path, dataset);
     state.started = seconds_now();
     progress_also = note_progress;
-    status = write_file(-1);
+    status = metrics_write_file(-1);
     if (status == STATUS_OK)
         return -1;
     progress_also = NULL;
@@ -206,7 +206,7 @@ void metrics_reader(const struct sheaf_reader *reader, bool last)
     sheaf_reader_get_stats(reader, &state.reader, sizeof(state.reader));
     state.has_reader = true;
     if (!last)
-        (void)write_file(-1);
+        (void)metrics_write_file(-1);
 }
 
 void metrics_total(const char *name, uint64_t value)
@@ -221,6 +221,6 @@ void metrics_end(int status)
 {
     progress_also = NULL;
     if (state.path != NULL)
-        (void)write_file(status);
+        (void)metrics_write_file(status);
     state.path = NULL;
 }

@@ -142,29 +142,29 @@ static void print_json_verdict(const struct sheaf_mixing *m, const struct sheaf_
     free(advice);
 }
 
-static void print_pair(const char *name, double value, double ideal)
+static void mixing_print_pair(const char *name, double value, double ideal)
 {
     printf("%s %.4g (ideal %.4g)\n", name, value, ideal);
 }
 
-static void print_labels(const struct sheaf_mixing *m)
+static void mixing_print_labels(const struct sheaf_mixing *m)
 {
     if (!m->has_labels) {
         printf("labels unknown\n");
         return;
     }
-    print_pair("label_run", m->label_run, m->ideal_label_run);
+    mixing_print_pair("label_run", m->label_run, m->ideal_label_run);
     printf("longest_label_run %" PRIu64 "\n", m->longest_label_run);
     if (m->batch_labels > 0)
-        print_pair("labels_in_256", m->batch_labels, m->ideal_batch_labels);
+        mixing_print_pair("labels_in_256", m->batch_labels, m->ideal_batch_labels);
 }
 
 void mixing_print(const struct sheaf_mixing *m, const struct sheaf_reader_options *options)
 {
     printf("samples %" PRIu64 "\n", m->samples);
-    print_pair("displacement", m->displacement, m->ideal_displacement);
-    print_pair("neighbours_kept", m->neighbours, m->ideal_neighbours);
-    print_labels(m);
+    mixing_print_pair("displacement", m->displacement, m->ideal_displacement);
+    mixing_print_pair("neighbours_kept", m->neighbours, m->ideal_neighbours);
+    mixing_print_labels(m);
     print_verdict(m, options);
 }
 

@@ -251,8 +251,8 @@ static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct mode
     return false;
 }
 
-static void choose(const struct load *l, const struct sheaf_survey *s, double consumer_bytes_s,
-                   struct mode_advice *a)
+static void mode_advice_choose(const struct load *l, const struct sheaf_survey *s,
+                               double consumer_bytes_s, struct mode_advice *a)
 {
     const bool pack = !s->is_dataset && are_small(l, a);
     const struct load shards = packed(l);
@@ -297,8 +297,8 @@ static int invalid(struct sheaf_error *err, const char *format, ...)
     return err->code = SHEAF_ERR_ARGUMENT;
 }
 
-static int check_options(const struct sheaf_survey *s, const struct mode_options *o,
-                         struct sheaf_error *err)
+static int mode_advice_check_options(const struct sheaf_survey *s, const struct mode_options *o,
+                                     struct sheaf_error *err)
 {
     static const char *const names[] = {
 #define NAME(id, name, value, unit, meaning) name,
@@ -337,7 +337,7 @@ int mode_advise(const struct sheaf_survey *survey, const struct mode_options *op
         .reads = options->reads_per_epoch, .epochs = (double)options->epochs,
         .c = options->constants,
     };
-    const int code = check_options(survey, options, error);
+    const int code = mode_advice_check_options(survey, options, error);
 
     if (code != SHEAF_OK)
         return code;
@@ -345,6 +345,6 @@ int mode_advise(const struct sheaf_survey *survey, const struct mode_options *op
     if (options->consumer_bytes_s > 0)
         load.consumer_s = load.bytes * load.reads / options->consumer_bytes_s;
     estimate_all(&load, strcmp(survey->place, "NFS") == 0, advice);
-    choose(&load, survey, options->consumer_bytes_s, advice);
+    mode_advice_choose(&load, survey, options->consumer_bytes_s, advice);
     return SHEAF_OK;
 }

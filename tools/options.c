@@ -270,7 +270,8 @@ static const char *nearest_option(const char *name, const struct option *options
     return nearest(name, options, count, sizeof(*options));
 }
 
-static int unknown(const struct command *command, const struct option *options, const char *word)
+static int options_unknown(const struct command *command, const struct option *options,
+                           const char *word)
 {
     const char *hint = NULL;
     char name[64] = "";
@@ -317,14 +318,14 @@ static int take_from(const struct option *options, int argc, char **argv, int *a
     return NOT_THERE;
 }
 
-static int take_options(const struct command *command, const struct option *options, int argc,
-                        char **argv, int *at)
+static int options_take_options(const struct command *command, const struct option *options,
+                                int argc, char **argv, int *at)
 {
     int status = take_from(options, argc, argv, at);
 
     if (status == NOT_THERE)
         status = take_from(verbosity_options, argc, argv, at);
-    return status == NOT_THERE ? unknown(command, options, argv[*at]) : status;
+    return status == NOT_THERE ? options_unknown(command, options, argv[*at]) : status;
 }
 
 int options_parse(const struct command *command, const struct option *options, int argc,
@@ -343,7 +344,7 @@ int options_parse(const struct command *command, const struct option *options, i
             help_print(command, options);
             return STATUS_OK;
         } else {
-            const int status = take_options(command, options, argc, argv, &i);
+            const int status = options_take_options(command, options, argc, argv, &i);
 
             if (status >= 0)
                 return status;

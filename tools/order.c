@@ -26,8 +26,8 @@ void order_options_init(struct order_options *order)
 
 /* If a launcher started the process, gives the reader the rank and world size that the launcher has
  * set. Returns -1 on success, or the exit status after a failure. */
-static int take_environment(const struct sheaf_channel *channel,
-                            struct sheaf_reader_options *reader)
+static int order_take_environment(const struct sheaf_channel *channel,
+                                  struct sheaf_reader_options *reader)
 {
     struct sheaf_error error;
     const char *source;
@@ -85,7 +85,7 @@ int order_options_take(struct order_options *order, const struct sheaf_channel *
     reader->lanes = (uint32_t)order->lanes;
     reader->remainder = (enum sheaf_remainder)order->remainder;
     if (order->rank == NOT_GIVEN && order->world_size == NOT_GIVEN)
-        return take_environment(channel, reader);
+        return order_take_environment(channel, reader);
     if (order->rank == NOT_GIVEN || order->world_size == NOT_GIVEN)
         return misuse("--rank and --world-size must be used together");
     if (order->rank >= order->world_size)

@@ -25,7 +25,7 @@ int output_open(struct output *out, int fd)
     return out->buffer ? 0 : ENOMEM;
 }
 
-static uint64_t now_ns(void)
+static uint64_t output_now_ns(void)
 {
     struct timespec now;
 
@@ -38,7 +38,7 @@ static int write_all(struct output *out, const void *data, size_t size)
 {
     size_t done = 0;
     const size_t total = out->used + size;
-    const uint64_t begun = now_ns();
+    const uint64_t begun = output_now_ns();
 
     while (done < total) {
         struct iovec parts[2];
@@ -62,7 +62,7 @@ static int write_all(struct output *out, const void *data, size_t size)
         out->written += n > 0 ? (uint64_t)n : 0;
     }
     out->used = 0;
-    out->wait_ns += now_ns() - begun;
+    out->wait_ns += output_now_ns() - begun;
     return 0;
 }
 

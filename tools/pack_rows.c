@@ -32,7 +32,7 @@ void pack_rows_init(struct pack_lists *lists, struct sheaf_pack_options *options
     *lists = (struct pack_lists){ .has_container = false };
 }
 
-static void take_filters(struct pack_lists *lists, struct sheaf_pack_options *options)
+static void pack_rows_take_filters(struct pack_lists *lists, struct sheaf_pack_options *options)
 {
     const struct option_texts *given = &lists->patterns;
 
@@ -46,7 +46,7 @@ static void take_filters(struct pack_lists *lists, struct sheaf_pack_options *op
 
 int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options)
 {
-    take_filters(lists, options);
+    pack_rows_take_filters(lists, options);
     options->field_aliases = lists->aliases.texts;
     options->s3 = lists->s3.texts;
     options->note = report_note;

@@ -38,7 +38,7 @@ double seconds_now(void)
 
 /* Returns the fraction of the work that is done. Uses the number of bytes if the total is known,
  * and the count otherwise. Returns a negative number if the fraction is unknown. */
-static double part_done(const struct sheaf_progress *p)
+static double progress_part_done(const struct sheaf_progress *p)
 {
     if (p->total_bytes > 0)
         return (double)p->done_bytes / (double)p->total_bytes;
@@ -60,7 +60,7 @@ static void print_time_left(char *text, size_t size, double seconds)
 
 static void compose(const struct sheaf_progress *p, double elapsed, char *text, size_t size)
 {
-    const double part = part_done(p);
+    const double part = progress_part_done(p);
     char bytes[SIZE_TEXT_ROOM], rate[SIZE_TEXT_ROOM];
     size_t n = (size_t)snprintf(text, size, "%s", p->stage);
 

@@ -77,7 +77,7 @@ static int run_command(int argc, char **argv)
 }
 
 /* As sheaf_report_fn. */
-static void print_notice(void *context, const char *where, const struct sheaf_error *notice)
+static void sheaf_print_notice(void *context, const char *where, const struct sheaf_error *notice)
 {
     (void)context;
     say("%s: %s", where, notice->message);
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 {
     int status;
 
-    sheaf_on_notice(print_notice, NULL);
+    sheaf_on_notice(sheaf_print_notice, NULL);
     status = run_command(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         complain("standard output: %s", strerror(errno));

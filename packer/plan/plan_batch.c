@@ -45,8 +45,8 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
 
 /* Decompresses the next block of a shard's samples in a plan into `out`, and replaces the content
  * of `out`. */
-static int take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
-                      struct sheaf_error *err)
+static int plan_batch_take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
+                                 struct sheaf_error *err)
 {
     uint64_t raw, stored;
     int code;
@@ -100,8 +100,9 @@ int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t 
 }
 
 /* Reads the next sample of the shard from the block, and checks that it agrees with the plan. */
-static int take_sample(struct plan_batch *batch, const struct plan_shard *shard, uint64_t number,
-                       const uint8_t **at, const uint8_t *end, struct sheaf_error *err)
+static int plan_batch_take_sample(struct plan_batch *batch, const struct plan_shard *shard,
+                                  uint64_t number, const uint8_t **at, const uint8_t *end,
+                                  struct sheaf_error *err)
 {
     struct plan_sample *sample = &batch->plan.samples[shard->sample + number];
     int code;
@@ -129,10 +130,10 @@ int plan_batch_take(struct plan_batch *batch, const struct plan_shard *shard, ui
     while (data < end && code == SHEAF_OK) {
         const uint8_t *at;
 
-        code = take_block(&data, end, block, err);
+        code = plan_batch_take_block(&data, end, block, err);
         at = block->data;
         while (code == SHEAF_OK && at < block->data + block->size) {
-            code = take_sample(batch, shard, count, &at, block->data + block->size, err);
+            code = plan_batch_take_sample(batch, shard, count, &at, block->data + block->size, err);
             if (code == SHEAF_OK)
                 payload += batch->plan.samples[shard->sample + count++].payload_bytes;
         }

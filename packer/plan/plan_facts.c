@@ -53,19 +53,21 @@ static int put_number(struct buf *out, uint64_t value, struct sheaf_error *err)
     return code;
 }
 
-static int put_bytes(struct buf *out, const void *data, size_t size, struct sheaf_error *err)
+static int plan_facts_put_bytes(struct buf *out, const void *data, size_t size,
+                                struct sheaf_error *err)
 {
     const int code = put_number(out, size, err);
 
     return code == SHEAF_OK ? buf_append(out, data, size, err) : code;
 }
 
-static int put_text(struct buf *out, const char *text, struct sheaf_error *err)
+static int plan_facts_put_text(struct buf *out, const char *text, struct sheaf_error *err)
 {
-    return put_bytes(out, text, strlen(text), err);
+    return plan_facts_put_bytes(out, text, strlen(text), err);
 }
 
-static int put_values(struct buf *out, const struct plan_label *label, struct sheaf_error *err)
+static int plan_facts_put_values(struct buf *out, const struct plan_label *label,
+                                 struct sheaf_error *err)
 {
     int code = put_number(out, label->value_count * sizeof(double), err);
 
@@ -77,29 +79,29 @@ static int put_values(struct buf *out, const struct plan_label *label, struct sh
     return code;
 }
 
-static int put_labels(const struct plan *plan, struct buf *out, struct sheaf_error *err)
+static int plan_facts_put_labels(const struct plan *plan, struct buf *out, struct sheaf_error *err)
 {
     int code = put_number(out, plan->class_count, err);
 
     for (uint32_t i = 0; i < plan->class_count && code == SHEAF_OK; i++)
-        code = put_text(out, plan->classes[i], err);
+        code = plan_facts_put_text(out, plan->classes[i], err);
     if (code == SHEAF_OK)
         code = put_number(out, plan->label_count - 1 - plan->class_count, err);
     for (uint32_t i = plan->class_count + 1; i < plan->label_count && code == SHEAF_OK; i++)
-        code = put_values(out, &plan->labels[i], err);
+        code = plan_facts_put_values(out, &plan->labels[i], err);
     return code;
 }
 
 static int put_split(const struct plan_split *split, const char *json, struct buf *out,
                      struct sheaf_error *err)
 {
-    int code = put_text(out, split->name, err);
+    int code = plan_facts_put_text(out, split->name, err);
 
     if (code == SHEAF_OK)
         code = put_number(out, split->shard_count, err);
     if (code == SHEAF_OK)
         code = put_number(out, split->cls_is_label, err);
-    return code == SHEAF_OK ? put_text(out, json, err) : code;
+    return code == SHEAF_OK ? plan_facts_put_text(out, json, err) : code;
 }
 
 static int put_images(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
@@ -110,7 +112,7 @@ static int put_images(const struct plan_facts *f, struct buf *out, struct sheaf_
 
     for (size_t i = 0; i < COUNT_OF(numbers) && code == SHEAF_OK; i++)
         code = put_number(out, numbers[i], err);
-    return code == SHEAF_OK ? put_text(out, f->images.libraries, err) : code;
+    return code == SHEAF_OK ? plan_facts_put_text(out, f->images.libraries, err) : code;
 }
 
 int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
@@ -124,20 +126,21 @@ int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_e
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < COUNT_OF(texts) && code == SHEAF_OK; i++)
-        code = put_text(out, texts[i], err);
+        code = plan_facts_put_text(out, texts[i], err);
     for (size_t i = 0; i < COUNT_OF(numbers) && code == SHEAF_OK; i++)
         code = put_number(out, numbers[i], err);
     for (uint32_t s = 0; s < f->plan.split_count && code == SHEAF_OK; s++)
         code = put_split(&f->plan.splits[s], f->options_json[s], out, err);
     if (code == SHEAF_OK)
-        code = put_labels(&f->plan, out, err);
+        code = plan_facts_put_labels(&f->plan, out, err);
     if (code == SHEAF_OK)
-        code = put_bytes(out, f->skipped, f->skipped_bytes, err);
+        code = plan_facts_put_bytes(out, f->skipped, f->skipped_bytes, err);
     if (code == SHEAF_OK)
         code = put_images(f, out, err);
     if (code == SHEAF_OK)
         code = put_number(out, (uint64_t)f->on_change, err);
-    return code == SHEAF_OK ? put_text(out, f->max_skipped == NULL ? "" : f->max_skipped, err)
+    return code == SHEAF_OK ? plan_facts_put_text(out, f->max_skipped == NULL ? "" : f->max_skipped,
+                                                  err)
                             : code;
 }
 
@@ -149,37 +152,40 @@ struct facts_cursor {
     struct sheaf_error *err;
 };
 
-static int malformed(struct facts_cursor *c, const char *what)
+static int plan_facts_malformed(struct facts_cursor *c, const char *what)
 {
     return err_set(c->err, SHEAF_ERR_CORRUPT, "malformed: %s", what);
 }
 
-static int take_number(struct facts_cursor *c, uint64_t most, uint64_t *value, const char *what)
+static int plan_facts_take_number(struct facts_cursor *c, uint64_t most, uint64_t *value,
+                                  const char *what)
 {
-    return varint_take(&c->at, c->end, value) && *value <= most ? SHEAF_OK : malformed(c, what);
+    return varint_take(&c->at, c->end, value) && *value <= most ? SHEAF_OK
+    : plan_facts_malformed(c, what);
 }
 
-static int take_bytes(struct facts_cursor *c, const uint8_t **data, size_t *size, const char *what)
+static int plan_facts_take_bytes(struct facts_cursor *c, const uint8_t **data, size_t *size,
+                                 const char *what)
 {
     uint64_t given;
-    int code = take_number(c, TEXT_LIMIT, &given, what);
+    int code = plan_facts_take_number(c, TEXT_LIMIT, &given, what);
 
     if (code != SHEAF_OK || given > (uint64_t)(c->end - c->at))
-        return malformed(c, what);
+        return plan_facts_malformed(c, what);
     *data = c->at;
     *size = (size_t)given;
     c->at += given;
     return SHEAF_OK;
 }
 
-static int take_text(struct facts_cursor *c, const char **text, const char *what)
+static int plan_facts_take_text(struct facts_cursor *c, const char **text, const char *what)
 {
     const uint8_t *data;
     size_t size;
-    int code = take_bytes(c, &data, &size, what);
+    int code = plan_facts_take_bytes(c, &data, &size, what);
 
     if (code != SHEAF_OK || memchr(data, '\0', size) != NULL)
-        return malformed(c, what);
+        return plan_facts_malformed(c, what);
     *text = arena_text(&c->facts->arena, (const char *)data, size);
     return *text == NULL ? err_memory(c->err, size) : SHEAF_OK;
 }
@@ -187,11 +193,11 @@ static int take_text(struct facts_cursor *c, const char **text, const char *what
 static int take_hash(struct facts_cursor *c, char hash[PLAN_HASH_SIZE])
 {
     const char *text;
-    int code = take_text(c, &text, "the plan's hash");
+    int code = plan_facts_take_text(c, &text, "the plan's hash");
 
     if (code == SHEAF_OK && (strlen(text) != PLAN_HASH_SIZE - 1 ||
                              strspn(text, "0123456789abcdef") != PLAN_HASH_SIZE - 1))
-        code = malformed(c, "the plan's hash");
+        code = plan_facts_malformed(c, "the plan's hash");
     if (code == SHEAF_OK)
         memcpy(hash, text, PLAN_HASH_SIZE);
     return code;
@@ -223,16 +229,16 @@ static int take_texts(struct facts_cursor *c)
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < COUNT_OF(texts) && code == SHEAF_OK; i++)
-        code = take_text(c, texts[i].text, texts[i].what);
+        code = plan_facts_take_text(c, texts[i].text, texts[i].what);
     if (code == SHEAF_OK && (f->dest[0] == '\0' || strchr(f->prefix, '/') != NULL ||
                              f->prefix[0] == '.' || f->prefix[0] == '\0'))
-        code = malformed(c, "the destination, or the prefix of names");
+        code = plan_facts_malformed(c, "the destination, or the prefix of names");
     if (code == SHEAF_OK && (f->fingerprint[0] != '\0' || plan_facts_is_column(f)))
         f->plan.origin[0] = '\0';       /* the hash covers the input of the plan */
     return code;
 }
 
-static int take_numbers(struct facts_cursor *c)
+static int plan_facts_take_numbers(struct facts_cursor *c)
 {
     struct plan_facts *f = c->facts;
     uint64_t n[8] = { 0 };
@@ -244,7 +250,7 @@ static int take_numbers(struct facts_cursor *c)
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < COUNT_OF(n) && code == SHEAF_OK; i++)
-        code = take_number(c, numbers[i].most, &n[i], numbers[i].what);
+        code = plan_facts_take_number(c, numbers[i].most, &n[i], numbers[i].what);
     if (code != SHEAF_OK)
         return code;
     f->is_remote = n[0] != 0;
@@ -256,7 +262,7 @@ static int take_numbers(struct facts_cursor *c)
     f->plan.split_count = (uint32_t)n[7];
     if (sheaf_container_name(f->container) == NULL || sheaf_codec_name(f->codec) == NULL ||
         (f->on_error != SHEAF_FAIL && f->on_error != SHEAF_SKIP) || f->plan.split_count == 0)
-        return malformed(c, "the container, the codec, or the splits");
+        return plan_facts_malformed(c, "the container, the codec, or the splits");
     if (f->codec != SHEAF_CODEC_NONE && n[3] == 0)
         return err_set(c->err, SHEAF_ERR_UNSUPPORTED, "an older release's plan of shards with "
                        "many %s members or frames, which are no longer written: make a new plan",
@@ -282,16 +288,16 @@ static int take_splits(struct facts_cursor *c)
         struct plan_split *split = &f->plan.splits[s];
         const char *name;
         uint64_t count, cls;
-        int code = take_text(c, &name, "a split's name");
+        int code = plan_facts_take_text(c, &name, "a split's name");
 
         if (code == SHEAF_OK && !is_split_name(name, f->plan.split_count))
-            code = malformed(c, "a split's name");
+            code = plan_facts_malformed(c, "a split's name");
         if (code == SHEAF_OK)
-            code = take_number(c, SHARD_LIMIT, &count, "a split's shards");
+            code = plan_facts_take_number(c, SHARD_LIMIT, &count, "a split's shards");
         if (code == SHEAF_OK)
-            code = take_number(c, 1, &cls, "a split's labels");
+            code = plan_facts_take_number(c, 1, &cls, "a split's labels");
         if (code == SHEAF_OK)
-            code = take_text(c, &f->options_json[s], "a split's options");
+            code = plan_facts_take_text(c, &f->options_json[s], "a split's options");
         if (code != SHEAF_OK)
             return code;
         memcpy(split->name, name, strlen(name) + 1);
@@ -301,14 +307,15 @@ static int take_splits(struct facts_cursor *c)
         shards += count;
     }
     f->plan.shard_count = shards;
-    return shards == 0 ? malformed(c, "no shards") : SHEAF_OK;
+    return shards == 0 ? plan_facts_malformed(c, "no shards") : SHEAF_OK;
 }
 
-static int take_classes(struct facts_cursor *c, uint64_t *numeric)
+static int plan_facts_take_classes(struct facts_cursor *c, uint64_t *numeric)
 {
     struct plan *plan = &c->facts->plan;
     uint64_t count;
-    int code = take_number(c, (uint64_t)(c->end - c->at), &count, "the number of classes");
+    int code = plan_facts_take_number(c, (uint64_t)(c->end - c->at), &count,
+                                      "the number of classes");
 
     if (code != SHEAF_OK)
         return code;
@@ -318,26 +325,27 @@ static int take_classes(struct facts_cursor *c, uint64_t *numeric)
         return err_memory(c->err, count * sizeof(double));
     plan->class_count = (uint32_t)count;
     for (uint32_t i = 0; i < count && code == SHEAF_OK; i++) {
-        code = take_text(c, &plan->classes[i], "the name of a class");
+        code = plan_facts_take_text(c, &plan->classes[i], "the name of a class");
         plan->class_values[i] = (double)c->facts->label_base + (double)i;
     }
     if (code == SHEAF_OK)
-        code = take_number(c, (uint64_t)(c->end - c->at), numeric, "the number of labels");
+        code = plan_facts_take_number(c, (uint64_t)(c->end - c->at), numeric,
+                                      "the number of labels");
     if (code == SHEAF_OK && count + *numeric >= UINT32_MAX)
-        code = malformed(c, "the number of labels");
+        code = plan_facts_malformed(c, "the number of labels");
     return code;
 }
 
-static int take_values(struct facts_cursor *c, struct plan_label *label)
+static int plan_facts_take_values(struct facts_cursor *c, struct plan_label *label)
 {
     const uint8_t *data;
     size_t size;
     double *values;
-    int code = take_bytes(c, &data, &size, "a label");
+    int code = plan_facts_take_bytes(c, &data, &size, "a label");
 
     if (code != SHEAF_OK || size == 0 || size % sizeof(double) != 0 ||
         size / sizeof(double) > LABEL_LIMIT)
-        return malformed(c, "a label");
+        return plan_facts_malformed(c, "a label");
     values = arena_take(&c->facts->arena, size);
     if (values == NULL)
         return err_memory(c->err, size);
@@ -346,16 +354,16 @@ static int take_values(struct facts_cursor *c, struct plan_label *label)
     for (size_t i = 0; i < label->value_count; i++) {
         values[i] = load_double(data + i * sizeof(double));
         if (!label_is_exact(values[i]))
-            return malformed(c, "a label that is neither an integer nor a 32-bit float");
+            return plan_facts_malformed(c, "a label that is neither an integer nor a 32-bit float");
     }
     return SHEAF_OK;
 }
 
-static int take_labels(struct facts_cursor *c)
+static int plan_facts_take_labels(struct facts_cursor *c)
 {
     struct plan *plan = &c->facts->plan;
     uint64_t numeric = 0;
-    int code = take_classes(c, &numeric);
+    int code = plan_facts_take_classes(c, &numeric);
 
     if (code != SHEAF_OK)
         return code;
@@ -366,14 +374,14 @@ static int take_labels(struct facts_cursor *c)
     for (uint32_t i = 0; i < plan->class_count; i++)
         plan->labels[i + 1] = (struct plan_label){ plan->classes[i], &plan->class_values[i], 1 };
     for (uint32_t i = plan->class_count + 1; i < plan->label_count && code == SHEAF_OK; i++)
-        code = take_values(c, &plan->labels[i]);
+        code = plan_facts_take_values(c, &plan->labels[i]);
     return code;
 }
 
 static int take_skipped(struct facts_cursor *c)
 {
     const uint8_t *data;
-    int code = take_bytes(c, &data, &c->facts->skipped_bytes, "the skipped files");
+    int code = plan_facts_take_bytes(c, &data, &c->facts->skipped_bytes, "the skipped files");
 
     if (code != SHEAF_OK)
         return code;
@@ -385,7 +393,7 @@ static int take_skipped(struct facts_cursor *c)
 }
 
 /* Plans of earlier versions do not convert images. */
-static int take_images(struct facts_cursor *c, uint32_t version)
+static int plan_facts_take_images(struct facts_cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;
     int code;
@@ -393,16 +401,19 @@ static int take_images(struct facts_cursor *c, uint32_t version)
     f->images.libraries = "";
     if (version < 3)
         return SHEAF_OK;
-    code = take_number(c, 1, &f->images.fix, "whether images are converted");
+    code = plan_facts_take_number(c, 1, &f->images.fix, "whether images are converted");
     if (code == SHEAF_OK)
-        code = take_number(c, SHEAF_CHECK_NONE, &f->images.check, "how images are checked");
+        code = plan_facts_take_number(c, SHEAF_CHECK_NONE, &f->images.check,
+                                      "how images are checked");
     if (code == SHEAF_OK)
-        code = take_number(c, 100, &f->images.quality, "the quality of images");
+        code = plan_facts_take_number(c, 100, &f->images.quality, "the quality of images");
     if (code == SHEAF_OK)
-        code = take_number(c, IMAGE_SIDE_MOST, &f->images.resize, "the size of images");
+        code = plan_facts_take_number(c, IMAGE_SIDE_MOST, &f->images.resize, "the size of images");
     if (code == SHEAF_OK)
-        code = take_number(c, SHEAF_EXACT, &f->images.mode, "which side is of that size");
-    return code == SHEAF_OK ? take_text(c, &f->images.libraries, "the libraries of images") : code;
+        code = plan_facts_take_number(c, SHEAF_EXACT, &f->images.mode,
+                                      "which side is of that size");
+    return code == SHEAF_OK ? plan_facts_take_text(c, &f->images.libraries,
+                                                   "the libraries of images") : code;
 }
 
 /* Reads the options about skipped files. Plans of earlier versions do not have these options. If
@@ -417,9 +428,9 @@ static int take_skipping(struct facts_cursor *c, uint32_t version)
     f->on_change = SHEAF_SKIP;
     if (version < 4)
         return SHEAF_OK;
-    code = take_number(c, SHEAF_SKIP, &on_change, "what a changed file does");
+    code = plan_facts_take_number(c, SHEAF_SKIP, &on_change, "what a changed file does");
     if (code == SHEAF_OK)
-        code = take_text(c, &f->max_skipped, "how many files may be skipped");
+        code = plan_facts_take_text(c, &f->max_skipped, "how many files may be skipped");
     if (code != SHEAF_OK)
         return code;
     f->on_change = (enum sheaf_on_error)on_change;
@@ -429,7 +440,7 @@ static int take_skipping(struct facts_cursor *c, uint32_t version)
 }
 
 /* The list of index files has its own parser. */
-static int check_interop(struct facts_cursor *c)
+static int plan_facts_check_interop(struct facts_cursor *c)
 {
     struct interop_writer interop;
     const int code = interop_open(&interop, c->facts->index, c->facts->container, c->facts->codec,
@@ -450,21 +461,21 @@ int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct p
     if (code == SHEAF_OK)
         code = take_texts(&c);
     if (code == SHEAF_OK)
-        code = take_numbers(&c);
+        code = plan_facts_take_numbers(&c);
     if (code == SHEAF_OK)
-        code = check_interop(&c);
+        code = plan_facts_check_interop(&c);
     if (code == SHEAF_OK)
         code = take_splits(&c);
     if (code == SHEAF_OK)
-        code = take_labels(&c);
+        code = plan_facts_take_labels(&c);
     if (code == SHEAF_OK)
         code = take_skipped(&c);
     if (code == SHEAF_OK)
-        code = take_images(&c, version);
+        code = plan_facts_take_images(&c, version);
     if (code == SHEAF_OK)
         code = take_skipping(&c, version);
     if (code == SHEAF_OK && c.at != c.end)
-        code = malformed(&c, "something after the end of its facts");
+        code = plan_facts_malformed(&c, "something after the end of its facts");
     if (code != SHEAF_OK)
         plan_facts_free(facts);
     return code;

@@ -77,9 +77,9 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
 /* ---- Facts and table ------------------------------------------------------------------------- */
 
 /* Reads a range of bytes from the plan into `room`, and verifies its checksum. */
-static int read_part(struct store_object *object, uint64_t offset, uint64_t bytes, uint64_t sum,
-                     const char *what, struct buf *room, const uint8_t **data,
-                     struct sheaf_error *err)
+static int plan_file_read_part(struct store_object *object, uint64_t offset, uint64_t bytes,
+                               uint64_t sum, const char *what, struct buf *room,
+                               const uint8_t **data, struct sheaf_error *err)
 {
     int code;
 
@@ -98,8 +98,8 @@ static int read_part(struct store_object *object, uint64_t offset, uint64_t byte
 
 /* Parses the entry of one shard in the plan's table of shards. The section of the shard must begin
  * at `offset`. */
-static int take_entry(struct plan_file *file, size_t i, const uint8_t *entry, uint64_t offset,
-                      uint64_t end, struct sheaf_error *err)
+static int plan_file_read_take_entry(struct plan_file *file, size_t i, const uint8_t *entry,
+                                     uint64_t offset, uint64_t end, struct sheaf_error *err)
 {
     struct plan_section *section = &file->sections[i];
     struct plan_shard *shard = &file->facts.plan.shards[i];
@@ -170,10 +170,11 @@ static int read_table(struct plan_file *file, const struct foot *foot, struct sh
     file->sections = calloc(plan->shard_count, sizeof(file->sections[0]));
     if (plan->shards == NULL || file->sections == NULL)
         return err_memory(err, plan->shard_count * sizeof(plan->shards[0]));
-    code = read_part(file->object, foot->table, foot->table_bytes, foot->table_sum, "the table",
-                     &room, &table, err);
+    code = plan_file_read_part(file->object, foot->table, foot->table_bytes, foot->table_sum,
+                               "the table", &room, &table, err);
     for (size_t i = 0; i < plan->shard_count && code == SHEAF_OK; i++) {
-        code = take_entry(file, i, table + i * PLAN_ENTRY_BYTES, offset, foot->facts, err);
+        code = plan_file_read_take_entry(file, i, table + i * PLAN_ENTRY_BYTES, offset, foot->facts,
+                                         err);
         offset += file->sections[i].bytes;
     }
     if (code == SHEAF_OK && offset != foot->facts)
@@ -188,8 +189,8 @@ static int read_facts(struct plan_file *file, const struct foot *foot, struct sh
 {
     struct buf room = BUF_INIT(SIZE_MAX / 4);
     const uint8_t *data;
-    int code = read_part(file->object, foot->facts, foot->facts_bytes, foot->facts_sum,
-                         "what it says as a whole", &room, &data, err);
+    int code = plan_file_read_part(file->object, foot->facts, foot->facts_bytes, foot->facts_sum,
+                                   "what it says as a whole", &room, &data, err);
 
     if (code == SHEAF_OK) {
         code = plan_facts_read(data, foot->facts_bytes, file->version, &file->facts, err);
@@ -246,18 +247,18 @@ bool plan_file_is(const char *url)
 
 /* ---- Sections -------------------------------------------------------------------------------- */
 
-static int read_section(const void *context, size_t shard, struct buf *room, const uint8_t **data,
-                        struct sheaf_error *err)
+static int plan_file_read_section(const void *context, size_t shard, struct buf *room,
+                                  const uint8_t **data, struct sheaf_error *err)
 {
     const struct plan_file *file = context;
     const struct plan_section *section = &file->sections[shard];
 
-    return read_part(file->object, section->offset, section->bytes, section->sum,
-                     "a shard's section", room, data, err);
+    return plan_file_read_part(file->object, section->offset, section->bytes, section->sum,
+                               "a shard's section", room, data, err);
 }
 
 struct plan_rows plan_file_rows(const struct plan_file *file)
 {
-    return (struct plan_rows){ &file->facts.plan, file->sections, read_section, file,
+    return (struct plan_rows){ &file->facts.plan, file->sections, plan_file_read_section, file,
                                file->object->url };
 }

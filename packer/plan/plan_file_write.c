@@ -16,7 +16,8 @@ struct plan_writer {
     struct plan_sections sections;
 };
 
-static int put_bytes(void *context, const void *data, size_t size, struct sheaf_error *err)
+static int plan_file_write_put_bytes(void *context, const void *data, size_t size,
+                                     struct sheaf_error *err)
 {
     struct plan_writer *w = context;
 
@@ -33,13 +34,13 @@ int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_
     if (w == NULL)
         return err_memory(err, sizeof(*w));
     store32(head + 8, PLAN_FILE_VERSION);
-    code = plan_sections_open(&w->sections, sizeof(head), put_bytes, w, err);
+    code = plan_sections_open(&w->sections, sizeof(head), plan_file_write_put_bytes, w, err);
     if (code == SHEAF_OK)
         code = store_sweep(url, err);
     if (code == SHEAF_OK)
         code = store_create(url, &w->out, err);
     if (code == SHEAF_OK)
-        code = put_bytes(w, head, sizeof(head), err);
+        code = plan_file_write_put_bytes(w, head, sizeof(head), err);
     if (code == SHEAF_OK)
         *writer = w;
     else
@@ -52,7 +53,7 @@ struct plan_sections *plan_writer_sections(struct plan_writer *w)
     return &w->sections;
 }
 
-static void writer_free(struct plan_writer *w)
+static void plan_file_write_writer_free(struct plan_writer *w)
 {
     plan_sections_free(&w->sections);
     free(w);
@@ -63,7 +64,7 @@ void plan_writer_abort(struct plan_writer *w)
     if (w == NULL)
         return;
     store_abort(w->out);
-    writer_free(w);
+    plan_file_write_writer_free(w);
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -78,7 +79,7 @@ static int put_facts(struct plan_writer *w, const struct plan_facts *facts, uint
     foot[1] = text.size;
     foot[2] = XXH3_64bits(text.data, text.size);
     if (code == SHEAF_OK)
-        code = put_bytes(w, text.data, text.size, err);
+        code = plan_file_write_put_bytes(w, text.data, text.size, err);
     buf_free(&text);
     return code;
 }
@@ -100,7 +101,7 @@ static int put_table(struct plan_writer *w, const struct plan *plan, uint64_t *f
         _Static_assert(sizeof(entry) == PLAN_ENTRY_BYTES, "an entry of the table");
         words_le(entry, COUNT_OF(entry));
         XXH3_64bits_update(sum, entry, sizeof(entry));
-        code = put_bytes(w, entry, sizeof(entry), err);
+        code = plan_file_write_put_bytes(w, entry, sizeof(entry), err);
     }
     foot[4] = w->offset - foot[3];
     foot[5] = XXH3_64bits_digest(sum);
@@ -126,12 +127,12 @@ int plan_writer_commit(struct plan_writer *w, const struct plan_facts *facts,
         words_le(foot, 6);
         foot[6] = htole64(XXH3_64bits(foot, 6 * sizeof(foot[0])));
         memcpy(&foot[7], PLAN_FILE_END, sizeof(foot[7]));
-        code = put_bytes(w, foot, sizeof(foot), err);
+        code = plan_file_write_put_bytes(w, foot, sizeof(foot), err);
     }
     if (code != SHEAF_OK) {
         plan_writer_abort(w);
         return code;
     }
-    writer_free(w);
+    plan_file_write_writer_free(w);
     return store_commit(out, err);
 }

@@ -49,8 +49,9 @@ static const struct catalog_file *find_double(const struct key_group *g,
 }
 
 /* Records every file of a group as a problem, unless it was recorded before. */
-static int refuse(const struct key_group *g, struct problems *problems, int why, const char *reason,
-                  const char *path, const char *other, struct sheaf_error *err)
+static int plan_group_refuse(const struct key_group *g, struct problems *problems, int why,
+                             const char *reason, const char *path, const char *other,
+                             struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -69,13 +70,13 @@ static int refuse_double(const struct key_group *g, struct problems *problems, c
 {
     const bool ordered = strcmp(a, b) <= 0;
 
-    return refuse(g, problems, SHEAF_ERR_EXISTS, "two inputs with one key", ordered ? a : b,
-                  ordered ? b : a, err);
+    return plan_group_refuse(g, problems, SHEAF_ERR_EXISTS, "two inputs with one key", ordered ? a
+                             : b, ordered ? b : a, err);
 }
 
 /* Sets *good to whether the files together are small enough for a record of the container. */
-static int check_size(const struct key_group *g, const struct format_ops *format,
-                      struct problems *problems, bool *good, struct sheaf_error *err)
+static int plan_group_check_size(const struct key_group *g, const struct format_ops *format,
+                                 struct problems *problems, bool *good, struct sheaf_error *err)
 {
     const uint64_t most = format == NULL || format->content_most == 0 ? UINT64_MAX
                                                                       : format->content_most;
@@ -90,7 +91,8 @@ static int check_size(const struct key_group *g, const struct format_ops *format
     snprintf(reason, sizeof(reason), "the sample has %" PRIu64 " bytes, but a record of %s must "
              "have less than %" PRIu64 ", unlike one of other containers", bytes, format->name,
              most);
-    return refuse(g, problems, SHEAF_ERR_LIMIT, reason, catalog_shown(g->files), "", err);
+    return plan_group_refuse(g, problems, SHEAF_ERR_LIMIT, reason, catalog_shown(g->files), "",
+                             err);
 }
 
 int plan_check_group(const struct catalog_file *files, uint32_t count,
@@ -105,27 +107,28 @@ int plan_check_group(const struct catalog_file *files, uint32_t count,
 
     *good = false;
     if (g->count > FIELD_LIMIT)
-        return refuse(g, problems, SHEAF_ERR_LIMIT,
-                      "more files have its key than a sample may have fields",
-                      catalog_shown(g->files), catalog_shown(&g->files[g->count - 1]), err);
+        return plan_group_refuse(g, problems, SHEAF_ERR_LIMIT,
+                                 "more files have its key than a sample may have fields",
+                                 catalog_shown(g->files), catalog_shown(&g->files[g->count - 1]),
+                                 err);
     file = find_double(g, &other);
     if (file != NULL)
         return refuse_double(g, problems, catalog_shown(other), catalog_shown(file), err);
     for (uint32_t i = 0; i < g->count; i++) {
         file = &g->files[i];
         if (file->bad)
-            return refuse(g, problems, SHEAF_ERR_CORRUPT,
-                          LEFT_OUT, catalog_shown(file), "", err);
+            return plan_group_refuse(g, problems, SHEAF_ERR_CORRUPT,
+                                     LEFT_OUT, catalog_shown(file), "", err);
         has_cls |= same_name(suffix_of(file), "cls");
         if (file->label == LABEL_NONE)
             continue;
         if (labelled != NULL && labelled->label != file->label)
-            return refuse(g, problems, SHEAF_ERR_CORRUPT,
-                          "files of one sample with different labels",
-                          catalog_shown(labelled), catalog_shown(file), err);
+            return plan_group_refuse(g, problems, SHEAF_ERR_CORRUPT,
+                                     "files of one sample with different labels",
+                                     catalog_shown(labelled), catalog_shown(file), err);
         labelled = file;
     }
-    code = check_size(g, format, problems, good, err);
+    code = plan_group_check_size(g, format, problems, good, err);
     if (code != SHEAF_OK || !*good)
         return code;
     return problems_count_label(problems, labelled != NULL || has_cls, files->path,

@@ -16,17 +16,17 @@
 /* Must be increased whenever the same plan results in different bytes. */
 #define PLAN_VERSION 1
 
-static void add_number(XXH3_state_t *state, uint64_t value)
+static void plan_hash_add_number(XXH3_state_t *state, uint64_t value)
 {
     value = htole64(value);
     XXH3_128bits_update(state, &value, sizeof(value));
 }
 
-static void add_text(XXH3_state_t *state, const char *text)
+static void plan_hash_add_text(XXH3_state_t *state, const char *text)
 {
     const size_t size = text == NULL ? 0 : strlen(text);
 
-    add_number(state, size);
+    plan_hash_add_number(state, size);
     XXH3_128bits_update(state, text == NULL ? "" : text, size);
 }
 
@@ -36,61 +36,62 @@ static void add_images(XXH3_state_t *state, const struct sheaf_pack_options *o)
 {
     if (!o->fix_images && o->resize == 0 && o->check_images == SHEAF_CHECK_MARKERS)
         return;
-    add_text(state, "images");
-    add_number(state, (uint64_t)o->check_images);
-    add_number(state, o->fix_images != 0);
+    plan_hash_add_text(state, "images");
+    plan_hash_add_number(state, (uint64_t)o->check_images);
+    plan_hash_add_number(state, o->fix_images != 0);
     if (!o->fix_images && o->resize == 0)
         return;
-    add_number(state, o->resize);
-    add_number(state, o->resize == 0 ? 0 : (uint64_t)o->resize_mode);
-    add_number(state, (uint64_t)o->quality);
-    add_text(state, image_libraries());
+    plan_hash_add_number(state, o->resize);
+    plan_hash_add_number(state, o->resize == 0 ? 0 : (uint64_t)o->resize_mode);
+    plan_hash_add_number(state, (uint64_t)o->quality);
+    plan_hash_add_text(state, image_libraries());
 }
 
 static void add_options(XXH3_state_t *state, const struct sheaf_pack_options *o)
 {
-    add_number(state, PLAN_VERSION);
-    add_number(state, (uint64_t)o->container);
-    add_number(state, (uint64_t)o->codec);
-    add_number(state, o->codec != SHEAF_CODEC_NONE);    /* one member or frame per shard */
-    add_number(state, (uint64_t)o->label_base);
-    add_text(state, o->prefix);
-    add_text(state, o->index);
+    plan_hash_add_number(state, PLAN_VERSION);
+    plan_hash_add_number(state, (uint64_t)o->container);
+    plan_hash_add_number(state, (uint64_t)o->codec);
+    /* whether a shard is one member or frame */
+    plan_hash_add_number(state, o->codec != SHEAF_CODEC_NONE);
+    plan_hash_add_number(state, (uint64_t)o->label_base);
+    plan_hash_add_text(state, o->prefix);
+    plan_hash_add_text(state, o->index);
     add_images(state, o);
 }
 
-static void add_labels(XXH3_state_t *state, const struct plan *plan)
+static void plan_hash_add_labels(XXH3_state_t *state, const struct plan *plan)
 {
-    add_number(state, plan->label_count);
+    plan_hash_add_number(state, plan->label_count);
     for (uint32_t i = 0; i < plan->label_count; i++) {
         const struct plan_label *l = &plan->labels[i];
 
-        add_text(state, l->class_name);
-        add_number(state, l->value_count);
+        plan_hash_add_text(state, l->class_name);
+        plan_hash_add_number(state, l->value_count);
         for (size_t k = 0; k < l->value_count; k++)
-            add_number(state, bits_of(l->values[k]));
+            plan_hash_add_number(state, bits_of(l->values[k]));
     }
 }
 
 void plan_hash_file(XXH3_state_t *state, const char *path, uint64_t bytes, const char *text)
 {
-    add_text(state, path);
-    add_number(state, bytes);
+    plan_hash_add_text(state, path);
+    plan_hash_add_number(state, bytes);
     if (text != NULL)
         XXH3_128bits_update(state, text, bytes);
 }
 
 void plan_hash_sample(XXH3_state_t *state, uint32_t label, uint32_t file_count)
 {
-    add_number(state, (uint64_t)label << 32 | file_count);
+    plan_hash_add_number(state, (uint64_t)label << 32 | file_count);
 }
 
 void plan_hash_shard(XXH3_state_t *state, const char *split, uint64_t number,
                      uint64_t sample_count)
 {
-    add_text(state, split);
-    add_number(state, number);
-    add_number(state, sample_count);
+    plan_hash_add_text(state, split);
+    plan_hash_add_number(state, number);
+    plan_hash_add_number(state, sample_count);
 }
 
 XXH3_state_t *plan_hash_begin(const struct plan *plan, const struct sheaf_pack_options *options,
@@ -102,14 +103,14 @@ XXH3_state_t *plan_hash_begin(const struct plan *plan, const struct sheaf_pack_o
         return NULL;
     XXH3_128bits_reset(state);
     add_options(state, options);
-    add_labels(state, plan);
-    add_number(state, shard_count);
+    plan_hash_add_labels(state, plan);
+    plan_hash_add_number(state, shard_count);
     return state;
 }
 
 void plan_hash_images(XXH3_state_t *state)
 {
-    add_text(state, "image/encoded");
+    plan_hash_add_text(state, "image/encoded");
 }
 
 void plan_hash_end(XXH3_state_t *state, char text[PLAN_HASH_SIZE])

@@ -20,7 +20,7 @@ struct ranked {
     uint32_t slot;              /* index in the plan */
 };
 
-static int compare_numbers(const struct catalog_label *a, const struct catalog_label *b)
+static int plan_label_compare_numbers(const struct catalog_label *a, const struct catalog_label *b)
 {
     if (a->value_count != b->value_count)
         return a->value_count < b->value_count ? -1 : 1;
@@ -43,7 +43,7 @@ static int compare_labels(const void *x, const void *y)
         return order;
     if ((a->class_name != NULL) != (b->class_name != NULL))
         return a->class_name != NULL ? -1 : 1;
-    return compare_numbers(a, b);
+    return plan_label_compare_numbers(a, b);
 }
 
 /* Returns the labels that occur in samples, in their final order. labels[0] stays the label of
@@ -84,7 +84,7 @@ static int find_numbered(const void *key, const void *item)
 /* ---- Classes --------------------------------------------------------------------------------- */
 
 /* Makes room for classes up to `count`. */
-static int reserve(struct plan *plan, size_t count, struct sheaf_error *err)
+static int plan_label_reserve(struct plan *plan, size_t count, struct sheaf_error *err)
 {
     const size_t had = plan->class_count;
     const char **classes;
@@ -115,7 +115,7 @@ static int place_class(struct plan *plan, const struct catalog_label *l, int lab
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "the class \"%.100s\" has the number %.0f, but "
                        "%s has %zu class%s", l->class_name, l->values[0], known->from,
                        known->count, known->count == 1 ? "" : "es");
-    code = reserve(plan, index + 1, err);
+    code = plan_label_reserve(plan, index + 1, err);
     if (code != SHEAF_OK)
         return code;
     if (plan->classes[index] == NULL)
@@ -171,7 +171,7 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
 static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
                          int label_base, const struct plan_classes *known, struct sheaf_error *err)
 {
-    int code = known == NULL ? SHEAF_OK : reserve(plan, known->count, err);
+    int code = known == NULL ? SHEAF_OK : plan_label_reserve(plan, known->count, err);
 
     for (size_t i = 0; known != NULL && i < known->count && code == SHEAF_OK; i++)
         plan->classes[i] = known->names[i];
@@ -207,7 +207,7 @@ static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t cou
         ranked[i].class = found != NULL ? found->index : plan->class_count;
         if (l->value_count != 0)
             ranked[i].class = (uint32_t)(l->values[0] - label_base);
-        code = reserve(plan, (size_t)ranked[i].class + 1, err);
+        code = plan_label_reserve(plan, (size_t)ranked[i].class + 1, err);
         if (code == SHEAF_OK)
             plan->classes[ranked[i].class] = l->class_name;
     }
@@ -242,8 +242,8 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
  * set, the classes follow in the order of their numbers, and then the labels without a class. In a
  * plan that appends to a data set (`grows`), the labels that samples have follow in byte order;
  * classes that no sample has get no index. */
-static uint32_t slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
-                        uint32_t names, bool grows)
+static uint32_t plan_label_slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
+                                   uint32_t names, bool grows)
 {
     if (grows)
         return i + 1;
@@ -251,8 +251,8 @@ static uint32_t slot_of(const struct plan *plan, const struct ranked *ranked, ui
                                               : plan->class_count + 1 + (i - names);
 }
 
-static int take_labels(struct plan *plan, struct ranked *ranked, uint32_t count, int label_base,
-                       bool grows, struct sheaf_error *err)
+static int plan_label_take_labels(struct plan *plan, struct ranked *ranked, uint32_t count,
+                                  int label_base, bool grows, struct sheaf_error *err)
 {
     uint32_t names = 0;
 
@@ -272,7 +272,7 @@ static int take_labels(struct plan *plan, struct ranked *ranked, uint32_t count,
     for (uint32_t i = 0; i < count; i++) {
         const struct catalog_label *from = &ranked[i].label;
 
-        ranked[i].slot = slot_of(plan, ranked, i, names, grows);
+        ranked[i].slot = plan_label_slot_of(plan, ranked, i, names, grows);
         plan->labels[ranked[i].slot] = from->class_name != NULL
             ? (struct plan_label){ plan->classes[ranked[i].class],
                                    &plan->class_values[ranked[i].class], 1 }
@@ -294,7 +294,7 @@ int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const boo
         code = number_classes(plan, ranked, count, label_base,
                               grow != NULL ? &grow->classes : known, err);
     if (code == SHEAF_OK)
-        code = take_labels(plan, ranked, count, label_base, grow != NULL, err);
+        code = plan_label_take_labels(plan, ranked, count, label_base, grow != NULL, err);
     if (code == SHEAF_OK)
         code = check_grown(plan, grow, err);
     for (uint32_t i = 0; code == SHEAF_OK && i < count; i++)

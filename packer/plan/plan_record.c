@@ -21,7 +21,7 @@
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static void put_varint(struct buf *out, uint64_t value)
+static void plan_record_put_varint(struct buf *out, uint64_t value)
 {
     out->size += varint_put(out->data + out->size, value);
 }
@@ -32,7 +32,8 @@ static void put_stamp(struct buf *out, uint64_t stamp)
     out->size += STAMP_BYTES;
 }
 
-static int write_file(const struct catalog_file *f, struct buf *out, struct sheaf_error *err)
+static int plan_record_write_file(const struct catalog_file *f, struct buf *out,
+                                  struct sheaf_error *err)
 {
     const char *suffix = f->path + f->key_size + 1;
     const size_t size = strlen(suffix);
@@ -42,16 +43,16 @@ static int write_file(const struct catalog_file *f, struct buf *out, struct shea
 
     if (code != SHEAF_OK)
         return code;
-    put_varint(out, (uint64_t)size << 2 | f->origin);
+    plan_record_put_varint(out, (uint64_t)size << 2 | f->origin);
     buf_put(out, suffix, size);
-    put_varint(out, f->bytes);
+    plan_record_put_varint(out, f->bytes);
     if (f->origin == CATALOG_TEXT) {
         buf_put(out, f->text, text);
         return SHEAF_OK;
     }
     put_stamp(out, f->origin == CATALOG_OBJECT ? f->object->stamp : f->stamp);
     if (f->origin == CATALOG_OBJECT) {
-        put_varint(out, url);
+        plan_record_put_varint(out, url);
         buf_put(out, f->object->url, url);
     }
     return SHEAF_OK;
@@ -64,12 +65,12 @@ int plan_record_write(const struct plan_sample *s, const struct catalog_file *fi
 
     if (code != SHEAF_OK)
         return code;
-    put_varint(out, (uint64_t)s->label << 1 | s->has_cls);
-    put_varint(out, s->file_count);
-    put_varint(out, files[0].key_size);
+    plan_record_put_varint(out, (uint64_t)s->label << 1 | s->has_cls);
+    plan_record_put_varint(out, s->file_count);
+    plan_record_put_varint(out, files[0].key_size);
     buf_put(out, files[0].path, files[0].key_size);
     for (uint32_t i = 0; i < s->file_count && code == SHEAF_OK; i++)
-        code = write_file(&files[i], out, err);
+        code = plan_record_write_file(&files[i], out, err);
     return code;
 }
 
@@ -79,12 +80,12 @@ struct record_cursor {
     const uint8_t *at, *end;
 };
 
-static bool take_number(struct record_cursor *c, uint64_t most, uint64_t *value)
+static bool plan_record_take_number(struct record_cursor *c, uint64_t most, uint64_t *value)
 {
     return varint_take(&c->at, c->end, value) && *value <= most;
 }
 
-static bool take_bytes(struct record_cursor *c, uint64_t size, const uint8_t **data)
+static bool plan_record_take_bytes(struct record_cursor *c, uint64_t size, const uint8_t **data)
 {
     *data = c->at;
     if (size > (uint64_t)(c->end - c->at))
@@ -93,7 +94,7 @@ static bool take_bytes(struct record_cursor *c, uint64_t size, const uint8_t **d
     return true;
 }
 
-static int malformed(const char *what, struct sheaf_error *err)
+static int plan_record_malformed(const char *what, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
 }
@@ -107,20 +108,20 @@ static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_
     uint64_t size;
 
     if (origin == CATALOG_TEXT) {
-        if (stat->bytes > TEXT_LIMIT || !take_bytes(c, stat->bytes, &data))
-            return malformed("no content where it should be", err);
+        if (stat->bytes > TEXT_LIMIT || !plan_record_take_bytes(c, stat->bytes, &data))
+            return plan_record_malformed("no content where it should be", err);
         stat->text = (const char *)data;
         return SHEAF_OK;
     }
-    if (origin > CATALOG_TEXT || !take_bytes(c, STAMP_BYTES, &data))
-        return malformed("no time or tag of a file", err);
+    if (origin > CATALOG_TEXT || !plan_record_take_bytes(c, STAMP_BYTES, &data))
+        return plan_record_malformed("no time or tag of a file", err);
     stat->stamp = load64(data);
     stat->mtime_ns = (int64_t)stat->stamp;
     if (origin == CATALOG_BELOW)
         return SHEAF_OK;
-    if (!take_number(c, URL_LIMIT - 1, &size) || !take_bytes(c, size, &data) ||
-        !name_is_text((const char *)data, size))
-        return malformed("no URL of an object", err);
+    if (!plan_record_take_number(c, URL_LIMIT - 1, &size) || !plan_record_take_bytes(c, size, &data)
+        || !name_is_text((const char *)data, size))
+        return plan_record_malformed("no URL of an object", err);
     memcpy(url, data, size);
     url[size] = '\0';
     stat->url = url;
@@ -129,22 +130,22 @@ static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_
 
 /* Reads a file of a record: the part of its path after the key, and its other facts. `path` already
  * contains the key. */
-static int take_file(struct record_cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
-                     struct catalog_stat *stat, char *url, struct sheaf_error *err)
+static int plan_record_take_file(struct record_cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
+                                 struct catalog_stat *stat, char *url, struct sheaf_error *err)
 {
     const uint8_t *suffix;
     uint64_t head;
 
     *stat = (struct catalog_stat){ .bytes = 0 };
-    if (!take_number(c, (uint64_t)KEY_LIMIT << 2, &head) ||
-        key_size + 1 + (head >> 2) > KEY_LIMIT || !take_bytes(c, head >> 2, &suffix) ||
+    if (!plan_record_take_number(c, (uint64_t)KEY_LIMIT << 2, &head) ||
+        key_size + 1 + (head >> 2) > KEY_LIMIT || !plan_record_take_bytes(c, head >> 2, &suffix) ||
         memchr(suffix, '\0', head >> 2) != NULL)
-        return malformed("an invalid suffix", err);
+        return plan_record_malformed("an invalid suffix", err);
     path[key_size] = '.';
     memcpy(path + key_size + 1, suffix, head >> 2);
     path[key_size + 1 + (head >> 2)] = '\0';
-    if (!take_number(c, PAYLOAD_LIMIT, &stat->bytes))
-        return malformed("a size past 2^62 bytes", err);
+    if (!plan_record_take_number(c, PAYLOAD_LIMIT, &stat->bytes))
+        return plan_record_malformed("a size past 2^62 bytes", err);
     return read_origin(c, head & 3, stat, url, err);
 }
 
@@ -156,10 +157,11 @@ int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head
     struct record_cursor c = { record, record + size };
     uint64_t label, count, key_size;
 
-    if (!take_number(&c, (uint64_t)UINT32_MAX << 1 | 1, &label) ||
-        !take_number(&c, FIELD_LIMIT, &count) || !take_number(&c, KEY_LIMIT - 2, &key_size) ||
-        !take_bytes(&c, key_size, &head->key))
-        return malformed("no label, no files or no key", err);
+    if (!plan_record_take_number(&c, (uint64_t)UINT32_MAX << 1 | 1, &label) ||
+        !plan_record_take_number(&c, FIELD_LIMIT, &count)
+        || !plan_record_take_number(&c, KEY_LIMIT - 2, &key_size) ||
+        !plan_record_take_bytes(&c, key_size, &head->key))
+        return plan_record_malformed("no label, no files or no key", err);
     head->label = (uint32_t)(label >> 1);
     head->has_cls = (label & 1) != 0;
     head->file_count = (uint32_t)count;
@@ -179,7 +181,7 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
     if (!varint_take(&at, end, &head))
         return err_set(err, SHEAF_ERR_CORRUPT, "an invalid sample of %zu byte%s", size,
                        plural(size));
-    put_varint(out, (uint64_t)label << 1 | (head & 1));
+    plan_record_put_varint(out, (uint64_t)label << 1 | (head & 1));
     buf_put(out, at, (size_t)(end - at));
     return SHEAF_OK;
 }
@@ -208,7 +210,7 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
     for (uint32_t i = 0; i < head.file_count && code == SHEAF_OK; i++) {
         struct catalog_stat stat;
 
-        code = take_file(&c, path, head.key_size, &stat, url, err);
+        code = plan_record_take_file(&c, path, head.key_size, &stat, url, err);
         if (code == SHEAF_OK) {
             plan_hash_file(state, path, stat.bytes, stat.text);
             *has_other_images |= is_other_image(path + head.key_size + 1);
@@ -222,23 +224,24 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
 /* ---- Records from elsewhere ------------------------------------------------------------------ */
 
 /* Reads a file of a record and adds it to the catalog. `path` already contains the key. */
-static int read_file(struct record_cursor *c, struct catalog *catalog, char path[KEY_LIMIT + 1],
-                     size_t key_size, uint64_t *bytes, struct sheaf_error *err)
+static int plan_record_read_file(struct record_cursor *c, struct catalog *catalog,
+                                 char path[KEY_LIMIT + 1], size_t key_size, uint64_t *bytes,
+                                 struct sheaf_error *err)
 {
     struct problems none = { .on_error = SHEAF_FAIL };
     struct catalog_stat stat;
     char url[URL_LIMIT];
-    int code = take_file(c, path, key_size, &stat, url, err);
+    int code = plan_record_take_file(c, path, key_size, &stat, url, err);
 
     if (code != SHEAF_OK)
         return code;
     if (name_problem(path) != NULL)
-        return malformed("a name that cannot be packed", err);
+        return plan_record_malformed("a name that cannot be packed", err);
     if (__builtin_add_overflow(*bytes, stat.bytes, bytes) || *bytes > PAYLOAD_LIMIT)
-        return malformed("files of more than 2^62 bytes", err);
+        return plan_record_malformed("files of more than 2^62 bytes", err);
     code = catalog_add(catalog, &none, path, &stat, LABEL_NONE, err);
     if (code == SHEAF_OK && catalog->files[catalog->file_count - 1].key_size != key_size)
-        code = malformed("a key that is not its name's", err);
+        code = plan_record_malformed("a key that is not its name's", err);
     return code;
 }
 
@@ -253,14 +256,14 @@ int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *cat
     if (code != SHEAF_OK)
         return code;
     if (head.file_count == 0)
-        return malformed("no files", err);
+        return plan_record_malformed("no files", err);
     memcpy(path, head.key, head.key_size);
     c.at = head.key + head.key_size;
     *s = (struct plan_sample){ .file = (uint32_t)catalog->file_count,
                                .file_count = head.file_count, .label = head.label,
                                .has_cls = head.has_cls };
     for (uint32_t i = 0; i < head.file_count && code == SHEAF_OK; i++)
-        code = read_file(&c, catalog, path, head.key_size, &s->payload_bytes, err);
+        code = plan_record_read_file(&c, catalog, path, head.key_size, &s->payload_bytes, err);
     *at = c.at;
     return code;
 }

@@ -33,7 +33,7 @@ void plan_sections_free(struct plan_sections *s)
     *s = (struct plan_sections){ .put = NULL };
 }
 
-static int flush(struct plan_sections *s, struct sheaf_error *err)
+static int plan_section_flush(struct plan_sections *s, struct sheaf_error *err)
 {
     int code;
 
@@ -54,12 +54,12 @@ int plan_sections_add(struct plan_sections *s, const uint8_t *record, size_t siz
     if (code != SHEAF_OK)
         return code;
     s->open.files += files;
-    return s->block.size >= PLAN_BLOCK_BYTES ? flush(s, err) : SHEAF_OK;
+    return s->block.size >= PLAN_BLOCK_BYTES ? plan_section_flush(s, err) : SHEAF_OK;
 }
 
 int plan_sections_end_shard(struct plan_sections *s, struct sheaf_error *err)
 {
-    int code = flush(s, err);
+    int code = plan_section_flush(s, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -71,9 +71,9 @@ int plan_sections_end_shard(struct plan_sections *s, struct sheaf_error *err)
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-static int load_section(const struct plan_rows *rows, size_t i, struct plan_batch *batch,
-                        const struct plan_shard *shard, struct buf *room, struct buf *block,
-                        struct sheaf_error *err)
+static int plan_section_load(const struct plan_rows *rows, size_t i, struct plan_batch *batch,
+                             const struct plan_shard *shard, struct buf *room, struct buf *block,
+                             struct sheaf_error *err)
 {
     const struct plan_section *section = &rows->sections[i];
     const uint8_t *data;
@@ -96,7 +96,8 @@ int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
     plan_batch_free(batch);
     code = plan_batch_begin(batch, rows->plan, first, end, err);
     for (size_t i = first; i < end && code == SHEAF_OK; i++)
-        code = load_section(rows, i, batch, &batch->plan.shards[i - first], &room, &block, err);
+        code = plan_section_load(rows, i, batch, &batch->plan.shards[i - first], &room, &block,
+                                 err);
     buf_free(&block);
     buf_free(&room);
     return code;

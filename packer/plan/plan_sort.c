@@ -28,7 +28,8 @@
  * of the label and a flag for bad files (a varint: label * 2 + flag), the origin (a varint: enum
  * catalog_origin), the file's size (a varint), its stamp, and then the file's URL or its content,
  * if the origin needs one of them. */
-static int take_file(void *context, const struct catalog_found *f, struct sheaf_error *err)
+static int plan_sort_take_file(void *context, const struct catalog_found *f,
+                               struct sheaf_error *err)
 {
     struct plan_sort *g = context;
     const struct catalog_stat *stat = f->stat;
@@ -70,7 +71,7 @@ int plan_sort_open(struct plan_sort *g, const struct sheaf_pack_options *options
         .options = options, .problems = problems, .watch = watch,
         .directory = tempfile_directory(near),
         .memory_bytes = MAX((size_t)MIN(options->memory_bytes, SIZE_MAX) / SORT_PART, SORT_LEAST),
-        .catalog.sink = take_file, .catalog.sink_context = g,
+        .catalog.sink = plan_sort_take_file, .catalog.sink_context = g,
     };
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         g->streams[s].records.fd = g->streams[s].sizes.fd = -1;
@@ -120,14 +121,14 @@ struct file_group {
     struct buf record;
 };
 
-static size_t count_of(const struct file_group *g)
+static size_t plan_sort_count_of(const struct file_group *g)
 {
     return g->files.size / sizeof(struct catalog_file);
 }
 
 /* Appends a copy of a text and a NUL to the group's texts, at an offset that is a multiple of 8. */
-static int add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
-                    struct sheaf_error *err)
+static int plan_sort_add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
+                              struct sheaf_error *err)
 {
     int code = buf_reserve(&g->texts, size + 8, err);
 
@@ -141,13 +142,13 @@ static int add_text(struct file_group *g, const void *text, size_t size, uint64_
 }
 
 /* For a file that is a remote object: appends its struct catalog_object to the group's texts. */
-static int add_object(struct file_group *g, uint64_t stamp, const uint8_t *url, size_t size,
-                      uint64_t *offset, struct sheaf_error *err)
+static int plan_sort_add_object(struct file_group *g, uint64_t stamp, const uint8_t *url,
+                                size_t size, uint64_t *offset, struct sheaf_error *err)
 {
     int code = buf_reserve(&g->texts, sizeof(stamp) + size + 9, err);
 
     if (code == SHEAF_OK)
-        code = add_text(g, &stamp, sizeof(stamp), offset, err);
+        code = plan_sort_add_text(g, &stamp, sizeof(stamp), offset, err);
     if (code != SHEAF_OK)
         return code;
     g->texts.size--;
@@ -162,7 +163,8 @@ static int unsound(struct sheaf_error *err)
 }
 
 /* Adds the file of an entry to the group. */
-static int add_file(struct file_group *g, const struct sort_entry *e, struct sheaf_error *err)
+static int plan_sort_add_file(struct file_group *g, const struct sort_entry *e,
+                              struct sheaf_error *err)
 {
     const uint8_t *at = e->value, *end = e->value + e->value_size;
     struct catalog_file f = { .key_size = (uint16_t)g->key_size };
@@ -179,11 +181,11 @@ static int add_file(struct file_group *g, const struct sort_entry *e, struct she
     f.bad = (label & 1) != 0;
     f.origin = (uint8_t)origin;
     f.stamp = stamp;
-    code = add_text(g, e->key, e->key_size, &path, err);
+    code = plan_sort_add_text(g, e->key, e->key_size, &path, err);
     if (code == SHEAF_OK && origin == CATALOG_OBJECT)
-        code = add_object(g, stamp, at, (size_t)(end - at), &f.stamp, err);
+        code = plan_sort_add_object(g, stamp, at, (size_t)(end - at), &f.stamp, err);
     if (code == SHEAF_OK && origin == CATALOG_TEXT)
-        code = add_text(g, at, (size_t)(end - at), &f.stamp, err);
+        code = plan_sort_add_text(g, at, (size_t)(end - at), &f.stamp, err);
     if (code != SHEAF_OK)
         return code;
     g->texts.data[path + g->key_size] = '.';
@@ -192,11 +194,11 @@ static int add_file(struct file_group *g, const struct sort_entry *e, struct she
 }
 
 /* Turns offsets into pointers. */
-static struct catalog_file *settle(struct file_group *g)
+static struct catalog_file *plan_sort_settle(struct file_group *g)
 {
     struct catalog_file *files = (struct catalog_file *)(void *)g->files.data;
 
-    for (size_t i = 0; i < count_of(g); i++) {
+    for (size_t i = 0; i < plan_sort_count_of(g); i++) {
         struct catalog_file *f = &files[i];
 
         f->path = (const char *)g->texts.data + (uintptr_t)f->path;
@@ -259,11 +261,11 @@ static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
 
 /* Ends a group of files with the same key. Writes a sample to the stream, or records the files as
  * problems, and empties the group. */
-static int end_group(struct plan_sort *x, struct file_group *g, struct sample_stream *out,
-                     struct sheaf_error *err)
+static int plan_sort_end_group(struct plan_sort *x, struct file_group *g, struct sample_stream *out,
+                               struct sheaf_error *err)
 {
-    struct catalog_file *files = settle(g);
-    const uint32_t count = merge_texts(x, files, (uint32_t)count_of(g));
+    struct catalog_file *files = plan_sort_settle(g);
+    const uint32_t count = merge_texts(x, files, (uint32_t)plan_sort_count_of(g));
     struct plan_sample sample;
     /* The container's size limit is not checked for a file that will be converted, because it may
      * become smaller. */
@@ -291,11 +293,11 @@ static int end_group(struct plan_sort *x, struct file_group *g, struct sample_st
 
 static bool is_of_group(const struct file_group *g, const struct sort_entry *e)
 {
-    return count_of(g) != 0 && g->order == e->order && e->key_size > g->key_size &&
+    return plan_sort_count_of(g) != 0 && g->order == e->order && e->key_size > g->key_size &&
            e->key[g->key_size] == '\0' && memcmp(g->texts.data, e->key, g->key_size) == 0;
 }
 
-static void show(struct plan_sort *x, uint64_t done)
+static void plan_sort_show(struct plan_sort *x, uint64_t done)
 {
     const struct sheaf_progress progress = {
         .stage = "sort", .done_count = done, .total_count = x->file_count,
@@ -313,21 +315,22 @@ static int make_groups(struct plan_sort *x, struct file_group *g, struct sample_
 
     while ((code = sort_next(x->files, &e, err)) == SHEAF_OK) {
         if (!is_of_group(g, &e)) {
-            if (count_of(g) != 0)
-                code = end_group(x, g, out, err);
+            if (plan_sort_count_of(g) != 0)
+                code = plan_sort_end_group(x, g, out, err);
             g->order = e.order;
             g->key_size = strnlen((const char *)e.key, e.key_size);
         }
         if (code == SHEAF_OK)
-            code = add_file(g, &e, err);
+            code = plan_sort_add_file(g, &e, err);
         if (code == SHEAF_OK && ++done % 4096 == 0) {
-            show(x, done);
+            plan_sort_show(x, done);
             code = watch_check(x->watch, err);
         }
         if (code != SHEAF_OK)
             return code;
     }
-    return code == SHEAF_END ? count_of(g) != 0 ? end_group(x, g, out, err) : SHEAF_OK : code;
+    return code == SHEAF_END ? plan_sort_count_of(g) != 0 ? plan_sort_end_group(x, g, out, err)
+        : SHEAF_OK : code;
 }
 
 /* ---- The whole ------------------------------------------------------------------------------- */
@@ -351,7 +354,7 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
  * file .cls, and at least one of these files contains numbers, the labels from directories and
  * lists have no meaning and are dropped. This happens if a data set was extracted into files,
  * because the directories are then not classes. */
-static int number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
+static int plan_sort_number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));
     bool with_cls = x->cls_looked != 0 && !x->cls_is_number;
@@ -410,7 +413,7 @@ int plan_sort_samples(struct plan_sort *x, struct plan *plan, struct sheaf_error
     if (code == SHEAF_OK && x->grow != NULL)
         code = plan_sort_known(x, &all, err);
     if (code == SHEAF_OK)
-        code = number_labels(x, plan, err);
+        code = plan_sort_number_labels(x, plan, err);
     if (code == SHEAF_OK && x->options->split != NULL)
         return plan_sort_split(x, &all, plan, err);
     x->streams[0] = all;

@@ -22,7 +22,7 @@ struct known_asking {
     size_t count;
 };
 
-static int take(struct known_asking *a, struct buf *record, struct sheaf_error *err)
+static int plan_sort_known_take(struct known_asking *a, struct buf *record, struct sheaf_error *err)
 {
     struct plan_record_head head;
     int code = samples_get(a->all, record, &a->payloads[a->count], err);
@@ -43,8 +43,8 @@ static int take(struct known_asking *a, struct buf *record, struct sheaf_error *
 
 /* Records each file of a sample as a problem, because the key already exists. `split` is the other
  * split that has the key, or "" for the data set itself. */
-static int leave_out(struct known_asking *a, const uint8_t *record, size_t size, const char *split,
-                     struct sheaf_error *err)
+static int plan_sort_known_leave_out(struct known_asking *a, const uint8_t *record, size_t size,
+                                     const char *split, struct sheaf_error *err)
 {
     struct catalog files = { .file_count = 0 };
     struct plan_sample sample;
@@ -74,7 +74,7 @@ static int sort_out(struct known_asking *a, struct sheaf_error *err)
         struct plan_record_head head;
 
         if (a->known[i] != NULL) {
-            code = leave_out(a, record, size, a->known[i], err);
+            code = plan_sort_known_leave_out(a, record, size, a->known[i], err);
             continue;
         }
         code = plan_record_head(record, size, &head, err);
@@ -93,7 +93,7 @@ static int sort_out_all(struct known_asking *a, struct sheaf_error *err)
     int code = samples_rewind(a->all, err);
 
     for (uint64_t i = 0; i < a->all->count && code == SHEAF_OK; i++) {
-        code = take(a, &record, err);
+        code = plan_sort_known_take(a, &record, err);
         if (code == SHEAF_OK && (a->count == KEYS_ONCE || i + 1 == a->all->count))
             code = sort_out(a, err);
         if (code == SHEAF_OK)

@@ -85,7 +85,8 @@ static int next_of(struct dealing *d, struct sort_entry *e, struct sheaf_error *
 }
 
 /* Gives an entry of the strata to split s. */
-static int give(struct dealing *d, const struct sort_entry *e, uint8_t s, struct sheaf_error *err)
+static int plan_sort_split_give(struct dealing *d, const struct sort_entry *e, uint8_t s,
+                                struct sheaf_error *err)
 {
     uint8_t *key, *value;
     const int code = sort_add(d->positions, load64(e->value), 0, 1, &key, &value, err);
@@ -101,7 +102,7 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
     struct sort_entry e;
     const int code = next_of(d, &e, err);
 
-    return code == SHEAF_OK ? give(d, &e, s, err) : code;
+    return code == SHEAF_OK ? plan_sort_split_give(d, &e, s, err) : code;
 }
 
 /* ---- Appending ------------------------------------------------------------------------------- */
@@ -172,7 +173,7 @@ static int deal_good(struct dealing *d, const struct split_spec *spec, uint32_t 
             code = d->sort->try(d->sort->try_context, d->plan, e.value + sizeof(uint64_t),
                                 e.value_size - sizeof(uint64_t), label, &good, err);
         if (code == SHEAF_OK)
-            code = give(d, &e, (uint8_t)(good ? s : rest), err);
+            code = plan_sort_split_give(d, &e, (uint8_t)(good ? s : rest), err);
         wanted -= good;
         if (code == SHEAF_OK)
             code = watch_check(d->sort->watch, err);

@@ -32,8 +32,8 @@ void plan_stash_close(struct plan_stash *stash)
     tempfile_close(&stash->blocks);
 }
 
-static int read_section(const void *context, size_t shard, struct buf *room, const uint8_t **data,
-                        struct sheaf_error *err)
+static int plan_stash_read_section(const void *context, size_t shard, struct buf *room,
+                                   const uint8_t **data, struct sheaf_error *err)
 {
     const struct plan_stash *stash = context;
     const struct plan_section *section = &plan_sections_ended(&stash->sections)[shard];
@@ -48,6 +48,7 @@ static int read_section(const void *context, size_t shard, struct buf *room, con
 
 struct plan_rows plan_stash_rows(const struct plan_stash *stash)
 {
-    return (struct plan_rows){ stash->plan, plan_sections_ended(&stash->sections), read_section,
+    return (struct plan_rows){ stash->plan, plan_sections_ended(&stash->sections),
+        plan_stash_read_section,
                                stash, NULL };
 }

@@ -96,7 +96,7 @@ static int parse_value(const char *text, size_t size, struct split_spec *spec,
 }
 
 /* Checks that the fractions add up to 1. */
-static int check_sum(struct split_spec *spec, bool fractions, struct sheaf_error *err)
+static int split_check_sum(struct split_spec *spec, bool fractions, struct sheaf_error *err)
 {
     struct split *rest = NULL;
     uint64_t sum = 0;
@@ -150,7 +150,7 @@ int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *e
             return code;
         spec->count++;
         if (*end == '\0')
-            return check_sum(spec, fractions, err);
+            return split_check_sum(spec, fractions, err);
         text = end + 1;
     }
 }

@@ -28,7 +28,7 @@ struct fetching {
     uint8_t *data;              /* READ_BYTES for each read */
 };
 
-static void ask(struct fetching *f)
+static void archive_fetch_ask(struct fetching *f)
 {
     struct read_item *item;
 
@@ -44,7 +44,8 @@ static void ask(struct fetching *f)
     }
 }
 
-static int take(struct fetching *f, const struct read_item *item, struct sheaf_error *err)
+static int archive_fetch_take(struct fetching *f, const struct read_item *item,
+                              struct sheaf_error *err)
 {
     const struct store_read *read = &item->read;
 
@@ -58,7 +59,7 @@ static int take(struct fetching *f, const struct read_item *item, struct sheaf_e
     return tempfile_write_at(f->to, read->offset, read->data, read->size, err);
 }
 
-static int fetch_all(struct fetching *f, struct sheaf_error *err)
+static int archive_fetch_all(struct fetching *f, struct sheaf_error *err)
 {
     struct inflight_item *item;
     int code = SHEAF_OK;
@@ -66,19 +67,19 @@ static int fetch_all(struct fetching *f, struct sheaf_error *err)
     inflight_open(&f->window, INFLIGHT_ANY, read_item_cancel, interrupt_watched());
     for (unsigned i = 0; i < READS; i++)
         inflight_add(&f->window, &f->items[i].item);
-    ask(f);
+    archive_fetch_ask(f);
     while (code == SHEAF_OK && (item = inflight_next(&f->window)) != NULL) {
-        code = take(f, (struct read_item *)(void *)item, err);
+        code = archive_fetch_take(f, (struct read_item *)(void *)item, err);
         inflight_add(&f->window, item);
         if (code == SHEAF_OK)
-            ask(f);
+            archive_fetch_ask(f);
     }
     inflight_close(&f->window);
     return code;
 }
 
 /* Without a version, only the size distinguishes two archives. */
-static uint64_t stamp_of(const struct store_object *object)
+static uint64_t archive_fetch_stamp_of(const struct store_object *object)
 {
     return object->version == NULL ? object->bytes
                                    : XXH3_64bits(object->version, strlen(object->version));
@@ -95,8 +96,8 @@ int archive_fetch(const char *url, int to, uint64_t *bytes, uint64_t *stamp, str
 
     if (code == SHEAF_OK) {
         *bytes = f.bytes = f.progress.total_bytes = f.object->bytes;
-        *stamp = stamp_of(f.object);
-        code = fetch_all(&f, err);
+        *stamp = archive_fetch_stamp_of(f.object);
+        code = archive_fetch_all(&f, err);
     }
     store_close(f.object);
     free(f.data);

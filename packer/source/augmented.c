@@ -29,8 +29,8 @@ void augmented_free(struct augmented *a)
 /* Appends the key of the sample that a line describes to a->texts, which must be empty. The key is
  * the path of the first object that the line names, up to the first dot of the base name. If the
  * line names no object, the key is the number of the line. */
-static int keep_key(struct augmented *a, const struct augmented_line *line, uint64_t number,
-                    struct sheaf_error *err)
+static int augmented_keep_key(struct augmented *a, const struct augmented_line *line,
+                              uint64_t number, struct sheaf_error *err)
 {
     const char *url, *path, *suffix;
     size_t key_size = 0, i = 0;
@@ -74,8 +74,8 @@ static int keep_path(struct augmented *a, int name_size, const char *name, const
     return code == SHEAF_OK ? buf_append(&a->texts, "", 1, err) : code;
 }
 
-static int add_object(struct augmented *a, const struct attribute *object, size_t name_size,
-                      struct sheaf_error *err)
+static int augmented_add_object(struct augmented *a, const struct attribute *object,
+                                size_t name_size, struct sheaf_error *err)
 {
     const char *url, *path, *suffix = "";
     struct augmented_field field = { .url = a->texts.size };
@@ -98,7 +98,8 @@ static int add_object(struct augmented *a, const struct attribute *object, size_
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
-static int add_text(struct augmented *a, const struct attribute *text, struct sheaf_error *err)
+static int augmented_add_text(struct augmented *a, const struct attribute *text,
+                              struct sheaf_error *err)
 {
     struct augmented_field field = { .url = SIZE_MAX, .text = text->text, .size = text->size };
     int code = keep_path(a, (int)strlen(text->name), text->name, "", &field.path, err);
@@ -109,7 +110,8 @@ static int add_text(struct augmented *a, const struct attribute *text, struct sh
 /* Uses the value of the attribute *name as the name of the label's class. Sets *name to NULL if the
  * label cannot have a class name (see list_name_label). In that case the attribute becomes a
  * field. */
-static int take_class(struct augmented *a, const struct attribute **name, struct sheaf_error *err)
+static int augmented_take_class(struct augmented *a, const struct attribute **name,
+                                struct sheaf_error *err)
 {
     const size_t at = a->parser.text.size, size = json_string_length((*name)->value);
     const int code = buf_append(&a->parser.text, json_string_value((*name)->value), size + 1, err);
@@ -120,8 +122,8 @@ static int take_class(struct augmented *a, const struct attribute **name, struct
     return code;
 }
 
-static int add_attributes(struct augmented *a, const struct augmented_line *line,
-                          struct sheaf_error *err)
+static int augmented_add_attributes(struct augmented *a, const struct augmented_line *line,
+                                    struct sheaf_error *err)
 {
     const struct attribute *const label = augmented_line_label(line);
     const struct attribute *name = augmented_line_class(line, label);
@@ -129,7 +131,7 @@ static int add_attributes(struct augmented *a, const struct augmented_line *line
                              : list_json_label(&a->parser, label->value, &a->label, err);
 
     if (code == SHEAF_OK && name != NULL)
-        code = take_class(a, &name, err);
+        code = augmented_take_class(a, &name, err);
     for (size_t i = 0; code == SHEAF_OK && i < line->count; i++) {
         const struct attribute *attribute = &line->attributes[i];
         const size_t object = attribute_ref_size(attribute->name);
@@ -137,9 +139,9 @@ static int add_attributes(struct augmented *a, const struct augmented_line *line
         if (attribute == label || attribute == name)
             continue;
         if (object != 0)
-            code = add_object(a, attribute, object, err);
+            code = augmented_add_object(a, attribute, object, err);
         else
-            code = add_text(a, attribute, err);
+            code = augmented_add_text(a, attribute, err);
     }
     return code;
 }
@@ -155,11 +157,11 @@ int augmented_parse(struct augmented *a, const char *text, size_t size, uint64_t
     if (code == SHEAF_OK && line.count == 0)
         code = err_set(err, SHEAF_ERR_CORRUPT, "expected a JSON object with attributes");
     if (code == SHEAF_OK)
-        code = keep_key(a, &line, number, err);
+        code = augmented_keep_key(a, &line, number, err);
     if (code == SHEAF_OK)
         code = buf_append(&a->texts, "", 1, err);
     if (code == SHEAF_OK)
-        code = add_attributes(a, &line, err);
+        code = augmented_add_attributes(a, &line, err);
     augmented_line_free(&line);
     return code;
 }

@@ -15,7 +15,7 @@
 
 _Static_assert(sizeof(struct catalog_file) == 32, "a file takes 32 bytes");
 
-static int grow(void **array, size_t capacity, size_t item_bytes, struct sheaf_error *err)
+static int catalog_grow(void **array, size_t capacity, size_t item_bytes, struct sheaf_error *err)
 {
     void *grown = reallocarray(*array, capacity, item_bytes);
 
@@ -58,7 +58,7 @@ static uint32_t *find_slot(const struct catalog *c, const struct catalog_label *
 }
 
 /* Keeps the table at most half full. */
-static int make_room(struct catalog *c, struct sheaf_error *err)
+static int catalog_make_room(struct catalog *c, struct sheaf_error *err)
 {
     const uint32_t old = c->slot_count;
     void *labels = c->labels;
@@ -68,7 +68,7 @@ static int make_room(struct catalog *c, struct sheaf_error *err)
         if (c->label_capacity > UINT32_MAX / 8)
             return err_set(err, SHEAF_ERR_LIMIT, "more than %u different labels",
                            c->label_count);
-        code = grow(&labels, MAX(2 * c->label_capacity, 64u), sizeof(c->labels[0]), err);
+        code = catalog_grow(&labels, MAX(2 * c->label_capacity, 64u), sizeof(c->labels[0]), err);
         if (code != SHEAF_OK)
             return code;
         c->labels = labels;
@@ -116,7 +116,7 @@ int catalog_class(struct catalog *c, const char *name, size_t size, const double
     struct catalog_label wanted = { .values = number, .value_count = number != NULL };
     const struct arena before = c->arena;
     uint32_t *slot;
-    int code = make_room(c, err);
+    int code = catalog_make_room(c, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -137,7 +137,7 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 {
     const struct catalog_label wanted = { .values = values, .value_count = count };
     uint32_t *slot;
-    int code = make_room(c, err);
+    int code = catalog_make_room(c, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -182,9 +182,9 @@ static int set_origin(struct catalog *c, struct catalog_file *f, const struct ca
     return SHEAF_OK;
 }
 
-static int add(struct catalog *c, const char *path, size_t key_size,
-               const struct catalog_stat *stat, uint32_t label, bool bad,
-               struct sheaf_error *err)
+static int catalog_do_add(struct catalog *c, const char *path, size_t key_size,
+                          const struct catalog_stat *stat, uint32_t label, bool bad,
+                          struct sheaf_error *err)
 {
     const struct catalog_found found = { path, key_size, stat, label, bad };
     void *files = c->files;
@@ -198,7 +198,7 @@ static int add(struct catalog *c, const char *path, size_t key_size,
 
         if (c->file_count >= UINT32_MAX / 2)
             return err_set(err, SHEAF_ERR_LIMIT, "more than %zu files", c->file_count);
-        code = grow(&files, capacity, sizeof(*f), err);
+        code = catalog_grow(&files, capacity, sizeof(*f), err);
         if (code != SHEAF_OK)
             return code;
         c->files = files;
@@ -228,7 +228,7 @@ int catalog_add(struct catalog *c, struct problems *problems, const char *path,
         return problems_add(problems, err, path, SHEAF_ERR_UNSUPPORTED, "%s", problem);
     if (!name_split(path, &key_size, &suffix) || key_size > KEY_LIMIT)
         return problems_add(problems, err, path, SHEAF_ERR_UNSUPPORTED, "has no key or no suffix");
-    return add(c, path, key_size, stat, label, false, err);
+    return catalog_do_add(c, path, key_size, stat, label, false, err);
 }
 
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
@@ -241,7 +241,7 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
 
     if (failed == SHEAF_OK && name_problem(named) == NULL &&
         name_split(named, &key_size, &suffix) && key_size <= KEY_LIMIT)
-        failed = add(c, named, key_size, &nothing, LABEL_NONE, true, err);
+        failed = catalog_do_add(c, named, key_size, &nothing, LABEL_NONE, true, err);
     return failed;
 }
 

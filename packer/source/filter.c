@@ -11,8 +11,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-static int parse(struct filter_rule *rule, const struct sheaf_filter *given,
-                 struct sheaf_error *err)
+static int filter_parse(struct filter_rule *rule, const struct sheaf_filter *given,
+                        struct sheaf_error *err)
 {
     const char *problem = path_glob_parse(given->pattern, &rule->glob);
 
@@ -35,7 +35,7 @@ int filter_open(struct filter *f, const struct sheaf_filter *rules, size_t count
     if (f->rules == NULL)
         return err_memory(err, count * sizeof(f->rules[0]));
     for (; f->count < count && code == SHEAF_OK; f->count++)
-        code = parse(&f->rules[f->count], &rules[f->count], err);
+        code = filter_parse(&f->rules[f->count], &rules[f->count], err);
     f->only = rules[0].packs != 0;
     return code;
 }
@@ -48,7 +48,7 @@ void filter_close(struct filter *f)
 }
 
 /* Returns the last rule that matches, or NULL. */
-static struct filter_rule *decide(struct filter *f, const char *path, bool is_directory)
+static struct filter_rule *filter_decide(struct filter *f, const char *path, bool is_directory)
 {
     for (size_t i = f->count; i > 0; i--)
         if (path_glob_match(&f->rules[i - 1].glob, path, is_directory)) {
@@ -59,9 +59,9 @@ static struct filter_rule *decide(struct filter *f, const char *path, bool is_di
 }
 
 /* Enters a directory in the current one. */
-static void enter(struct filter *f, const char *path)
+static void filter_enter(struct filter *f, const char *path)
 {
-    struct filter_rule *rule = decide(f, path, true);
+    struct filter_rule *rule = filter_decide(f, path, true);
 
     if (rule == NULL)
         return;
@@ -88,7 +88,7 @@ static int ask_directory(struct filter *f, const char *path, size_t size, struct
     for (size_t at = 0; at < size && f->state != FILTER_PRUNE; at++) {
         at += strcspn(directory + at, "/");
         directory[at] = '\0';
-        enter(f, directory);
+        filter_enter(f, directory);
         if (at < size)
             directory[at] = '/';
     }
@@ -108,7 +108,7 @@ int filter_ask(struct filter *f, const char *path, bool is_directory, bool *out,
     code = ask_directory(f, path, slash == NULL ? 0 : (size_t)(slash - path), err);
     if (code != SHEAF_OK)
         return code;
-    rule = f->state == FILTER_PRUNE ? f->pruned : decide(f, path, is_directory);
+    rule = f->state == FILTER_PRUNE ? f->pruned : filter_decide(f, path, is_directory);
     if (rule != NULL) {
         *out = !rule->packs;
         rule->left_out += *out;

@@ -88,7 +88,7 @@ static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
     return code == SHEAF_OK ? read_decoded(l, got, err) : code;
 }
 
-static int read_more(struct lines *l, struct sheaf_error *err)
+static int lines_read_more(struct lines *l, struct sheaf_error *err)
 {
     const bool is_first = l->offset == 0;
     size_t got = 0;
@@ -156,7 +156,7 @@ int lines_next(struct lines *l, const char **line, size_t *size, uint64_t *numbe
                            "%s: line %llu is longer than the limit of %zu bytes", l->object->url,
                            (unsigned long long)l->number + 1, LIST_LINE_LIMIT);
         } else {
-            code = read_more(l, err);
+            code = lines_read_more(l, err);
             if (code != SHEAF_OK)
                 return code;
         }

@@ -158,7 +158,7 @@ bool list_toggles(const struct list_parser *p, const char *text, size_t size)
     return quotes % 2 != 0;
 }
 
-static int check_path(const struct list_entry *entry, struct sheaf_error *err)
+static int list_check_path(const struct list_entry *entry, struct sheaf_error *err)
 {
     if (entry->path_size == 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "the path is empty");
@@ -182,7 +182,7 @@ static int keep_line(struct list_parser *p, const char *line, size_t size,
 }
 
 /* Examines the first line of a list. */
-static int begin(struct list_parser *p, const char *line, size_t size, struct sheaf_error *err)
+static int list_begin(struct list_parser *p, const char *line, size_t size, struct sheaf_error *err)
 {
     bool is_table = false;
     int code = SHEAF_OK;
@@ -207,7 +207,7 @@ int list_parse(struct list_parser *p, const char *line, size_t size, struct list
         size--;
     if (list_is_blank(line, size))
         return SHEAF_END;
-    code = begin(p, line, size, err);
+    code = list_begin(p, line, size, err);
     if (code == SHEAF_OK)
         code = keep_line(p, line, size, err);
     if (code != SHEAF_OK)
@@ -224,5 +224,5 @@ int list_parse(struct list_parser *p, const char *line, size_t size, struct list
     p->begun = true;
     entry->fields = (const struct list_field *)(const void *)p->fields.data;
     entry->field_count = p->fields.size / sizeof(struct list_field);
-    return code == SHEAF_OK ? check_path(entry, err) : code;
+    return code == SHEAF_OK ? list_check_path(entry, err) : code;
 }

@@ -16,7 +16,7 @@ struct list_column {
     const char *problem;        /* that of the first value that was left out */
 };
 
-static struct list_column *columns_of(const struct list_columns *c, size_t *count)
+static struct list_column *list_columns_of(const struct list_columns *c, size_t *count)
 {
     *count = c->columns.size / sizeof(struct list_column);
     return (struct list_column *)(void *)c->columns.data;
@@ -25,7 +25,7 @@ static struct list_column *columns_of(const struct list_columns *c, size_t *coun
 void list_columns_free(struct list_columns *c)
 {
     size_t count;
-    struct list_column *columns = columns_of(c, &count);
+    struct list_column *columns = list_columns_of(c, &count);
 
     for (size_t i = 0; i < count; i++)
         free(columns[i].name);
@@ -36,7 +36,7 @@ int list_columns_count(struct list_columns *c, const char *name, const char *pro
                        struct sheaf_error *err)
 {
     size_t count, i = 0;
-    struct list_column *columns = columns_of(c, &count);
+    struct list_column *columns = list_columns_of(c, &count);
     struct list_column added = { .packed = 0 };
     int code;
 
@@ -56,7 +56,7 @@ int list_columns_count(struct list_columns *c, const char *name, const char *pro
             free(added.name);
             return code;
         }
-        columns = columns_of(c, &count);
+        columns = list_columns_of(c, &count);
     }
     columns[i].packed += problem == NULL;
     columns[i].left_out += problem != NULL;
@@ -68,7 +68,7 @@ void list_columns_tell(const struct list_columns *c, struct problems *problems,
                        const char *url, bool has_label)
 {
     size_t count;
-    const struct list_column *columns = columns_of(c, &count);
+    const struct list_column *columns = list_columns_of(c, &count);
     char names[400] = "";
     size_t packed = 0, used = 0;
 

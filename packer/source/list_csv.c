@@ -15,7 +15,7 @@
 #include "formats/column_names.h"
 #include "formats/label.h"
 
-static size_t cell_count(const struct list_parser *p)
+static size_t list_csv_cell_count(const struct list_parser *p)
 {
     return p->cells.size / sizeof(struct list_cell);
 }
@@ -25,14 +25,14 @@ static enum column_role path_role(const struct list_parser *p)
     return p->by_key ? COLUMN_KEY : COLUMN_PATH;
 }
 
-static const struct list_cell *cell_at(const struct list_parser *p, size_t i)
+static const struct list_cell *list_csv_cell_at(const struct list_parser *p, size_t i)
 {
     return (const struct list_cell *)(const void *)p->cells.data + i;
 }
 
 /* Parses a quoted cell. `from` is the position after its opening quote. Returns the end of the
  * cell, or NULL if the cell is malformed. */
-static char *unquote(char *from, char *end, struct list_cell *cell)
+static char *list_csv_unquote(char *from, char *end, struct list_cell *cell)
 {
     char *to = from;
 
@@ -57,12 +57,12 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
     p->cells.size = 0;
     for (;;) {
         struct list_cell cell;
-        const size_t column = cell_count(p) + 1;
+        const size_t column = list_csv_cell_count(p) + 1;
         bool last;
         int code;
 
         if (at < end && *at == '"') {
-            at = unquote(at + 1, end, &cell);
+            at = list_csv_unquote(at + 1, end, &cell);
             if (at == NULL)
                 return err_set(err, SHEAF_ERR_CORRUPT, "the quote of column %zu is not closed",
                                column);
@@ -98,8 +98,8 @@ static size_t column_of(const struct list_parser *p, enum column_role role)
     unsigned least = COLUMN_RANK_NONE;
     size_t found = SIZE_MAX;
 
-    for (size_t i = 0; i < cell_count(p); i++) {
-        const unsigned rank = column_rank(role, cell_at(p, i)->text);
+    for (size_t i = 0; i < list_csv_cell_count(p); i++) {
+        const unsigned rank = column_rank(role, list_csv_cell_at(p, i)->text);
 
         if (rank < least) {
             least = rank;
@@ -109,7 +109,7 @@ static size_t column_of(const struct list_parser *p, enum column_role role)
     return found;
 }
 
-static void trim(struct list_cell *cell)
+static void list_csv_trim(struct list_cell *cell)
 {
     while (cell->size > 0 && list_is_blank(cell->text, 1)) {
         cell->text++;
@@ -136,24 +136,24 @@ static bool split_copy(struct list_parser *p, const char *line, size_t size, cha
     buf_put(&p->names, line, size);
     if (list_csv_split(p, (char *)p->names.data, size, &malformed) != SHEAF_OK)
         return false;
-    for (size_t i = 0; i < cell_count(p); i++)
-        trim((struct list_cell *)(void *)p->cells.data + i);
+    for (size_t i = 0; i < list_csv_cell_count(p); i++)
+        list_csv_trim((struct list_cell *)(void *)p->cells.data + i);
     return true;
 }
 
 /* Returns whether the first cell is the path of a file, or a key, and the others are labels. */
 static bool is_entry(const struct list_parser *p)
 {
-    const size_t count = cell_count(p);
-    const char *slash = strrchr(cell_at(p, 0)->text, '/');
-    const char *base = slash == NULL ? cell_at(p, 0)->text : slash + 1;
+    const size_t count = list_csv_cell_count(p);
+    const char *slash = strrchr(list_csv_cell_at(p, 0)->text, '/');
+    const char *base = slash == NULL ? list_csv_cell_at(p, 0)->text : slash + 1;
     const char *dot = strrchr(base, '.');
     double number;
 
     if (count < 2 || (!p->by_key && (dot == NULL || dot == base || dot[1] == '\0')))
         return false;
     for (size_t i = 1; i < count; i++) {
-        const struct list_cell *c = cell_at(p, i);
+        const struct list_cell *c = list_csv_cell_at(p, i);
 
         if (label_parse(c->text, c->size, &number, 1) < 0 &&
             (count > 2 || c->size == 0 || strpbrk(c->text, "./\\") != NULL))
@@ -174,9 +174,9 @@ static void take_header(struct list_parser *p)
         p->label_column = p->class_column;
         p->class_column = SIZE_MAX;
     }
-    p->column_count = cell_count(p);
+    p->column_count = list_csv_cell_count(p);
     for (size_t i = 0; i < p->column_count; i++) {
-        const struct list_cell *c = cell_at(p, i);
+        const struct list_cell *c = list_csv_cell_at(p, i);
 
         memmove(to, c->text, c->size + 1);
         to += c->size + 1;
@@ -195,8 +195,8 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
     for (size_t i = 0; i < COUNT_OF(separators) && code == SHEAF_OK; i++) {
         if (!split_copy(p, line, size, separators[i], &code, err))
             continue;
-        if (column_of(p, path_role(p)) != SIZE_MAX && cell_count(p) > most) {
-            most = cell_count(p);
+        if (column_of(p, path_role(p)) != SIZE_MAX && list_csv_cell_count(p) > most) {
+            most = list_csv_cell_count(p);
             of_header = separators[i];
         }
         if (of_entry == '\0' && is_entry(p))
@@ -217,18 +217,21 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
 
 /* Sets the labels of an entry in a table without a header. All cells except the first one are
  * labels. */
-static int take_labels(struct list_parser *p, struct list_entry *entry, struct sheaf_error *err)
+static int list_csv_take_labels(struct list_parser *p, struct list_entry *entry,
+                                struct sheaf_error *err)
 {
-    const size_t count = cell_count(p);
+    const size_t count = list_csv_cell_count(p);
     int code = SHEAF_OK;
 
     if (count == 2)
-        return list_set_label(p, entry, cell_at(p, 1)->text, cell_at(p, 1)->size, err);
+        return list_set_label(p, entry, list_csv_cell_at(p, 1)->text, list_csv_cell_at(p, 1)->size,
+                              err);
     for (size_t i = 1; i < count && code == SHEAF_OK; i++) {
-        code = list_add_numbers(p, cell_at(p, i)->text, cell_at(p, i)->size, err);
+        code = list_add_numbers(p, list_csv_cell_at(p, i)->text, list_csv_cell_at(p, i)->size, err);
         if (code == SHEAF_END)
             code = err_set(err, SHEAF_ERR_CORRUPT, "%zu label%s, but \"%.40s\" in column %zu is "
-                           "not a number", count - 1, plural(count - 1), cell_at(p, i)->text,
+                           "not a number", count - 1, plural(count - 1),
+                           list_csv_cell_at(p, i)->text,
                            i + 1);
     }
     if (code != SHEAF_OK)
@@ -247,7 +250,7 @@ static int take_fields(struct list_parser *p, const struct list_entry *entry,
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < p->column_count && code == SHEAF_OK; i++) {
-        const struct list_cell *c = cell_at(p, i);
+        const struct list_cell *c = list_csv_cell_at(p, i);
         const struct list_field field = { .name = name, .text = c->text, .size = c->size };
 
         name += strlen(name) + 1;
@@ -268,18 +271,18 @@ int list_parse_csv(struct list_parser *p, char *line, size_t size, struct list_e
     code = list_csv_split(p, line, size, err);
     if (code != SHEAF_OK)
         return code;
-    if (p->has_header && cell_count(p) != p->column_count)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%zu column%s, the header has %zu", cell_count(p),
-                       plural(cell_count(p)), p->column_count);
-    entry->path = cell_at(p, p->path_column)->text;
-    entry->path_size = cell_at(p, p->path_column)->size;
+    if (p->has_header && list_csv_cell_count(p) != p->column_count)
+        return err_set(err, SHEAF_ERR_CORRUPT, "%zu column%s, the header has %zu",
+                       list_csv_cell_count(p), plural(list_csv_cell_count(p)), p->column_count);
+    entry->path = list_csv_cell_at(p, p->path_column)->text;
+    entry->path_size = list_csv_cell_at(p, p->path_column)->size;
     if (!p->has_header)
-        return take_labels(p, entry, err);
+        return list_csv_take_labels(p, entry, err);
     if (p->label_column != SIZE_MAX)
-        code = list_set_label(p, entry, cell_at(p, p->label_column)->text,
-                              cell_at(p, p->label_column)->size, err);
+        code = list_set_label(p, entry, list_csv_cell_at(p, p->label_column)->text,
+                              list_csv_cell_at(p, p->label_column)->size, err);
     if (code == SHEAF_OK && p->class_column != SIZE_MAX)
-        list_name_label(entry, cell_at(p, p->class_column)->text,
-                        cell_at(p, p->class_column)->size);
+        list_name_label(entry, list_csv_cell_at(p, p->class_column)->text,
+                        list_csv_cell_at(p, p->class_column)->size);
     return code == SHEAF_OK ? take_fields(p, entry, err) : code;
 }

@@ -33,7 +33,8 @@ static bool integer_label(json_int_t integer, double *label)
  * number without point and exponent must be stored exactly, otherwise it is an error. A number with
  * a point or an exponent is rounded to a 32-bit float, unless it is a whole number up to 2^53 such
  * as 1.0. */
-static int add_number(struct list_parser *p, const json_t *number, struct sheaf_error *err)
+static int list_jsonl_add_number(struct list_parser *p, const json_t *number,
+                                 struct sheaf_error *err)
 {
     double value = json_number_value(number);
 
@@ -53,8 +54,8 @@ static int add_number(struct list_parser *p, const json_t *number, struct sheaf_
 }
 
 /* Copies a string, because the JSON value is freed before the string is used. */
-static int keep_text(struct list_parser *p, const json_t *string, const char **text,
-                     size_t *size, struct sheaf_error *err)
+static int list_jsonl_keep_text(struct list_parser *p, const json_t *string, const char **text,
+                                size_t *size, struct sheaf_error *err)
 {
     const size_t start = p->text.size;
     int code;
@@ -75,7 +76,7 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     if (label == NULL || json_is_null(label))
         return SHEAF_OK;
     if (json_is_string(label)) {
-        code = keep_text(p, label, &entry->class_name, &entry->class_size, err);
+        code = list_jsonl_keep_text(p, label, &entry->class_name, &entry->class_size, err);
         if (code == SHEAF_OK && (entry->class_size == 0 || entry->class_size > FIELD_LIMIT ||
                                  !name_is_text(entry->class_name, entry->class_size)))
             return malformed_label(err);
@@ -83,12 +84,12 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     }
     if (json_is_array(label)) {
         json_array_foreach(label, i, item) {
-            code = add_number(p, item, err);
+            code = list_jsonl_add_number(p, item, err);
             if (code != SHEAF_OK)
                 return code;
         }
     } else {
-        code = add_number(p, label, err);
+        code = list_jsonl_add_number(p, label, err);
     }
     entry->labels = (const double *)(const void *)p->labels.data;
     entry->label_count = p->labels.size / sizeof(double);
@@ -98,8 +99,8 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
 /* Returns the member of a line that is the path or key of a file. This is the member with a known
  * name (see column_rank). If there is none, it is the first member NAME-ref, as in an augmented
  * manifest. Returns NULL if the line has neither. */
-static const struct attribute *path_of(const struct list_parser *p,
-                                       const struct augmented_line *l)
+static const struct attribute *list_jsonl_path_of(const struct list_parser *p,
+                                                  const struct augmented_line *l)
 {
     const struct attribute *found = NULL;
     unsigned least = COLUMN_RANK_NONE;
@@ -122,7 +123,8 @@ static const struct attribute *path_of(const struct list_parser *p,
 
 /* Adds a member that is neither path nor label as a field. The field of a string is its text; the
  * field of any other value is the value as it was written. */
-static int add_member(struct list_parser *p, const struct attribute *a, struct sheaf_error *err)
+static int list_jsonl_add_member(struct list_parser *p, const struct attribute *a,
+                                 struct sheaf_error *err)
 {
     const size_t object = attribute_ref_size(a->name);
     struct list_field field = { .text = a->text, .size = a->size };
@@ -135,7 +137,7 @@ static int add_member(struct list_parser *p, const struct attribute *a, struct s
     buf_put(&p->text, a->name, strlen(a->name) + 1);
     field.name = name;
     if (json_is_string(a->value))
-        code = keep_text(p, a->value, &field.text, &field.size, err);
+        code = list_jsonl_keep_text(p, a->value, &field.text, &field.size, err);
     field.is_file = object != 0 && json_is_string(a->value) && field.size != 0;
     if (field.is_file)
         name[object] = '\0';
@@ -145,7 +147,7 @@ static int add_member(struct list_parser *p, const struct attribute *a, struct s
 static int take_members(struct list_parser *p, const struct augmented_line *l,
                         struct list_entry *entry, struct sheaf_error *err)
 {
-    const struct attribute *path = path_of(p, l), *label = augmented_line_label(l);
+    const struct attribute *path = list_jsonl_path_of(p, l), *label = augmented_line_label(l);
     const struct attribute *name = augmented_line_class(l, label);
     int code = SHEAF_OK;
 
@@ -153,14 +155,14 @@ static int take_members(struct list_parser *p, const struct augmented_line *l,
         return err_set(err, SHEAF_ERR_CORRUPT, "expected an object with a string \"%s\" "
                        "(or file, file_name, filename, image, NAME-ref)",
                        p->by_key ? "key" : "path");
-    code = keep_text(p, path->value, &entry->path, &entry->path_size, err);
+    code = list_jsonl_keep_text(p, path->value, &entry->path, &entry->path_size, err);
     if (code == SHEAF_OK && label != NULL)
         code = list_json_label(p, label->value, entry, err);
     if (code == SHEAF_OK && name != NULL && json_is_string(name->value)) {
         const char *text;
         size_t size;
 
-        code = keep_text(p, name->value, &text, &size, err);
+        code = list_jsonl_keep_text(p, name->value, &text, &size, err);
         if (code == SHEAF_OK && !list_name_label(entry, text, size))
             name = NULL;
     }
@@ -168,7 +170,7 @@ static int take_members(struct list_parser *p, const struct augmented_line *l,
         const struct attribute *a = &l->attributes[i];
 
         if (a != path && a != label && a != name)
-            code = add_member(p, a, err);
+            code = list_jsonl_add_member(p, a, err);
     }
     return code;
 }

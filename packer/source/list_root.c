@@ -29,8 +29,8 @@ static void clean_absolute(char *path)
 
 /* Adds the path DIRECTORY/NAME to r->names, the absolute paths by which the root is known. Frees
  * `directory`. Does nothing if `directory` is NULL. */
-static int add_name(struct list_root *r, char *directory, const char *name,
-                    struct sheaf_error *err)
+static int list_root_add_name(struct list_root *r, char *directory, const char *name,
+                              struct sheaf_error *err)
 {
     char *joined;
 
@@ -57,18 +57,18 @@ static char *shell_directory(void)
            a.st_dev == b.st_dev && a.st_ino == b.st_ino ? strdup(name) : NULL;
 }
 
-static int add_names(struct list_root *r, struct sheaf_error *err)
+static int list_root_add_names(struct list_root *r, struct sheaf_error *err)
 {
     int code;
 
     if (r->root[0] == '/') {
-        code = add_name(r, strdup(""), r->root, err);
+        code = list_root_add_name(r, strdup(""), r->root, err);
     } else {
-        code = add_name(r, shell_directory(), r->root, err);
+        code = list_root_add_name(r, shell_directory(), r->root, err);
         if (code == SHEAF_OK)
-            code = add_name(r, getcwd(NULL, 0), r->root, err);
+            code = list_root_add_name(r, getcwd(NULL, 0), r->root, err);
     }
-    return code == SHEAF_OK ? add_name(r, realpath(r->root, NULL), "", err) : code;
+    return code == SHEAF_OK ? list_root_add_name(r, realpath(r->root, NULL), "", err) : code;
 }
 
 int list_root_open(struct list_root *r, const char *name, bool is_remote, struct sheaf_error *err)
@@ -77,7 +77,7 @@ int list_root_open(struct list_root *r, const char *name, bool is_remote, struct
                              .text.limit = SIZE_MAX / 2 };
     if (r->root == NULL)
         return err_memory(err, strlen(name));
-    return is_remote ? SHEAF_OK : add_names(r, err);
+    return is_remote ? SHEAF_OK : list_root_add_names(r, err);
 }
 
 void list_root_close(struct list_root *r)
@@ -94,7 +94,7 @@ void list_root_close(struct list_root *r)
 
 /* Returns the part of a path after a directory and a slash, or NULL if the path is not under the
  * directory. */
-static const char *after(const char *path, const char *name)
+static const char *list_root_after(const char *path, const char *name)
 {
     const size_t size = strlen(name);
 
@@ -120,8 +120,8 @@ static int follow_links(struct list_root *r, const char *path, size_t size, stru
     real = root == NULL ? NULL : realpath(r->directory, NULL);
     if (real != NULL && strcmp(real, root) == 0)
         r->below = strdup("");
-    else if (real != NULL && after(real, root) != NULL)
-        r->below = strdup(after(real, root));
+    else if (real != NULL && list_root_after(real, root) != NULL)
+        r->below = strdup(list_root_after(real, root));
     free(real);
     return SHEAF_OK;
 }
@@ -146,8 +146,8 @@ static int find_real(struct list_root *r, const char **below, struct sheaf_error
     return code;
 }
 
-static int find_local(struct list_root *r, const char *given, const char **below,
-                      struct sheaf_error *err)
+static int list_root_find_local(struct list_root *r, const char *given, const char **below,
+                                struct sheaf_error *err)
 {
     const bool is_absolute = given[0] == '/';
     const size_t size = strlen(given);
@@ -165,7 +165,7 @@ static int find_local(struct list_root *r, const char *given, const char **below
     if (!is_absolute)
         return SHEAF_OK;
     for (size_t i = 0; i < r->name_count && !climbs; i++) {
-        *below = after(path, r->names[i]);
+        *below = list_root_after(path, r->names[i]);
         if (*below != NULL)
             return SHEAF_OK;
     }
@@ -178,7 +178,7 @@ int list_root_find(struct list_root *r, const char *path, const char **below,
     size_t size = strlen(r->root);
 
     if (!r->is_remote)
-        return find_local(r, local_path(path), below, err);
+        return list_root_find_local(r, local_path(path), below, err);
     while (size > 0 && r->root[size - 1] == '/')
         size--;
     if (strncmp(path, r->root, size) == 0 && path[size] == '/')

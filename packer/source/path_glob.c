@@ -30,7 +30,7 @@ static bool is_any(const char *pattern, size_t size)
     return size == 2 && memcmp(pattern, "**", 2) == 0;
 }
 
-static const char *component_problem(const struct path_glob *g)
+static const char *path_glob_component_problem(const struct path_glob *g)
 {
     size_t at = 0;
 
@@ -65,7 +65,7 @@ const char *path_glob_parse(const char *text, struct path_glob *g)
     g->anchored = memchr(text, '/', g->size) != NULL;
     g->text = text + (g->size > 0 && text[0] == '/');
     g->size -= (size_t)(g->text - text);
-    return component_problem(g);
+    return path_glob_component_problem(g);
 }
 
 /* Returns the position after the slash at `at`. In a pattern, the slash may have a backslash before

@@ -41,7 +41,7 @@ static const char *printable(struct arena *arena, const char *text)
     return text;
 }
 
-static int grow(struct problems *p, struct sheaf_error *err)
+static int problems_grow(struct problems *p, struct sheaf_error *err)
 {
     const size_t capacity = MAX(2 * p->capacity, (size_t)16);
     struct problem *grown = reallocarray(p->items, capacity, sizeof(*grown));
@@ -53,10 +53,10 @@ static int grow(struct problems *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int add(struct problems *p, const char *path, struct sheaf_error *found,
-               struct sheaf_error *err)
+static int problems_do_add(struct problems *p, const char *path, struct sheaf_error *found,
+                           struct sheaf_error *err)
 {
-    const int failed = p->count < p->capacity ? SHEAF_OK : grow(p, err);
+    const int failed = p->count < p->capacity ? SHEAF_OK : problems_grow(p, err);
     struct problem *item;
 
     if (failed != SHEAF_OK)
@@ -89,7 +89,7 @@ int problems_add(struct problems *p, struct sheaf_error *err, const char *path, 
     va_start(args, reason);
     vsnprintf(found.message, sizeof(found.message), reason, args);
     va_end(args);
-    return add(p, path, &found, err);
+    return problems_do_add(p, path, &found, err);
 }
 
 int problems_add_found(struct problems *p, struct sheaf_error *err, const char *path,
@@ -97,7 +97,7 @@ int problems_add_found(struct problems *p, struct sheaf_error *err, const char *
 {
     struct sheaf_error copy = *found;
 
-    return add(p, path, &copy, err);
+    return problems_do_add(p, path, &copy, err);
 }
 
 int problems_add_known(struct problems *p, struct sheaf_error *err, const char *path)
@@ -107,7 +107,7 @@ int problems_add_known(struct problems *p, struct sheaf_error *err, const char *
         .reason = SHEAF_REASON_DATASET,
     };
 
-    return add(p, path, &found, err);
+    return problems_do_add(p, path, &found, err);
 }
 
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
@@ -126,7 +126,7 @@ void problems_note(const struct problems *p, enum sheaf_reason reason, const cha
     p->note(p->context, about, &note);
 }
 
-static int compare(const void *a, const void *b)
+static int problems_compare(const void *a, const void *b)
 {
     const struct problem *x = a, *y = b;
     const int order = strcmp(x->path, y->path);
@@ -137,17 +137,17 @@ static int compare(const void *a, const void *b)
 /* Ranks problems. The problem with the lowest rank is named in the error message. Files that are
  * themselves bad come first, because they say more than files that were left out with them, or
  * files with a key that the data set already has. */
-static int rank_of(const struct problem *p)
+static int problems_rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :
            p->because == SHEAF_REASON_DATASET ? 2 : 0;
 }
 
-static bool is_before(const struct problem *a, const struct problem *b)
+static bool problems_is_before(const struct problem *a, const struct problem *b)
 {
-    const int a_rank = rank_of(a), b_rank = rank_of(b);
+    const int a_rank = problems_rank_of(a), b_rank = problems_rank_of(b);
 
-    return a_rank != b_rank ? a_rank < b_rank : compare(a, b) < 0;
+    return a_rank != b_rank ? a_rank < b_rank : problems_compare(a, b) < 0;
 }
 
 uint64_t problems_skipped(const struct problems *p)
@@ -169,7 +169,7 @@ static const struct problem *first_problem(const struct problems *p)
     const struct problem *first = p->items;
 
     for (size_t i = 1; i < p->count; i++)
-        if (is_before(&p->items[i], first))
+        if (problems_is_before(&p->items[i], first))
             first = &p->items[i];
     return first;
 }
@@ -301,7 +301,7 @@ int problems_read(struct problems *p, const char *text, size_t size, struct shea
         const char *end = memchr(text, '\n', (size_t)(all - text));
         const char *tab = end == NULL ? NULL : memchr(text, '\t', (size_t)(end - text));
         struct problem *item;
-        int code = p->count < p->capacity ? SHEAF_OK : grow(p, err);
+        int code = p->count < p->capacity ? SHEAF_OK : problems_grow(p, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -323,7 +323,7 @@ int problems_read(struct problems *p, const char *text, size_t size, struct shea
 void problems_sort(struct problems *p)
 {
     if (p->count > 1)
-        qsort(p->items, p->count, sizeof(p->items[0]), compare);
+        qsort(p->items, p->count, sizeof(p->items[0]), problems_compare);
 }
 
 int problems_replace(struct problems *p, size_t first, size_t count, const char *text,

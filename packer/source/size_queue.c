@@ -43,14 +43,14 @@ int size_queue_open(struct size_queue **out, size_queue_fn *take, void *context,
     return SHEAF_OK;
 }
 
-static void answered(struct store_stat *stat)
+static void size_queue_answered(struct store_stat *stat)
 {
     inflight_done((struct inflight_item *)(void *)((char *)stat -
                                                    offsetof(struct size_request, stat)));
 }
 
 /* Takes the answer to the oldest request. Returns SHEAF_END if no request is outstanding. */
-static int consume(struct size_queue *s, struct sheaf_error *err)
+static int size_queue_consume(struct size_queue *s, struct sheaf_error *err)
 {
     struct size_request *q = (struct size_request *)inflight_next(&s->window);
     int code;
@@ -69,13 +69,13 @@ int size_queue_ask(struct size_queue *s, char *url, void *about, struct sheaf_er
     struct size_request *q;
 
     if (code == SHEAF_OK && s->window.count == WINDOW)
-        code = consume(s, err);
+        code = size_queue_consume(s, err);
     if (code != SHEAF_OK) {
         free(url);
         return code;
     }
     q = (struct size_request *)inflight_idle(&s->window);
-    q->stat = (struct store_stat){ .url = url, .done = answered };
+    q->stat = (struct store_stat){ .url = url, .done = size_queue_answered };
     q->url = url;
     q->about = about;
     inflight_begin(&s->window, &q->item);
@@ -87,7 +87,7 @@ int size_queue_drain(struct size_queue *s, struct sheaf_error *err)
 {
     int code;
 
-    while ((code = consume(s, err)) == SHEAF_OK)
+    while ((code = size_queue_consume(s, err)) == SHEAF_OK)
         ;
     return code == SHEAF_END ? SHEAF_OK : code;
 }

@@ -20,31 +20,31 @@ struct sizes_entry {
     char path[];
 };
 
-static bool is_of_object(int code)
+static bool sizes_is_of_object(int code)
 {
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
            code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_UNSUPPORTED || code == SHEAF_ERR_LIMIT;
 }
 
-static int add(struct scan *scan, const struct sizes_entry *e, const struct store_stat *stat,
-               struct sheaf_error *err)
+static int sizes_do_add(struct scan *scan, const struct sizes_entry *e,
+                        const struct store_stat *stat, struct sheaf_error *err)
 {
     const struct catalog_stat found = { .bytes = stat->bytes, .stamp = stat->stamp,
                                         .url = e->is_below ? NULL : stat->url };
 
     if (stat->code == SHEAF_OK)
         return scan_add_object(scan, e->path, &found, e->label, err);
-    if (is_of_object(stat->code))
+    if (sizes_is_of_object(stat->code))
         return scan_add_problem(scan, e->path, &stat->error, err);
     *err = stat->error;
     return stat->code;
 }
 
-static int take(void *context, void *about, const struct store_stat *stat,
-                struct sheaf_error *err)
+static int sizes_take(void *context, void *about, const struct store_stat *stat,
+                      struct sheaf_error *err)
 {
     struct sizes *s = context;
-    int code = stat == NULL ? SHEAF_OK : add(s->scan, about, stat, err);
+    int code = stat == NULL ? SHEAF_OK : sizes_do_add(s->scan, about, stat, err);
 
     free(about);
     return code;
@@ -58,7 +58,7 @@ int sizes_open(struct sizes **out, struct scan *scan, struct sheaf_error *err)
     if (s == NULL)
         return err_memory(err, sizeof(*s));
     s->scan = scan;
-    code = size_queue_open(&s->queue, take, s, err);
+    code = size_queue_open(&s->queue, sizes_take, s, err);
     if (code == SHEAF_OK)
         *out = s;
     else

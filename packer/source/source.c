@@ -158,7 +158,7 @@ static int look_at_file(struct source_look *look, struct sheaf_error *err)
 
 /* Refuses a view as a source. A view (formats/view.h) is a file that selects and mixes samples of
  * data sets. It is neither a list of files nor a file with samples. */
-static int refuse_view(struct source_look *look, struct sheaf_error *err)
+static int source_refuse_view(struct source_look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -186,7 +186,7 @@ int source_open_anywhere(struct source *s, const char *root, struct sheaf_error 
     return s->root == NULL ? err_memory(err, 1) : SHEAF_OK;
 }
 
-static int open_directory(struct source *s, struct sheaf_error *err)
+static int source_open_directory(struct source *s, struct sheaf_error *err)
 {
     s->root_fd = open(s->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return s->root_fd >= 0 ? SHEAF_OK
@@ -209,7 +209,7 @@ static int open_root(struct source *s, struct sheaf_error *err)
         free(plain);
         return s->root == NULL ? err_memory(err, strlen(s->url)) : SHEAF_OK;
     }
-    return open_directory(s, err);
+    return source_open_directory(s, err);
 }
 
 int source_open(const char *url, const char *root, struct source *s, struct sheaf_error *err)
@@ -220,7 +220,7 @@ int source_open(const char *url, const char *root, struct source *s, struct shea
 
     *s = (struct source){ .url = path, .root_fd = -1 };
     if (code == SHEAF_OK)
-        code = refuse_view(&look, err);
+        code = source_refuse_view(&look, err);
     if (code == SHEAF_OK)
         code = find_kind(&look, &s->ops, err);
     if (code == SHEAF_OK && root != NULL && !s->ops->takes_root)
@@ -253,7 +253,7 @@ int source_reopen(const char *kind, const char *root, bool is_remote, struct sou
     else if (s->ops->reopen != NULL)
         code = s->ops->reopen(s, err);
     else if (!is_remote)
-        code = open_directory(s, err);
+        code = source_open_directory(s, err);
     if (code != SHEAF_OK)
         source_close(s);
     return code;
@@ -279,8 +279,8 @@ int source_scan(struct source *s, struct scan *scan, struct sheaf_error *err)
     return s->ops->scan(s, scan, err);
 }
 
-static int read_remote(const struct source *s, const struct catalog_file *f, void *data,
-                       struct sheaf_error *err)
+static int source_read_remote(const struct source *s, const struct catalog_file *f, void *data,
+                              struct sheaf_error *err)
 {
     const bool has_url = f->origin == CATALOG_OBJECT;
     struct store_object *object;
@@ -310,7 +310,7 @@ int source_read(const struct source *s, const struct catalog_file *f, void *data
     if (s->ops->read != NULL)
         return s->ops->read(s, f, data, err);
     if (s->is_remote)
-        return read_remote(s, f, data, err);
+        return source_read_remote(s, f, data, err);
     fd = openat(s->root_fd, f->origin == CATALOG_OBJECT ? f->object->url : f->path,
                 O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
@@ -492,8 +492,8 @@ static int add_bad(struct scan *scan, const char *path, const char *named, int w
 
 /* Adds a file under the name `named`, or, if `named` is NULL, under the name that follows from its
  * path. */
-static int add_file(struct scan *scan, const char *path, const char *named,
-                    const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
+static int source_add_file(struct scan *scan, const char *path, const char *named,
+                           const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
     int code = tick(scan, err);
 
@@ -516,7 +516,7 @@ int scan_add(struct scan *scan, const char *path, const char *named, const struc
     int code;
 
     if (S_ISREG(st->st_mode))
-        return add_file(scan, path, named, &found, label, err);
+        return source_add_file(scan, path, named, &found, label, err);
     code = tick(scan, err);
     return code != SHEAF_OK ? code : add_bad(scan, path, named, SHEAF_ERR_UNSUPPORTED,
                          S_ISDIR(st->st_mode) ? "is a directory"
@@ -528,7 +528,7 @@ int scan_add(struct scan *scan, const char *path, const char *named, const struc
 int scan_add_object(struct scan *scan, const char *path, const struct catalog_stat *stat,
                     uint32_t label, struct sheaf_error *err)
 {
-    return add_file(scan, path, NULL, stat, label, err);
+    return source_add_file(scan, path, NULL, stat, label, err);
 }
 
 int scan_add_text(struct scan *scan, const char *path, const char *text, size_t size,
@@ -536,7 +536,7 @@ int scan_add_text(struct scan *scan, const char *path, const char *text, size_t 
 {
     const struct catalog_stat stat = { .bytes = size, .text = text };
 
-    return add_file(scan, path, path, &stat, label, err);
+    return source_add_file(scan, path, path, &stat, label, err);
 }
 
 static int add_problem(struct scan *scan, const char *path, const char *named,

@@ -359,7 +359,8 @@ static const char *below_root(const struct scanning *x, const char *path)
     return strncmp(path, below, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
 }
 
-static int take_member(void *context, const struct archive_member *m, struct sheaf_error *err)
+static int source_archive_take_member(void *context, const struct archive_member *m,
+                                      struct sheaf_error *err)
 {
     struct scanning *x = context;
     const char *cleaned, *path, *problem;
@@ -432,14 +433,15 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
                     unsigned depth, struct sheaf_error *err);
 
 /* Names are bytes, independent of the locale. */
-static const char *name_of(const struct libarchive *lib, struct archive_entry *entry)
+static const char *source_archive_name_of(const struct libarchive *lib, struct archive_entry *entry)
 {
     const char *name = lib->archive_entry_pathname(entry);
 
     return name != NULL ? name : lib->archive_entry_pathname_utf8(entry);
 }
 
-static const char *problem_of(const struct libarchive *lib, struct archive_entry *entry)
+static const char *source_archive_problem_of(const struct libarchive *lib,
+                                             struct archive_entry *entry)
 {
     if (lib->archive_entry_hardlink(entry) != NULL ||
         lib->archive_entry_filetype(entry) == AE_IFLNK)
@@ -465,7 +467,7 @@ static bool is_nested(const struct archive_member *m)
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {
-    struct archive_member m = { .path = path, .problem = problem_of(t->lib, entry) };
+    struct archive_member m = { .path = path, .problem = source_archive_problem_of(t->lib, entry) };
     const la_int64_t size = t->lib->archive_entry_size(entry);
 
     m.bytes = m.problem != NULL || size < 0 ? 0 : (uint64_t)size;
@@ -478,15 +480,15 @@ static int take_tar_member(struct tar *t, struct archive_entry *entry, char *pat
     if (is_nested(&m) && t->depth == NESTED_MOST)
         m.problem = "is a tar within too many others";
     if (!is_nested(&m))
-        return take_member(t->scanning, &m, err);
+        return source_archive_take_member(t->scanning, &m, err);
     path[strlen(path) - 4] = '\0';
     return scan_tar(t->scanning, offset, offset + m.bytes, path, t->depth + 1, err);
 }
 
-static int take_entry(struct tar *t, struct archive *a, struct archive_entry *entry,
-                      struct sheaf_error *err)
+static int source_archive_take_entry(struct tar *t, struct archive *a, struct archive_entry *entry,
+                                     struct sheaf_error *err)
 {
-    const char *name = name_of(t->lib, entry);
+    const char *name = source_archive_name_of(t->lib, entry);
     const uint64_t offset = t->begin + (uint64_t)t->lib->archive_filter_bytes(a, 0);
     char *path;
     int code;
@@ -504,7 +506,7 @@ static int take_entry(struct tar *t, struct archive *a, struct archive_entry *en
     return code;
 }
 
-static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *err)
+static int source_archive_take_entries(struct tar *t, struct archive *a, struct sheaf_error *err)
 {
     struct archive_entry *entry;
     int code = SHEAF_OK, found;
@@ -513,7 +515,7 @@ static int take_entries(struct tar *t, struct archive *a, struct sheaf_error *er
            (found = t->lib->archive_read_next_header(a, &entry)) != ARCHIVE_EOF) {
         if (found != ARCHIVE_OK && found != ARCHIVE_WARN)
             return libarchive_error(t->lib, a, err);
-        code = take_entry(t, a, entry, err);
+        code = source_archive_take_entry(t, a, entry, err);
     }
     return code;
 }
@@ -546,7 +548,7 @@ static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char
         lib->archive_read_support_format_tar(a);
         lib->archive_read_set_option(a, "tar", "read_concatenated_archives", "1");
         code = lib->archive_read_open2(a, t, NULL, give_bytes, pass_bytes, NULL) == ARCHIVE_OK
-             ? take_entries(t, a, err) : libarchive_error(lib, a, err);
+             ? source_archive_take_entries(t, a, err) : libarchive_error(lib, a, err);
         if (code == SHEAF_OK)
             code = check_end(t, err);
         if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED && directory[0] != '\0')
@@ -641,7 +643,7 @@ static int scan_archive(struct source *s, struct scan *scan, struct sheaf_error 
 
     if (code != SHEAF_OK)
         return code;
-    code = x.content->is_zip ? zip_scan(&x.content->file, take_member, &x, err)
+    code = x.content->is_zip ? zip_scan(&x.content->file, source_archive_take_member, &x, err)
                              : scan_tar(&x, 0, x.content->file.bytes, "", 0, err);
     if (code == SHEAF_ERR_CORRUPT && !x.content->is_zip)
         code = name_content(&x.content->file, err);

@@ -20,8 +20,9 @@ struct augmented_reading {
     struct augmented line;
 };
 
-static int take_field(struct augmented_reading *r, const struct augmented_field *field,
-                      uint32_t label, struct sheaf_error *err)
+static int source_augmented_take_field(struct augmented_reading *r,
+                                       const struct augmented_field *field, uint32_t label,
+                                       struct sheaf_error *err)
 {
     const char *path = augmented_text(&r->line, field->path);
     const struct catalog_stat text = { .bytes = field->size, .text = field->text };
@@ -35,8 +36,9 @@ static int take_field(struct augmented_reading *r, const struct augmented_field 
     return sizes_add(r->sizes, path, augmented_text(&r->line, field->url), false, label, err);
 }
 
-static int take_line(struct augmented_reading *r, const char *url, const char *line, size_t size,
-                     uint64_t number, struct sheaf_error *err)
+static int source_augmented_take_line(struct augmented_reading *r, const char *url,
+                                      const char *line, size_t size, uint64_t number,
+                                      struct sheaf_error *err)
 {
     const struct augmented_field *fields;
     struct sheaf_error found;
@@ -48,7 +50,7 @@ static int take_line(struct augmented_reading *r, const char *url, const char *l
         return code == SHEAF_END ? SHEAF_OK : code;
     fields = (const void *)r->line.fields.data;
     for (size_t i = 0; code == SHEAF_OK && i < r->line.fields.size / sizeof(*fields); i++)
-        code = take_field(r, &fields[i], label, err);
+        code = source_augmented_take_field(r, &fields[i], label, err);
     return code;
 }
 
@@ -68,7 +70,7 @@ static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_erro
     while (code == SHEAF_OK) {
         code = lines_next(&lines, &line, &size, &number, err);
         if (code == SHEAF_OK)
-            code = take_line(&r, s->url, line, size, number, err);
+            code = source_augmented_take_line(&r, s->url, line, size, number, err);
     }
     if (code == SHEAF_END)
         code = sizes_drain(r.sizes, err);
@@ -111,7 +113,7 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
  * with `{`. If the line has a member with a path, the file is a list instead. If the file's name
  * ends with ".jsonl", the line must have an attribute NAME-ref with the URL of an object; with
  * other names, a line without such an attribute is accepted. */
-static bool detect(const char *url, const char *text, size_t size)
+static bool source_augmented_detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');
     bool names_paths, has_objects;
@@ -127,5 +129,5 @@ static bool detect(const char *url, const char *text, size_t size)
 const struct source_ops source_augmented_ops = {
     .name = "augmented", .noun = "manifest", .objects = SOURCE_OBJECTS_OF_LINES,
     .suffixes = (const char *const[]){ ".jsonl", ".manifest", ".json", NULL },
-    .detect = detect, .open = source_open_anywhere, .scan = scan_augmented,
+    .detect = source_augmented_detect, .open = source_open_anywhere, .scan = scan_augmented,
 };

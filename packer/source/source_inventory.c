@@ -44,7 +44,8 @@ struct inventory {
     struct buf line;
 };
 
-static int malformed(const struct inventory *x, const char *what, struct sheaf_error *err)
+static int source_inventory_malformed(const struct inventory *x, const char *what,
+                                      struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "%s: the inventory's manifest: %s", x->source->url,
                    what);
@@ -52,7 +53,7 @@ static int malformed(const struct inventory *x, const char *what, struct sheaf_e
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static int digit(char c)
+static int source_inventory_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -62,7 +63,7 @@ static int digit(char c)
 
 /* Decodes a percent-encoded key in place. Returns false if the key is malformed or contains an
  * encoded NUL. */
-static bool decode(char *text, size_t *size)
+static bool source_inventory_decode(char *text, size_t *size)
 {
     char *to = text;
 
@@ -70,9 +71,11 @@ static bool decode(char *text, size_t *size)
         char c = text[i] == '+' ? ' ' : text[i];
 
         if (c == '%') {
-            if (i + 2 >= *size || digit(text[i + 1]) < 0 || digit(text[i + 2]) < 0)
+            if (i + 2 >= *size || source_inventory_digit(text[i + 1]) < 0
+                || source_inventory_digit(text[i + 2]) < 0)
                 return false;
-            c = (char)(digit(text[i + 1]) << 4 | digit(text[i + 2]));
+            c = (char)(source_inventory_digit(text[i + 1]) << 4 |
+                       source_inventory_digit(text[i + 2]));
             i += 2;
         }
         if (c == '\0')
@@ -84,27 +87,28 @@ static bool decode(char *text, size_t *size)
     return true;
 }
 
-static bool read_size(const struct list_cell *cell, uint64_t *bytes)
+static bool source_inventory_read_size(const struct list_cell *cell, uint64_t *bytes)
 {
     return number_parse(cell->text, INT64_MAX, bytes) && strlen(cell->text) == cell->size;
 }
 
-static bool says(const struct inventory *x, const struct list_cell *cells, enum column column,
-                 const char *word)
+static bool source_inventory_says(const struct inventory *x, const struct list_cell *cells,
+                                  enum column column, const char *word)
 {
     return x->columns[column] != SIZE_MAX &&
            strcasecmp(cells[x->columns[column]].text, word) == 0;
 }
 
-static int pass_over(struct inventory *x)
+static int source_inventory_pass_over(struct inventory *x)
 {
     x->scan->passed_over++;
     return SHEAF_OK;
 }
 
 /* Takes an object with a decoded key. */
-static int take_object(struct inventory *x, const char *key, const struct list_cell *etag,
-                       uint64_t bytes, struct sheaf_error *err)
+static int source_inventory_take_object(struct inventory *x, const char *key,
+                                        const struct list_cell *etag, uint64_t bytes,
+                                        struct sheaf_error *err)
 {
     const struct catalog_stat stat = { .bytes = bytes,
                                        .stamp = etag == NULL ? 0 : etag_stamp(etag->text) };
@@ -114,9 +118,9 @@ static int take_object(struct inventory *x, const char *key, const struct list_c
     int code;
 
     if (strncmp(key, x->below, x->below_size) != 0)
-        return pass_over(x);
+        return source_inventory_pass_over(x);
     if (bytes == 0 && (path[0] == '\0' || path[strlen(path) - 1] == '/'))
-        return pass_over(x);
+        return source_inventory_pass_over(x);
     code = scan_leave_out(x->scan, path, &out, err);
     if (code != SHEAF_OK || out)
         return code;
@@ -124,8 +128,8 @@ static int take_object(struct inventory *x, const char *key, const struct list_c
     return code == SHEAF_OK ? scan_add_object(x->scan, path, &stat, label, err) : code;
 }
 
-static int take_line(struct inventory *x, const char *url, const char *line, size_t size,
-                     uint64_t number, struct sheaf_error *err)
+static int source_inventory_take_line(struct inventory *x, const char *url, const char *line,
+                                      size_t size, uint64_t number, struct sheaf_error *err)
 {
     struct sheaf_error found;
     struct list_cell *cells;
@@ -147,15 +151,17 @@ static int take_line(struct inventory *x, const char *url, const char *line, siz
         return scan_bad_line(x->scan, url, number, "has a different number of columns than the "
                              "manifest says", err);
     cells = (struct list_cell *)(void *)x->parser.cells.data;
-    if (says(x, cells, IS_LATEST, "false") || says(x, cells, IS_DELETE_MARKER, "true"))
-        return pass_over(x);
-    if (!decode(cells[x->columns[KEY]].text, &cells[x->columns[KEY]].size))
+    if (source_inventory_says(x, cells, IS_LATEST, "false")
+        || source_inventory_says(x, cells, IS_DELETE_MARKER, "true"))
+        return source_inventory_pass_over(x);
+    if (!source_inventory_decode(cells[x->columns[KEY]].text, &cells[x->columns[KEY]].size))
         return scan_bad_line(x->scan, url, number, "the key is not URL-encoded", err);
-    if (!read_size(&cells[x->columns[SIZE]], &bytes))
+    if (!source_inventory_read_size(&cells[x->columns[SIZE]], &bytes))
         return scan_bad_line(x->scan, url, number, "the size is not a number", err);
-    return take_object(x, cells[x->columns[KEY]].text,
-                       x->columns[ETAG] == SIZE_MAX ? NULL : &cells[x->columns[ETAG]], bytes,
-                       err);
+    return source_inventory_take_object(x, cells[x->columns[KEY]].text,
+                                        x->columns[ETAG] == SIZE_MAX ? NULL
+                                        : &cells[x->columns[ETAG]], bytes,
+                                        err);
 }
 
 /* ---- Data files ------------------------------------------------------------------------------ */
@@ -171,7 +177,7 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
     while (code == SHEAF_OK) {
         code = lines_next(&lines, &line, &size, &number, err);
         if (code == SHEAF_OK)
-            code = take_line(x, url, line, size, number, err);
+            code = source_inventory_take_line(x, url, line, size, number, err);
     }
     lines_close(&lines);
     return code == SHEAF_END ? SHEAF_OK : code;
@@ -180,7 +186,7 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
 /* Finds a data file of the report in a local copy. Tries four paths relative to the directory
  * x->data_root: the whole key; then the file's base name in ../data/, where the bucket has it, in
  * data/, and in the directory itself. Returns the last path without testing it. */
-static char *find_local(const struct inventory *x, const char *key)
+static char *source_inventory_find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };
     const char *slash = strrchr(key, '/'), *name = slash == NULL ? key : slash + 1;
@@ -198,15 +204,16 @@ static char *find_local(const struct inventory *x, const char *key)
     return NULL;
 }
 
-static int take_file(struct inventory *x, const json_t *file, struct sheaf_error *err)
+static int source_inventory_take_file(struct inventory *x, const json_t *file,
+                                      struct sheaf_error *err)
 {
     const char *key = json_string_value(json_object_get(file, "key"));
     char *url;
     int code;
 
     if (key == NULL || key[0] == '\0')
-        return malformed(x, "a file without a \"key\"", err);
-    url = x->is_local ? find_local(x, key) : store_join(x->data_root, key);
+        return source_inventory_malformed(x, "a file without a \"key\"", err);
+    url = x->is_local ? source_inventory_find_local(x, key) : store_join(x->data_root, key);
     code = url == NULL ? err_memory(err, strlen(key)) : read_data(x, url, err);
     free(url);
     return code;
@@ -233,15 +240,16 @@ static int take_schema(struct inventory *x, const char *schema, struct sheaf_err
         at++;
     }
     if (x->columns[KEY] == SIZE_MAX || x->columns[SIZE] == SIZE_MAX)
-        return malformed(x, "its fileSchema has no Key or no Size: the inventory must be made "
-                         "with the optional field Size", err);
+        return source_inventory_malformed(x, "its fileSchema has no Key or no Size: the "
+                                          "inventory must be made with the optional field Size",
+                                          err);
     return SHEAF_OK;
 }
 
 /* Sets the root of the objects' paths. It is the root that the user gave, which must be in the
  * listed bucket, or otherwise the whole bucket. */
-static int set_root(struct source *source, struct inventory *x, const char *bucket,
-                    struct sheaf_error *err)
+static int source_inventory_set_root(struct source *source, struct inventory *x, const char *bucket,
+                                     struct sheaf_error *err)
 {
     char *whole;
 
@@ -282,27 +290,28 @@ static int set_data_root(struct inventory *x, const char *destination, char **ro
     return *root == NULL ? err_memory(err, strlen(x->source->url)) : SHEAF_OK;
 }
 
-static int read_files(struct inventory *x, const json_t *files, struct sheaf_error *err)
+static int source_inventory_read_files(struct inventory *x, const json_t *files,
+                                       struct sheaf_error *err)
 {
     const json_t *file;
     size_t i;
     int code = SHEAF_OK;
 
     if (!json_is_array(files))
-        return malformed(x, "no array \"files\"", err);
+        return source_inventory_malformed(x, "no array \"files\"", err);
     list_parser_init(&x->parser, LIST_CSV);
     x->line.limit = LIST_LINE_LIMIT + 16;
     json_array_foreach(files, i, file) {
         if (code == SHEAF_OK)
-            code = take_file(x, file, err);
+            code = source_inventory_take_file(x, file, err);
     }
     list_parser_free(&x->parser);
     buf_free(&x->line);
     return code;
 }
 
-static int take_manifest(struct source *source, struct inventory *x, const json_t *m,
-                         struct sheaf_error *err)
+static int source_inventory_take_manifest(struct source *source, struct inventory *x,
+                                          const json_t *m, struct sheaf_error *err)
 {
     const char *bucket = json_string_value(json_object_get(m, "sourceBucket"));
     const char *destination = json_string_value(json_object_get(m, "destinationBucket"));
@@ -312,18 +321,18 @@ static int take_manifest(struct source *source, struct inventory *x, const json_
     int code;
 
     if (bucket == NULL || destination == NULL || format == NULL || schema == NULL)
-        return malformed(x, "no text \"sourceBucket\", \"destinationBucket\", \"fileFormat\" or "
-                         "\"fileSchema\"", err);
+        return source_inventory_malformed(x, "no text \"sourceBucket\", \"destinationBucket\", "
+                                          "\"fileFormat\" or \"fileSchema\"", err);
     if (strcmp(format, "CSV") != 0)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its files are %.20s, expected CSV",
                        source->url, format);
     code = take_schema(x, schema, err);
     if (code == SHEAF_OK)
-        code = set_root(source, x, bucket, err);
+        code = source_inventory_set_root(source, x, bucket, err);
     if (code == SHEAF_OK)
         code = set_data_root(x, destination, &root, err);
     if (code == SHEAF_OK)
-        code = read_files(x, json_object_get(m, "files"), err);
+        code = source_inventory_read_files(x, json_object_get(m, "files"), err);
     free(root);
     return code;
 }
@@ -342,13 +351,13 @@ static int scan_inventory(struct source *source, struct scan *scan, struct sheaf
     code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &manifest, &found, err);
     free(text);
     if (code != SHEAF_OK)
-        return code == SHEAF_ERR_CORRUPT ? malformed(&x, found.text, err) : code;
-    code = take_manifest(source, &x, manifest, err);
+        return code == SHEAF_ERR_CORRUPT ? source_inventory_malformed(&x, found.text, err) : code;
+    code = source_inventory_take_manifest(source, &x, manifest, err);
     json_decref(manifest);
     return code;
 }
 
-static bool detect(const char *url, const char *text, size_t size)
+static bool source_inventory_detect(const char *url, const char *text, size_t size)
 {
     (void)url;
     return size > 0 && text[0] == '{' && memmem(text, size, "\"fileSchema\"", 12) != NULL &&
@@ -366,5 +375,5 @@ static int open_inventory(struct source *source, const char *root, struct sheaf_
 const struct source_ops source_inventory_ops = {
     .name = "inventory", .noun = "inventory", .takes_root = true,
     .suffixes = (const char *const[]){ ".json", ".manifest", ".jsonl", NULL },
-    .detect = detect, .open = open_inventory, .scan = scan_inventory,
+    .detect = source_inventory_detect, .open = open_inventory, .scan = scan_inventory,
 };

@@ -70,7 +70,8 @@ static int check_overlaps(const struct source *sources, char **roots, size_t cou
 
 /* Sets the root of a source to the common root, the first `size` bytes of `whole`, which is its own
  * root. The rest of its own root becomes s->below, the directory or prefix to be scanned. */
-static int set_root(struct source *s, const char *whole, size_t size, struct sheaf_error *err)
+static int source_join_set_root(struct source *s, const char *whole, size_t size,
+                                struct sheaf_error *err)
 {
     free(s->root);
     s->root = strndup(whole, size);
@@ -85,7 +86,8 @@ static int set_root(struct source *s, const char *whole, size_t size, struct she
                            : err_errno(err, errno, "%s: cannot open the directory", s->root);
 }
 
-static int join(struct source *sources, char **roots, size_t count, struct sheaf_error *err)
+static int source_join_do(struct source *sources, char **roots, size_t count,
+                          struct sheaf_error *err)
 {
     size_t size = strlen(roots[0]);
     int code = check_overlaps(sources, roots, count, err);
@@ -96,7 +98,7 @@ static int join(struct source *sources, char **roots, size_t count, struct sheaf
         code = err_set(err, SHEAF_ERR_ARGUMENT, "%s and %s: several sources must be in one bucket",
                        sources[0].url, sources[1].url);
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        code = set_root(&sources[i], roots[i], size, err);
+        code = source_join_set_root(&sources[i], roots[i], size, err);
     return code;
 }
 
@@ -112,7 +114,7 @@ int source_join(struct source *sources, size_t count, struct sheaf_error *err)
             code = err_errno(err, errno, "%s: cannot find its absolute path", sources[i].url);
     }
     if (code == SHEAF_OK)
-        code = join(sources, roots, count, err);
+        code = source_join_do(sources, roots, count, err);
     for (size_t i = 0; roots != NULL && i < count; i++)
         free(roots[i]);
     free(roots);

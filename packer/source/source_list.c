@@ -33,7 +33,7 @@ struct list_reading {
 
 /* Sets r->path to the path of a list's entry, relative to the source's root. Returns SHEAF_END if
  * the path is absolute and not under the root. */
-static int set_path(struct list_reading *r, const char *given, struct sheaf_error *err)
+static int source_list_set_path(struct list_reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
     const char *below;
@@ -45,8 +45,8 @@ static int set_path(struct list_reading *r, const char *given, struct sheaf_erro
     return code == SHEAF_OK && r->path == NULL ? err_memory(err, strlen(given)) : code;
 }
 
-static int found(void *context, const struct stat_question *asked, int errnum,
-                 const struct stat *st, struct sheaf_error *err)
+static int source_list_found(void *context, const struct stat_question *asked, int errnum,
+                             const struct stat *st, struct sheaf_error *err)
 {
     struct scan *scan = context;
 
@@ -84,8 +84,8 @@ struct line_key {
 
 /* Sets r->named to the path under which a field is packed: the key, a dot, and the field's name or
  * its alias. */
-static int name_field(struct list_reading *r, const struct line_key *key, const char *name,
-                      const char *suffix, struct sheaf_error *err)
+static int source_list_name_field(struct list_reading *r, const struct line_key *key,
+                                  const char *name, const char *suffix, struct sheaf_error *err)
 {
     const char *field = r->scan->naming == NULL ? name : naming_alias(r->scan->naming, name);
     int code;
@@ -97,8 +97,9 @@ static int name_field(struct list_reading *r, const struct line_key *key, const 
     return code == SHEAF_OK ? buf_append(&r->named, "", 1, err) : code;
 }
 
-static int add_text(struct list_reading *r, const struct line_key *key,
-                    const struct list_field *field, uint32_t label, struct sheaf_error *err)
+static int source_list_add_text(struct list_reading *r, const struct line_key *key,
+                                const struct list_field *field, uint32_t label,
+                                struct sheaf_error *err)
 {
     const char *problem = naming_problem(field->name);
     bool out;
@@ -109,7 +110,7 @@ static int add_text(struct list_reading *r, const struct line_key *key,
     code = list_columns_count(&r->columns, field->name, problem, err);
     if (code != SHEAF_OK || problem != NULL)
         return code;
-    code = name_field(r, key, field->name, "", err);
+    code = source_list_name_field(r, key, field->name, "", err);
     if (code == SHEAF_OK)
         code = scan_filter(r->scan, (const char *)r->named.data, false, &out, err);
     return code != SHEAF_OK || out ? code
@@ -120,13 +121,14 @@ static int add_text(struct list_reading *r, const struct line_key *key,
 /* Adds another file of the line's sample as a field. The field is named by the suffix of the file.
  * If the suffix is that of the sample's first file, the field is named COLUMN.SUFFIX, with the name
  * of the file's column. If the file has no suffix, the field is named COLUMN. */
-static int add_file(struct list_reading *r, const struct line_key *key,
-                    const struct list_field *field, uint32_t label, struct sheaf_error *err)
+static int source_list_add_file(struct list_reading *r, const struct line_key *key,
+                                const struct list_field *field, uint32_t label,
+                                struct sheaf_error *err)
 {
     const char *suffix = "", *name = field->name;
     size_t size;
     bool out;
-    int code = set_path(r, field->text, err);
+    int code = source_list_set_path(r, field->text, err);
 
     if (code == SHEAF_END)
         return scan_refuse(r->scan, field->text, SHEAF_ERR_UNSUPPORTED, "the path is absolute, but "
@@ -137,7 +139,7 @@ static int add_file(struct list_reading *r, const struct line_key *key,
         name = suffix;
         suffix = "";
     }
-    code = name_field(r, key, name, suffix, err);
+    code = source_list_name_field(r, key, name, suffix, err);
     if (code == SHEAF_OK)
         code = scan_filter(r->scan, (const char *)r->named.data, false, &out, err);
     return code != SHEAF_OK || out ? code
@@ -145,8 +147,9 @@ static int add_file(struct list_reading *r, const struct line_key *key,
 }
 
 /* Adds the columns or members of a line that are neither path nor label as fields. */
-static int add_fields(struct list_reading *r, const char *path, const struct list_entry *entry,
-                      uint32_t label, struct sheaf_error *err)
+static int source_list_add_fields(struct list_reading *r, const char *path,
+                                  const struct list_entry *entry, uint32_t label,
+                                  struct sheaf_error *err)
 {
     struct line_key key;
     const char *cleaned, *named;
@@ -163,16 +166,18 @@ static int add_fields(struct list_reading *r, const char *path, const struct lis
     key.path = kept;
     key.suffix = kept + key.size + 1;
     for (size_t i = 0; i < entry->field_count && code == SHEAF_OK; i++)
-        code = entry->fields[i].is_file ? add_file(r, &key, &entry->fields[i], label, err)
-                                        : add_text(r, &key, &entry->fields[i], label, err);
+        code = entry->fields[i].is_file ? source_list_add_file(r, &key, &entry->fields[i], label,
+                                                               err)
+                                        : source_list_add_text(r, &key, &entry->fields[i], label,
+                                                               err);
     free(kept);
     return code;
 }
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static int take_line(struct list_reading *r, uint64_t number, const char *line, size_t size,
-                     struct sheaf_error *err)
+static int source_list_take_line(struct list_reading *r, uint64_t number, const char *line,
+                                 size_t size, struct sheaf_error *err)
 {
     struct list_entry entry;
     struct sheaf_error found;
@@ -184,7 +189,7 @@ static int take_line(struct list_reading *r, uint64_t number, const char *line, 
     if (code != SHEAF_OK)
         return code == SHEAF_END ? SHEAF_OK : code;
     r->has_label |= label != LABEL_NONE;
-    code = set_path(r, entry.path, err);
+    code = source_list_set_path(r, entry.path, err);
     if (code == SHEAF_END) {
         code = scan_filter(r->scan, entry.path, false, &out, err);
         if (code != SHEAF_OK || out)
@@ -202,11 +207,12 @@ static int take_line(struct list_reading *r, uint64_t number, const char *line, 
         code = scan_class_of(r->scan, r->path, &label, err);
     if (code == SHEAF_OK)
         code = look_for(r, r->path, NULL, label, err);
-    return code == SHEAF_OK && entry.field_count != 0 ? add_fields(r, r->path, &entry, label, err)
+    return code == SHEAF_OK && entry.field_count != 0 ? source_list_add_fields(r, r->path, &entry,
+                                                                               label, err)
                                                       : code;
 }
 
-static int read_lines(struct list_reading *r, struct sheaf_error *err)
+static int source_list_read_lines(struct list_reading *r, struct sheaf_error *err)
 {
     const struct source *source = r->source;
     const char *line;
@@ -217,11 +223,11 @@ static int read_lines(struct list_reading *r, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = source->is_remote
              ? sizes_open(&r->sizes, r->scan, err)
-             : stat_queue_open(&r->queue, source->root_fd, found, r->scan, err);
+             : stat_queue_open(&r->queue, source->root_fd, source_list_found, r->scan, err);
     while (code == SHEAF_OK) {
         code = lines_next(&r->lines, &line, &size, &number, err);
         if (code == SHEAF_OK)
-            code = take_line(r, number, line, size, err);
+            code = source_list_take_line(r, number, line, size, err);
     }
     if (code == SHEAF_END)
         code = r->sizes == NULL ? stat_queue_drain(r->queue, err) : sizes_drain(r->sizes, err);
@@ -245,7 +251,7 @@ static int scan_list(const struct source *source, enum list_kind kind, struct sc
     free(root);
     list_parser_init(&r.parser, kind);
     if (code == SHEAF_OK)
-        code = read_lines(&r, err);
+        code = source_list_read_lines(&r, err);
     list_parser_free(&r.parser);
     list_columns_free(&r.columns);
     list_root_close(&r.root);
@@ -257,7 +263,7 @@ static int scan_list(const struct source *source, enum list_kind kind, struct sc
 /* ---- The kinds ------------------------------------------------------------------------------- */
 
 /* Opens a list. By default, its paths are relative to the directory of the list. */
-static int open_list(struct source *s, const char *root, struct sheaf_error *err)
+static int source_list_open(struct source *s, const char *root, struct sheaf_error *err)
 {
     const char *slash = strrchr(s->url, '/');
 
@@ -292,16 +298,16 @@ static int scan_jsonl(struct source *s, struct scan *scan, struct sheaf_error *e
 
 const struct source_ops source_list_ops = {
     .name = "list", .noun = "list", .takes_root = true, .joins = true,
-    .open = open_list, .scan = scan_plain,
+    .open = source_list_open, .scan = scan_plain,
 };
 const struct source_ops source_lst_ops = {
     .name = "lst", .noun = "list", .takes_root = true, .joins = true,
-    .open = open_list, .scan = scan_lst,
+    .open = source_list_open, .scan = scan_lst,
     .suffixes = (const char *const[]){ ".lst", NULL },
 };
 const struct source_ops source_csv_ops = {
     .name = "csv", .noun = "list", .takes_root = true, .joins = true,
-    .open = open_list, .scan = scan_csv,
+    .open = source_list_open, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
 /* Returns whether the file is a list in JSON Lines. SageMaker's manifests are detected before this
@@ -316,6 +322,6 @@ static bool detect_jsonl(const char *url, const char *text, size_t size)
 
 const struct source_ops source_jsonl_ops = {
     .name = "jsonl", .noun = "list", .takes_root = true, .joins = true,
-    .detect = detect_jsonl, .open = open_list, .scan = scan_jsonl,
+    .detect = detect_jsonl, .open = source_list_open, .scan = scan_jsonl,
     .suffixes = (const char *const[]){ ".jsonl", ".ndjson", ".manifest", ".json", NULL },
 };

@@ -14,8 +14,8 @@
 #include "store/store.h"
 
 /* The URL is the prefix followed by the path. */
-static int take_path(const char *root, const char *entry, struct sizes *sizes,
-                     struct scan *scan, struct sheaf_error *err)
+static int source_manifest_take_path(const char *root, const char *entry, struct sizes *sizes,
+                                     struct scan *scan, struct sheaf_error *err)
 {
     const char *path = entry;
     const size_t size = strlen(root);
@@ -38,8 +38,9 @@ static int take_path(const char *root, const char *entry, struct sizes *sizes,
     return code;
 }
 
-static int take_entries(struct source *s, struct object_list *list, struct sizes *sizes,
-                        struct scan *scan, struct sheaf_error *err)
+static int source_manifest_take_entries(struct source *s, struct object_list *list,
+                                        struct sizes *sizes, struct scan *scan,
+                                        struct sheaf_error *err)
 {
     char *prefix;
     int code = object_list_prefix(list, &prefix, err);
@@ -53,7 +54,7 @@ static int take_entries(struct source *s, struct object_list *list, struct sizes
 
         code = object_list_next(list, &entry, err);
         if (code == SHEAF_OK)
-            code = take_path(s->root, json_string_value(entry), sizes, scan, err);
+            code = source_manifest_take_path(s->root, json_string_value(entry), sizes, scan, err);
         json_decref(entry);
     }
     return code == SHEAF_END ? sizes_drain(sizes, err) : code;
@@ -71,13 +72,13 @@ static int scan_manifest(struct source *s, struct scan *scan, struct sheaf_error
     if (code == SHEAF_OK)
         code = sizes_open(&sizes, scan, err);
     if (code == SHEAF_OK)
-        code = take_entries(s, &list, sizes, scan, err);
+        code = source_manifest_take_entries(s, &list, sizes, scan, err);
     sizes_close(sizes);
     free(text);
     return code;
 }
 
-static bool detect(const char *url, const char *text, size_t size)
+static bool source_manifest_detect(const char *url, const char *text, size_t size)
 {
     (void)url;
     return size > 0 && text[0] == '[';
@@ -86,5 +87,5 @@ static bool detect(const char *url, const char *text, size_t size)
 const struct source_ops source_manifest_ops = {
     .name = "manifest", .noun = "manifest", .objects = SOURCE_OBJECTS_LISTED,
     .suffixes = (const char *const[]){ ".manifest", ".json", NULL },
-    .detect = detect, .open = source_open_anywhere, .scan = scan_manifest,
+    .detect = source_manifest_detect, .open = source_open_anywhere, .scan = scan_manifest,
 };

@@ -17,8 +17,8 @@ struct prefix_walking {
     struct sheaf_error *err;
 };
 
-static int take_object(const struct prefix_walking *w, const char *path,
-                       const struct store_entry *entry)
+static int source_prefix_take_object(const struct prefix_walking *w, const char *path,
+                                     const struct store_entry *entry)
 {
     const struct catalog_stat found = { .bytes = entry->bytes, .stamp = entry->stamp };
     uint32_t label;
@@ -31,7 +31,7 @@ static int take_object(const struct prefix_walking *w, const char *path,
     return code == SHEAF_OK ? scan_add_object(w->scan, path, &found, label, w->err) : code;
 }
 
-static int take(void *context, const struct store_entry *entry)
+static int source_prefix_take(void *context, const struct store_entry *entry)
 {
     const struct prefix_walking *w = context;
     char *path;
@@ -42,9 +42,10 @@ static int take(void *context, const struct store_entry *entry)
         return SHEAF_OK;
     }
     if (w->below == NULL)
-        return take_object(w, entry->name, entry);
+        return source_prefix_take_object(w, entry->name, entry);
     path = store_join(w->below, entry->name);
-    code = path == NULL ? err_memory(w->err, strlen(entry->name)) : take_object(w, path, entry);
+    code = path == NULL ? err_memory(w->err, strlen(entry->name))
+    : source_prefix_take_object(w, path, entry);
     free(path);
     return code;
 }
@@ -53,7 +54,7 @@ static int scan_prefix(struct source *s, struct scan *scan, struct sheaf_error *
 {
     struct prefix_walking walking = { scan, s->below, err };
 
-    return store_walk(s->url, take, &walking, err);
+    return store_walk(s->url, source_prefix_take, &walking, err);
 }
 
 const struct source_ops source_prefix_ops = {

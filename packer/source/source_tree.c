@@ -41,7 +41,7 @@ struct tree {
 };
 
 /* Appends a file name to the path. Returns false if the path would become too long. */
-static bool push(struct tree *t, const char *name)
+static bool source_tree_push(struct tree *t, const char *name)
 {
     const size_t size = strlen(name), slash = t->path_size != 0;
 
@@ -54,7 +54,7 @@ static bool push(struct tree *t, const char *name)
     return true;
 }
 
-static void pop(struct tree *t, size_t size)
+static void source_tree_pop(struct tree *t, size_t size)
 {
     t->path_size = size;
     t->path[size] = '\0';
@@ -91,19 +91,19 @@ static bool next_directory(struct tree *t)
     t->below.size -= kept.size;
     memcpy(t->path, t->below.data + t->below.size, kept.size);
     t->linked = kept.linked;
-    pop(t, kept.size);
+    source_tree_pop(t, kept.size);
     return true;
 }
 
-static int leave_out(struct tree *t)
+static int source_tree_leave_out(struct tree *t)
 {
     t->scan->left_out++;
     return SHEAF_OK;
 }
 
 /* Takes the answer about a path. */
-static int found(void *context, const struct stat_question *asked, int errnum,
-                 const struct stat *st, struct sheaf_error *err)
+static int source_tree_found(void *context, const struct stat_question *asked, int errnum,
+                             const struct stat *st, struct sheaf_error *err)
 {
     struct tree *t = context;
     const char *path = asked->path, *slash = strrchr(path, '/');
@@ -113,7 +113,7 @@ static int found(void *context, const struct stat_question *asked, int errnum,
     int code;
 
     if (is_directory && clutter_is_directory(slash == NULL ? path : slash + 1))
-        return leave_out(t);
+        return source_tree_leave_out(t);
     code = scan_filter(t->scan, path, is_directory, &out, err);
     if (code != SHEAF_OK || out)
         return code;
@@ -126,7 +126,7 @@ static int found(void *context, const struct stat_question *asked, int errnum,
 /* ---- Reading --------------------------------------------------------------------------------- */
 
 /* Finds the label for the class that the current directory stands for. */
-static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
+static int source_tree_class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 {
     const size_t size = t->path_size;
     int code;
@@ -137,20 +137,20 @@ static int class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
     t->path[size] = '/';
     t->path[size + 1] = '\0';
     code = scan_class_of(t->scan, t->path, label, err);
-    pop(t, size);
+    source_tree_pop(t, size);
     return code;
 }
 
 /* Handles one entry of a directory. Requests its attributes, unless the entry is known to be a
  * directory. */
-static int look_at(struct tree *t, const struct dirent *d, uint32_t label,
-                   struct sheaf_error *err)
+static int source_tree_look_at(struct tree *t, const struct dirent *d, uint32_t label,
+                               struct sheaf_error *err)
 {
     bool out = false;
     int code = SHEAF_OK;
 
     if (d->d_type == DT_DIR ? clutter_is_directory(d->d_name) : clutter_is_file(d->d_name))
-        return leave_out(t);
+        return source_tree_leave_out(t);
     if (d->d_type != DT_DIR)
         return stat_queue_add(t->queue, &(struct stat_question){ t->path, NULL, label }, err);
     code = scan_filter(t->scan, t->path, true, &out, err);
@@ -161,7 +161,7 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
 {
     const size_t size = t->path_size;
     uint32_t label = LABEL_NONE;
-    int code = class_of(t, &label, err);
+    int code = source_tree_class_of(t, &label, err);
 
     while (code == SHEAF_OK) {
         const struct dirent *d;
@@ -173,11 +173,11 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
                               : scan_add_bad(t->scan, t->path, NULL, errno, "cannot list", err);
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
-        if (!push(t, d->d_name))
+        if (!source_tree_push(t, d->d_name))
             return scan_refuse(t->scan, t->path, SHEAF_ERR_LIMIT, "a path below it is too long",
                                err);
-        code = look_at(t, d, label, err);
-        pop(t, size);
+        code = source_tree_look_at(t, d, label, err);
+        source_tree_pop(t, size);
     }
     return code;
 }
@@ -203,7 +203,7 @@ static bool is_loop(struct tree *t, const struct stat *st)
 }
 
 /* Opens the directory at t->path. If that fails, records a problem and sets *directory to NULL. */
-static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *err)
+static int source_tree_open_directory(struct tree *t, DIR **directory, struct sheaf_error *err)
 {
     const char *path = t->path_size == 0 ? "." : t->path;
     const int fd = openat(t->source->root_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -232,7 +232,7 @@ static int open_directory(struct tree *t, DIR **directory, struct sheaf_error *e
 static int read_directory(struct tree *t, struct sheaf_error *err)
 {
     DIR *directory;
-    int code = open_directory(t, &directory, err);
+    int code = source_tree_open_directory(t, &directory, err);
 
     if (code != SHEAF_OK || directory == NULL)
         return code;
@@ -242,7 +242,7 @@ static int read_directory(struct tree *t, struct sheaf_error *err)
 }
 
 /* A symbolic link may prove to be another directory. */
-static int read_all(struct tree *t, struct sheaf_error *err)
+static int source_tree_read_all(struct tree *t, struct sheaf_error *err)
 {
     int code = read_directory(t, err);
 
@@ -262,12 +262,12 @@ static int scan_tree(struct source *source, struct scan *scan, struct sheaf_erro
     struct tree tree = { .source = source, .scan = scan, .below.limit = SIZE_MAX / 2 };
     int code;
 
-    if (source->below != NULL && !push(&tree, source->below))
+    if (source->below != NULL && !source_tree_push(&tree, source->below))
         return err_set(err, SHEAF_ERR_LIMIT, "%s: its path is too long", source->below);
     tree.start = tree.path_size;
-    code = stat_queue_open(&tree.queue, source->root_fd, found, &tree, err);
+    code = stat_queue_open(&tree.queue, source->root_fd, source_tree_found, &tree, err);
     if (code == SHEAF_OK)
-        code = read_all(&tree, err);
+        code = source_tree_read_all(&tree, err);
     stat_queue_close(tree.queue);
     buf_free(&tree.below);
     return code;

@@ -44,7 +44,7 @@ struct stat_queue {
     struct chunk chunks[CHUNKS];
 };
 
-static void answer(struct inflight_item *item)
+static void stat_queue_answer(struct inflight_item *item)
 {
     struct chunk *c = (struct chunk *)item;
 
@@ -67,7 +67,7 @@ int stat_queue_open(struct stat_queue **out, int root_fd, stat_queue_fn *take, v
     s->context = context;
     inflight_open(&s->window, INFLIGHT_OLDEST, NULL, NULL);
     for (size_t i = 0; i < CHUNKS; i++) {
-        s->chunks[i] = (struct chunk){ .item.run = answer, .root_fd = root_fd,
+        s->chunks[i] = (struct chunk){ .item.run = stat_queue_answer, .root_fd = root_fd,
                                        .text.limit = SIZE_MAX / 2 };
         inflight_add(&s->window, &s->chunks[i].item);
     }
@@ -111,7 +111,7 @@ static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
 
 /* Submits the chunk that is being filled. If the source has only a few paths, this thread itself
  * requests their attributes. */
-static int ask(struct stat_queue *s, struct sheaf_error *err)
+static int stat_queue_ask(struct stat_queue *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -143,12 +143,12 @@ int stat_queue_add(struct stat_queue *s, const struct stat_question *question,
     }
     if (code != SHEAF_OK)
         return code;
-    return ++c->count < CHUNK_PATHS ? SHEAF_OK : ask(s, err);
+    return ++c->count < CHUNK_PATHS ? SHEAF_OK : stat_queue_ask(s, err);
 }
 
 int stat_queue_drain(struct stat_queue *s, struct sheaf_error *err)
 {
-    int code = s->filling->count == 0 ? SHEAF_OK : ask(s, err);
+    int code = s->filling->count == 0 ? SHEAF_OK : stat_queue_ask(s, err);
 
     while (code == SHEAF_OK)
         code = take_oldest(s, err);

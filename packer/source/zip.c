@@ -46,7 +46,7 @@ struct zip {
     uint64_t stored_bytes;      /* of the members so far */
 };
 
-static int malformed(const char *what, struct sheaf_error *err)
+static int zip_malformed(const char *what, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_CORRUPT, "damaged or truncated zip archive: %s", what);
 }
@@ -66,7 +66,7 @@ static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes,
         return SHEAF_OK;        /* the numbers are correct as they are */
     at = load64(locator + 8);
     if (archive_read_at(c, at, end, sizeof(end), NULL) != SHEAF_OK || load32(end) != 0x06064b50)
-        return malformed("its zip64 record is not where it should be", err);
+        return zip_malformed("its zip64 record is not where it should be", err);
     z->members = load64(end + 32);
     *bytes = load64(end + 40);
     *offset = load64(end + 48);
@@ -89,7 +89,7 @@ static int find_directory(struct zip *z, struct sheaf_error *err)
         if (load32(tail + shown - i) == 0x06054b50)
             end = tail + shown - i;
     if (code == SHEAF_OK && end == NULL)
-        code = malformed("the end of its directory is missing", err);
+        code = zip_malformed("the end of its directory is missing", err);
     if (code == SHEAF_OK) {
         z->members = load16(end + 10);
         bytes = load32(end + 12);
@@ -101,7 +101,7 @@ static int find_directory(struct zip *z, struct sheaf_error *err)
     }
     free(tail);
     if (code == SHEAF_OK && (bytes > z->end || offset > z->end - bytes))
-        code = malformed("its directory is not where it should be", err);
+        code = zip_malformed("its directory is not where it should be", err);
     z->at = z->end - bytes;
     z->shift = z->at - offset;
     return code;
@@ -116,7 +116,7 @@ struct zip_entry {
 
 /* Reads the sizes and the offset of an entry that do not fit into 32 bits. They are in an extra
  * field of the entry, in this order. */
-static bool take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
+static bool zip_take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
 
@@ -142,7 +142,7 @@ static bool take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
     return true;
 }
 
-static int read_entry(struct zip *z, struct zip_entry *e, struct sheaf_error *err)
+static int zip_read_entry(struct zip *z, struct zip_entry *e, struct sheaf_error *err)
 {
     const struct archive_file *c = z->file;
     uint8_t *extra;
@@ -150,7 +150,7 @@ static int read_entry(struct zip *z, struct zip_entry *e, struct sheaf_error *er
     int code = archive_read_at(c, z->at, e->head, sizeof(e->head), err);
 
     if (code == SHEAF_OK && load32(e->head) != 0x02014b50)
-        code = malformed("an entry of its directory is not where it should be", err);
+        code = zip_malformed("an entry of its directory is not where it should be", err);
     if (code != SHEAF_OK)
         return code;
     name_size = load16(e->head + 28);
@@ -167,14 +167,14 @@ static int read_entry(struct zip *z, struct zip_entry *e, struct sheaf_error *er
     e->stored_bytes = load32(e->head + 20);
     e->bytes = load32(e->head + 24);
     e->offset = load32(e->head + 42);
-    if (code == SHEAF_OK && (strlen(e->name) != name_size || !take_large(e, extra, extra_size)))
-        code = malformed("a name holds a NUL byte, or sizes are missing", err);
+    if (code == SHEAF_OK && (strlen(e->name) != name_size || !zip_take_large(e, extra, extra_size)))
+        code = zip_malformed("a name holds a NUL byte, or sizes are missing", err);
     free(extra);
     z->at += CENTRAL_BYTES + name_size + extra_size + load16(e->head + 32);
     return code;
 }
 
-static const char *problem_of(const struct zip_entry *e)
+static const char *zip_problem_of(const struct zip_entry *e)
 {
     const unsigned mode = e->head[5] == ATTRIBUTES_OF_UNIX ? load32(e->head + 38) >> 16 : 0;
     const unsigned type = mode & S_IFMT;
@@ -209,7 +209,7 @@ static void set_slashes(struct zip_entry *e)
         *at++ = '/';
 }
 
-static bool is_directory(const struct zip_entry *e)
+static bool zip_is_directory(const struct zip_entry *e)
 {
     const size_t size = strlen(e->name);
 
@@ -217,17 +217,17 @@ static bool is_directory(const struct zip_entry *e)
            (is_of_windows(e) && e->bytes == 0 && (load32(e->head + 38) & ATTRIBUTE_DIRECTORY) != 0);
 }
 
-static int take_entry(struct zip *z, struct zip_entry *e, archive_member_fn *take, void *context,
-                      struct sheaf_error *err)
+static int zip_take_entry(struct zip *z, struct zip_entry *e, archive_member_fn *take,
+                          void *context, struct sheaf_error *err)
 {
-    struct archive_member m = { .path = e->name, .bytes = e->bytes, .problem = problem_of(e) };
+    struct archive_member m = { .path = e->name, .bytes = e->bytes, .problem = zip_problem_of(e) };
 
     set_slashes(e);
-    if (is_directory(e))
+    if (zip_is_directory(e))
         return SHEAF_OK;
     if (__builtin_add_overflow(z->stored_bytes, e->stored_bytes, &z->stored_bytes) ||
         z->stored_bytes > z->file->bytes)
-        return malformed("its members overlap, or are larger than it is", err);
+        return zip_malformed("its members overlap, or are larger than it is", err);
     snprintf(m.where, sizeof(m.where), "%" PRIu64 " %" PRIu64 " %u %08" PRIx32,
              z->shift + e->offset, e->stored_bytes, load16(e->head + 10), load32(e->head + 16));
     return take(context, &m, err);
@@ -242,13 +242,13 @@ int zip_scan(const struct archive_file *file, archive_member_fn *take, void *con
     int code = e == NULL ? err_memory(err, sizeof(*e)) : find_directory(&z, err);
 
     for (; code == SHEAF_OK && z.at < z.end; members++) {
-        code = read_entry(&z, e, err);
+        code = zip_read_entry(&z, e, err);
         if (code == SHEAF_OK)
-            code = take_entry(&z, e, take, context, err);
+            code = zip_take_entry(&z, e, take, context, err);
     }
     free(e);
     if (code == SHEAF_OK && members != z.members)
-        code = malformed("its directory has more or fewer members than it says", err);
+        code = zip_malformed("its directory has more or fewer members than it says", err);
     return code;
 }
 
@@ -307,7 +307,7 @@ int zip_read(const struct archive_file *c, const char *where, void *data, uint64
         return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in a zip archive: %.40s", where);
     code = archive_read_at(c, at, head, sizeof(head), err);
     if (code == SHEAF_OK && load32(head) != 0x04034b50)
-        code = malformed("a member is not where its directory says", err);
+        code = zip_malformed("a member is not where its directory says", err);
     if (code != SHEAF_OK)
         return code;
     at += LOCAL_BYTES + load16(head + 26) + load16(head + 28);

@@ -59,7 +59,7 @@ static bool wait_a_tick(struct aside *a)
 }
 
 /* False: it was done after all. */
-static bool leave(struct aside *a)
+static bool aside_leave(struct aside *a)
 {
     bool left;
 
@@ -102,7 +102,7 @@ int aside_run(aside_fn *run, aside_fn *discard, void *what)
         done = wait_a_tick(a);
         Py_END_ALLOW_THREADS
         if (PyErr_CheckSignals() != 0) {
-            if (leave(a))
+            if (aside_leave(a))
                 return -1;
             pthread_join(a->thread, NULL);
             aside_free(a);

@@ -38,7 +38,7 @@ static PyObject *batch_names(struct batch_object *self, void *ignored);
 
 /* Makes room for more samples, and for more references to their memory, in the tables of the
  * batch. */
-static bool reserve(struct batch_object *batch, size_t samples, size_t holds)
+static bool batch_reserve(struct batch_object *batch, size_t samples, size_t holds)
 {
     struct hold **more_holds = PyMem_Realloc(batch->holds, (batch->hold_count + holds + 1)
                                                            * sizeof(more_holds[0]));
@@ -59,7 +59,8 @@ static bool reserve(struct batch_object *batch, size_t samples, size_t holds)
 }
 
 /* Once there is room. */
-static void add(struct batch_object *batch, const struct sheaf_sample *samples, size_t count)
+static void batch_do_add(struct batch_object *batch, const struct sheaf_sample *samples,
+                         size_t count)
 {
     if (batch->count == 0)
         batch->samples = samples;
@@ -71,10 +72,10 @@ static void add(struct batch_object *batch, const struct sheaf_sample *samples, 
 bool batch_extend(struct batch_object *batch, struct hold *hold,
                   const struct sheaf_sample *samples, size_t count)
 {
-    if (!reserve(batch, count, 1))
+    if (!batch_reserve(batch, count, 1))
         return false;
     batch->holds[batch->hold_count++] = hold;
-    add(batch, samples, count);
+    batch_do_add(batch, samples, count);
     return true;
 }
 
@@ -89,7 +90,7 @@ struct batch_object *batch_part(const struct batch_object *whole, size_t first, 
         if (batch->own != NULL)
             memcpy(batch->own, whole->samples + first, count * sizeof(batch->own[0]));
     }
-    if ((whole->own != NULL && batch->own == NULL) || !reserve(batch, 0, whole->hold_count)) {
+    if ((whole->own != NULL && batch->own == NULL) || !batch_reserve(batch, 0, whole->hold_count)) {
         Py_DECREF((PyObject *)batch);
         PyErr_NoMemory();
         return NULL;

@@ -74,8 +74,8 @@ static PyObject *repair_result_dict(const struct sheaf_repair_result *r)
                          PyBool_FromLong(r->is_copy));
 }
 
-static PyObject *repair(const char *dataset, const struct sources *from,
-                        struct sheaf_repair_options *o, PyObject *keywords)
+static PyObject *changes_repair(const char *dataset, const struct sources *from,
+                                struct sheaf_repair_options *o, PyObject *keywords)
 {
     struct calls calls = { .interrupt = 0 };
     struct sheaf_repair_result result;
@@ -106,7 +106,7 @@ PyObject *action_repair(PyObject *Py_UNUSED(module), PyObject *args, PyObject *k
     sheaf_repair_options_init(&o, sizeof(o));
     if (PyArg_ParseTuple(args, "O&O:repair", PyUnicode_FSConverter, &dataset, &given) &&
         options_set(&o, repair_table, keywords) == 0 && sources_take(given, &from) == 0) {
-        made = repair(PyBytes_AsString(dataset), &from, &o, keywords);
+        made = changes_repair(PyBytes_AsString(dataset), &from, &o, keywords);
         sources_free(&from);
     }
     PyMem_Free((void *)(uintptr_t)o.files);

@@ -180,7 +180,7 @@ struct column_writer_object {
     struct column_call call;
 };
 
-static bool enter(struct column_writer_object *self)
+static bool columns_enter(struct column_writer_object *self)
 {
     if (guard_enter(&self->guard, "writer of a column") != 0)
         return false;
@@ -230,7 +230,7 @@ static PyObject *writer_next(struct column_writer_object *self, void *Py_UNUSED(
 {
     PyObject *number;
 
-    if (!enter(self))
+    if (!columns_enter(self))
         return NULL;
     number = PyLong_FromUnsignedLongLong(sheaf_column_next(self->writer));
     guard_leave(&self->guard);
@@ -241,7 +241,7 @@ static PyObject *writer_end(struct column_writer_object *self, void *Py_UNUSED(i
 {
     PyObject *number;
 
-    if (!enter(self))
+    if (!columns_enter(self))
         return NULL;
     number = PyLong_FromUnsignedLongLong(sheaf_column_end(self->writer));
     guard_leave(&self->guard);
@@ -254,7 +254,7 @@ static PyObject *writer_append(struct column_writer_object *self, PyObject *fiel
     struct column_call *c = &self->call;
     PyObject *result = NULL;
 
-    if ((fields == Py_None || borrowed_fields(&b, fields) == 0) && enter(self)) {
+    if ((fields == Py_None || borrowed_fields(&b, fields) == 0) && columns_enter(self)) {
         calls_begin(&c->calls);
         c->code = sheaf_column_append(self->writer, b.fields, b.sample.field_count, &c->error);
         calls_end(&c->calls);
@@ -281,7 +281,7 @@ static PyObject *writer_finish(struct column_writer_object *self, PyObject *Py_U
     struct column_call *c = &self->call;
     PyObject *result;
 
-    if (!enter(self))
+    if (!columns_enter(self))
         return NULL;
     calls_begin(&c->calls);
     c->code = sheaf_column_finish(self->writer, &c->result, &c->error);
@@ -296,7 +296,7 @@ static PyObject *writer_close(struct column_writer_object *self, PyObject *Py_UN
 {
     if (self->writer == NULL)
         Py_RETURN_NONE;
-    if (!enter(self))
+    if (!columns_enter(self))
         return NULL;
     close_writer(self);
     guard_leave(&self->guard);

@@ -57,7 +57,7 @@ static int open_channel(struct dataset_opening *o)
     return o->code;
 }
 
-static void opening_run(void *what)
+static void dataset_opening_run(void *what)
 {
     struct dataset_opening *o = what;
 
@@ -73,7 +73,7 @@ static void opening_run(void *what)
             (const char *const *)o->sources, o->count, &o->dataset, &o->error);
 }
 
-static void opening_discard(void *what)
+static void dataset_opening_discard(void *what)
 {
     struct dataset_opening *o = what;
 
@@ -86,7 +86,7 @@ static void opening_discard(void *what)
     free(o);
 }
 
-static struct dataset_opening *opening_new(const struct sources *sources)
+static struct dataset_opening *dataset_opening_new(const struct sources *sources)
 {
     struct dataset_opening *o = calloc(1, sizeof(*o));
 
@@ -100,7 +100,7 @@ static struct dataset_opening *opening_new(const struct sources *sources)
     for (; o->count < sources->count; o->count++) {
         o->sources[o->count] = strdup(sources->texts[o->count]);
         if (o->sources[o->count] == NULL) {
-            opening_discard(o);
+            dataset_opening_discard(o);
             PyErr_NoMemory();
             return NULL;
         }
@@ -127,7 +127,7 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     }
     if (sources_take(channel != NULL ? channel : source, &sources) != 0)
         return -1;
-    opening = opening_new(&sources);
+    opening = dataset_opening_new(&sources);
     sources_free(&sources);
     if (opening == NULL)
         return -1;
@@ -137,11 +137,11 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     opening->joins = joins != 0;
     opening->offline = offline == NULL ? NULL : strdup(offline);
     if (offline != NULL && opening->offline == NULL) {
-        opening_discard(opening);
+        dataset_opening_discard(opening);
         PyErr_NoMemory();
         return -1;
     }
-    if (aside_run(opening_run, opening_discard, opening) != 0)
+    if (aside_run(dataset_opening_run, dataset_opening_discard, opening) != 0)
         return -1;
     if (opening->code == SHEAF_OK) {
         self->dataset = opening->dataset;
@@ -157,7 +157,7 @@ static int dataset_init(struct dataset_object *self, PyObject *args, PyObject *k
     } else {
         error_raise(&opening->error);
     }
-    opening_discard(opening);
+    dataset_opening_discard(opening);
     return self->dataset != NULL ? 0 : -1;
 }
 

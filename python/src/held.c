@@ -48,7 +48,7 @@ static void drop_piece(struct piece *piece)
     free(piece);
 }
 
-static size_t bytes_of(const struct piece *piece)
+static size_t held_bytes_of(const struct piece *piece)
 {
     return packed_payload(piece->samples, piece->count);
 }
@@ -59,11 +59,11 @@ static void unlist(struct held *h, struct piece **at)
     struct piece *piece = *at;
 
     *at = piece->next;
-    h->held_bytes -= bytes_of(piece);
+    h->held_bytes -= held_bytes_of(piece);
     drop_piece(piece);
 }
 
-static void drop_pieces(struct piece **pieces, size_t count)
+static void held_drop_pieces(struct piece **pieces, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         drop_piece(pieces[i]);
@@ -74,13 +74,13 @@ void held_samples_free(struct held_samples *samples)
 {
     if (samples == NULL)
         return;
-    drop_pieces(samples->pieces, samples->piece_count);
+    held_drop_pieces(samples->pieces, samples->piece_count);
     free(samples);
 }
 
 static void end_lease(struct held *h, struct lease *lease)
 {
-    drop_pieces(lease->pieces, lease->piece_count);
+    held_drop_pieces(lease->pieces, lease->piece_count);
     arena_give_piece(h->arena, lease->copy, lease->copy_bytes);
     *lease = (struct lease){ .owner = -1 };
 }
@@ -187,7 +187,7 @@ bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_
 
 /* Copies the reader's error to *error. Also stores the error in `h`, so that later requests get it.
  * An interrupt is not stored, because it only means that the serving thread is about to end. */
-static int fail(struct held *h, int code, struct sheaf_error *error)
+static int held_fail(struct held *h, int code, struct sheaf_error *error)
 {
     *error = *sheaf_reader_error(h->reader);
     error->code = code;
@@ -216,7 +216,7 @@ static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct she
         at = &(*at)->next;
     piece->next = *at;
     *at = piece;
-    h->held_bytes += bytes_of(piece);
+    h->held_bytes += held_bytes_of(piece);
     return SHEAF_OK;
 }
 
@@ -232,7 +232,7 @@ static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample 
 
 /* Reads at most `max` samples, and drops those with ordinals below `wanted`. Returns SHEAF_END if
  * there are no more samples. */
-static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
+static int held_read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
 {
     const uint64_t from = h->place;
     const struct sheaf_sample *samples;
@@ -243,14 +243,14 @@ static int read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf
     if (code == SHEAF_END)
         return code;
     if (code != SHEAF_OK)
-        return fail(h, code, error);
+        return held_fail(h, code, error);
     note_holes(h, from, samples, count);
     h->place = samples[count - 1].ordinal + 1;
     if (h->place <= wanted)
         return SHEAF_OK;
     code = sheaf_reader_keep(h->reader, &samples, &count, &kept);
     return code == SHEAF_OK ? hold(h, from, wanted, samples, count, kept, error)
-                            : fail(h, code, error);
+                            : held_fail(h, code, error);
 }
 
 /* Reads a stream up to the sample with this ordinal, or to the end of the stream. */
@@ -261,21 +261,21 @@ static int read_past(struct held *h, uint64_t ordinal, struct sheaf_error *error
     if (h->place > ordinal) {
         code = sheaf_reader_begin_epoch(h->reader, h->epoch);
         if (code != SHEAF_OK)
-            return fail(h, code, error);
+            return held_fail(h, code, error);
         h->place = 0;
         h->real = UINT64_MAX;
     }
     while (code == SHEAF_OK && h->place < ordinal && h->real == UINT64_MAX) {
         const uint64_t left = ordinal - h->place;
 
-        code = read_some(h, left < PAST_STEP ? left : PAST_STEP, ordinal, error);
+        code = held_read_some(h, left < PAST_STEP ? left : PAST_STEP, ordinal, error);
         if (code == SHEAF_END)
             h->real = h->place;
     }
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int seek(struct held *h, uint64_t ordinal, struct sheaf_error *error)
+static int held_seek(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     int code;
 
@@ -289,7 +289,7 @@ static int seek(struct held *h, uint64_t ordinal, struct sheaf_error *error)
         return read_past(h, ordinal, error);
     code = sheaf_reader_seek(h->reader, h->epoch, ordinal);
     if (code != SHEAF_OK)
-        return fail(h, code, error);
+        return held_fail(h, code, error);
     h->place = ordinal;
     return SHEAF_OK;
 }
@@ -330,11 +330,11 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
         return error->code;
     }
     if (h->place == UINT64_MAX || h->place < h->start)
-        code = seek(h, h->start < first ? h->start : first, error);
+        code = held_seek(h, h->start < first ? h->start : first, error);
     while (code == SHEAF_OK && h->place < end && !(h->is_stream && h->real != UINT64_MAX)) {
         const uint64_t until = h->place < first ? first : end;
 
-        code = read_some(h, until - h->place < step ? until - h->place : step, 0, error);
+        code = held_read_some(h, until - h->place < step ? until - h->place : step, 0, error);
         if (code != SHEAF_END)
             continue;
         if (h->is_stream) {
@@ -358,7 +358,7 @@ static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 }
 
 /* Moves the reader back to an ordinal. Drops the kept samples that the reader will read again. */
-static int go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
+static int held_go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     for (struct piece **at = &h->first; *at != NULL;) {
         if ((*at)->from >= ordinal)
@@ -366,7 +366,7 @@ static int go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
         else
             at = &(*at)->next;
     }
-    return seek(h, ordinal, error);
+    return held_seek(h, ordinal, error);
 }
 
 /* ---- Giving --------------------------------------------------------------------------------- */
@@ -393,7 +393,7 @@ static bool room_for(struct held *h, size_t count)
 /* Collects the stored samples with ordinals from `first` up to, but not including, `end` in `out`,
  * each sample once. (If the reader was moved back, a sample may have been read and stored
  * twice.) */
-static void gather(struct held *h, uint64_t first, uint64_t end)
+static void held_gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
     for (struct piece *p = h->first; p != NULL; p = p->next) {
@@ -410,7 +410,7 @@ static void gather(struct held *h, uint64_t first, uint64_t end)
 /* Records that a worker has received the samples in `out`. A piece has the samples that the reader
  * returned in one call. When all samples of a piece were given away, only the answers that contain
  * them keep the piece in memory. */
-static void give_up(struct held *h)
+static void held_give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)
         if (h->out_pieces[i]->left != 0 && !h->out[i].repeated)
@@ -427,8 +427,8 @@ static void give_up(struct held *h)
  * memory) yet. If `lease` (the record of an answer's memory) is not NULL, these bytes are copied
  * into the arena. If it is NULL, they become a part of the message. Returns false if memory is
  * exhausted. */
-static bool pack(struct held *h, struct lease *lease, struct serving_answer *answer,
-                 char **message)
+static bool held_pack(struct held *h, struct lease *lease, struct serving_answer *answer,
+                      char **message)
 {
     struct packed_extent there = { 0 };
     struct layout l;
@@ -460,7 +460,7 @@ static bool pack(struct held *h, struct lease *lease, struct serving_answer *ans
 
 /* Makes a list of the pieces that contain the samples in `out`, with one reference to each piece.
  * In `out`, the samples of one piece are adjacent. */
-static bool take_pieces(const struct held *h, struct piece ***list, size_t *count)
+static bool held_take_pieces(const struct held *h, struct piece ***list, size_t *count)
 {
     struct piece **pieces = malloc((h->out_count + 1) * sizeof(pieces[0]));
 
@@ -485,7 +485,7 @@ static struct held_samples *own_samples(const struct held *h)
 
     if (own == NULL)
         return NULL;
-    if (!take_pieces(h, &own->pieces, &own->piece_count)) {
+    if (!held_take_pieces(h, &own->pieces, &own->piece_count)) {
         free(own);
         return NULL;
     }
@@ -501,8 +501,8 @@ static bool answer_packed(struct held *h, int owner, struct serving_reply *reply
     struct serving_answer *answer = &reply->answer;
     struct lease *lease = free_lease(h);
 
-    if (lease != NULL && take_pieces(h, &lease->pieces, &lease->piece_count) &&
-        pack(h, lease, answer, &reply->message)) {
+    if (lease != NULL && held_take_pieces(h, &lease->pieces, &lease->piece_count) &&
+        held_pack(h, lease, answer, &reply->message)) {
         lease->owner = owner;
         answer->word = (uint32_t)(lease - h->leases);
         __atomic_store_n(held_word(h, answer->word), SERVING_WORD_USED, __ATOMIC_RELEASE);
@@ -510,7 +510,7 @@ static bool answer_packed(struct held *h, int owner, struct serving_reply *reply
     }
     if (lease != NULL)
         end_lease(h, lease);
-    return pack(h, NULL, answer, &reply->message);
+    return held_pack(h, NULL, answer, &reply->message);
 }
 
 static int answer_with(struct held *h, int owner, struct serving_reply *reply,
@@ -561,8 +561,8 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
 }
 
 /* Reads the samples with these ordinals if necessary, and collects them in `out`. */
-static int take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
-                struct sheaf_error *error)
+static int held_take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
+                     struct sheaf_error *error)
 {
     int code = SHEAF_OK;
 
@@ -571,11 +571,11 @@ static int take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
         return SHEAF_ERR_MEMORY;
     }
     if (h->place != UINT64_MAX && !is_ahead(h, first, end))
-        code = go_back(h, first, error);    /* some were given before */
+        code = held_go_back(h, first, error);    /* some were given before */
     if (code == SHEAF_OK && (h->place == UINT64_MAX || h->place < end))
         code = read_until(h, first, end, step, error);
     if (code == SHEAF_OK)
-        gather(h, first, end);
+        held_gather(h, first, end);
     return code;
 }
 
@@ -584,8 +584,8 @@ void held_drop(struct held *h, uint64_t first, uint64_t end)
     struct sheaf_error error;       /* it stays, and is the answer to every request */
 
     held_note(h, first, end);
-    if (take(h, first, end, end - first, &error) == SHEAF_OK)
-        give_up(h);
+    if (held_take(h, first, end, end - first, &error) == SHEAF_OK)
+        held_give_up(h);
 }
 
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
@@ -598,7 +598,7 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
 
     if (!is_part(h, first, count, error))
         return error->code;
-    code = take(h, from, end, count, error);
+    code = held_take(h, from, end, count, error);
     if (code != SHEAF_OK)
         return code;
     if (repeats)
@@ -610,6 +610,6 @@ int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
     }
     reply->answer.real = h->real;
     code = answer_with(h, owner, reply, error);
-    give_up(h);
+    held_give_up(h);
     return code;
 }

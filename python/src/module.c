@@ -93,7 +93,7 @@ static struct PyModuleDef definition = {
 
 /* Prints a notice of the library. (This is a function of the type sheaf_report_fn.) It is called on
  * a thread of the library, which must not wait for the Python interpreter. */
-static void print_notice(void *context, const char *where, const struct sheaf_error *notice)
+static void module_print_notice(void *context, const char *where, const struct sheaf_error *notice)
 {
     (void)context;
     fprintf(stderr, "sheaf: %s: %s\n", where, notice->message);
@@ -107,7 +107,7 @@ PyMODINIT_FUNC PyInit__sheaf(void)
 
     if (module == NULL)
         return NULL;
-    sheaf_on_notice(print_notice, NULL);
+    sheaf_on_notice(module_print_notice, NULL);
     if (errors_add(module) == 0 && dataset_add(module) == 0 && batch_add(module) == 0 &&
         arena_add(module) == 0 && sample_add(module) == 0 && reader_add(module) == 0 &&
         packer_add(module) == 0 && server_add(module) == 0 && planned_add(module) == 0 &&

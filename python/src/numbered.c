@@ -47,8 +47,8 @@ uint64_t *numbers_of(PyObject *list, size_t *count)
 }
 
 /* Takes over `kept`. */
-static PyObject *batch_of(PyObject *dataset, const struct sheaf_sample *samples, size_t count,
-                          struct sheaf_kept *kept)
+static PyObject *numbered_batch_of(PyObject *dataset, const struct sheaf_sample *samples,
+                                   size_t count, struct sheaf_kept *kept)
 {
     struct batch_object *batch = batch_new();
     struct numbered *n = batch == NULL ? NULL : PyMem_Malloc(sizeof(*n));
@@ -128,7 +128,7 @@ PyObject *dataset_read(struct dataset_object *self, PyObject *args)
     PyMem_Free(numbers);
     if (code != SHEAF_OK)
         return calls_raise(&error);
-    return batch_of((PyObject *)self, samples, count, kept);
+    return numbered_batch_of((PyObject *)self, samples, count, kept);
 }
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static PyObject *batch_of_found(struct dataset_object *self, PyObject *list,
         sheaf_kept_free(kept);
         return NULL;
     }
-    return batch_of((PyObject *)self, samples, firsts[size], kept);
+    return numbered_batch_of((PyObject *)self, samples, firsts[size], kept);
 }
 
 PyObject *dataset_find(struct dataset_object *self, PyObject *args)

@@ -35,7 +35,7 @@ void teller_free(struct teller *teller)
     free(teller);
 }
 
-static void run(void *what)
+static void opening_do_run(void *what)
 {
     struct reader_opening *o = what;
 
@@ -104,7 +104,7 @@ static struct reader_opening *opening_new(PyObject *dataset,
 
 /* Reports the records that were skipped while the reader was being opened. Stops at the first
  * exception of the program's callable. */
-static int tell(struct reader_object *self)
+static int opening_tell(struct reader_object *self)
 {
     calls_begin(&self->calls);
     for (struct skipped *s = self->teller->first; s != NULL; s = s->next)
@@ -125,7 +125,7 @@ int reader_open(struct reader_object *self, const struct sheaf_reader_options *o
         return -1;
     if (arena != NULL && arena_serve(arena, &o->options))
         o->arena = arena;
-    if (aside_run(run, discard, o) != 0)
+    if (aside_run(opening_do_run, discard, o) != 0)
         return -1;
     if (o->code != SHEAF_OK)
         error_raise(&o->error);
@@ -137,7 +137,7 @@ int reader_open(struct reader_object *self, const struct sheaf_reader_options *o
     free(o->cache_directory);
     options_free_columns(&o->options);
     free(o);
-    if (self->reader == NULL || tell(self) != 0)
+    if (self->reader == NULL || opening_tell(self) != 0)
         return -1;
     self->watch = watch_new(self->reader);
     if (self->watch != NULL)

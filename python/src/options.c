@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct option *find(const struct option *table, const char *name)
+static const struct option *options_find(const struct option *table, const char *name)
 {
     for (; table->name != NULL; table++)
         if (strcmp(table->name, name) == 0)
@@ -23,7 +23,7 @@ static int refuse_type(const struct option *option, const char *expected, PyObje
     return -1;
 }
 
-static int set_number(void *member, const struct option *option, PyObject *value)
+static int options_set_number(void *member, const struct option *option, PyObject *value)
 {
     const unsigned long long most = option->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
     PyObject *index = PyNumber_Index(value);
@@ -75,7 +75,7 @@ static const char *word_name(const struct option *option, int value)
 }
 
 /* Writes the words for an option's values as a list, such as "none, gzip or lz4". */
-static void list_names(const struct option *option, int first, char *list, size_t room)
+static void options_list_names(const struct option *option, int first, char *list, size_t room)
 {
     size_t size = 0;
 
@@ -100,7 +100,7 @@ static int set_named(void *member, const struct option *option, PyObject *value)
     for (int i = first; found < 0 && (word = word_name(option, i)) != NULL; i++)
         found = strcmp(name, word) == 0 ? i : -1;
     if (found < 0) {
-        list_names(option, first, names, sizeof(names));
+        options_list_names(option, first, names, sizeof(names));
         error_raise_argument("%s=%R: expected %s", option->name, value, names);
         return -1;
     }
@@ -153,8 +153,8 @@ static int set_texts(void *member, const struct option *option, PyObject *value)
 
 /* Copies the names of columns into one block of memory, because a reader may still be opening after
  * the caller has stopped waiting. */
-static int set_columns(struct sheaf_reader_options *options, const struct option *option,
-                       PyObject *value)
+static int options_set_columns(struct sheaf_reader_options *options, const struct option *option,
+                               PyObject *value)
 {
     PyObject *list = PyUnicode_Check(value) ? Py_BuildValue("[O]", value) : PySequence_List(value);
     const Py_ssize_t count = list == NULL ? -1 : PyList_Size(list);
@@ -197,14 +197,14 @@ void options_free_columns(struct sheaf_reader_options *options)
     options->column_count = 0;
 }
 
-static int set(void *options, const struct option *option, PyObject *value)
+static int options_do_set(void *options, const struct option *option, PyObject *value)
 {
     void *member = (char *)options + option->offset;
 
     switch (option->kind) {
     case OPTION_U64:
     case OPTION_U32:
-        return set_number(member, option, value);
+        return options_set_number(member, option, value);
     case OPTION_BOOL:
         return set_bool(member, value);
     case OPTION_TEXT:
@@ -213,7 +213,7 @@ static int set(void *options, const struct option *option, PyObject *value)
     case OPTION_TEXTS:
         return set_texts(member, option, value);
     case OPTION_COLUMNS:
-        return set_columns(options, option, value);
+        return options_set_columns(options, option, value);
     case OPTION_FILTERS:
         return set_filters(options, value);
     case OPTION_CALL:
@@ -244,14 +244,14 @@ int options_set(void *options, const struct option *table, PyObject *keywords)
 
     while (keywords != NULL && PyDict_Next(keywords, &at, &key, &value)) {
         const char *name = PyUnicode_AsUTF8AndSize(key, NULL);
-        const struct option *option = name == NULL ? NULL : find(table, name);
+        const struct option *option = name == NULL ? NULL : options_find(table, name);
 
         if (option == NULL) {
             if (!PyErr_Occurred())
                 PyErr_Format(PyExc_TypeError, "%R is not an option here", key);
             return -1;
         }
-        if (value != Py_None && set(options, option, value) != 0)
+        if (value != Py_None && options_do_set(options, option, value) != 0)
             return -1;
     }
     return 0;

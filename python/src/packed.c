@@ -64,8 +64,8 @@ static const struct packed_head *head_of(const struct packed_span *span)
     return head;
 }
 
-static bool get(struct packed_span *span, struct packed_span *data, const struct packed_head *head,
-                struct sheaf_sample *samples)
+static bool packed_do_get(struct packed_span *span, struct packed_span *data,
+                          const struct packed_head *head, struct sheaf_sample *samples)
 {
     const struct packed_sample *packed = (const struct packed_sample *)(const void *)(head + 1);
     const struct packed_field *pf = (const struct packed_field *)(const void *)(packed
@@ -119,8 +119,8 @@ static void release_source(void *what)
 }
 
 /* Returns the batch that the packed bytes in `view` describe. On success, the batch owns `view`. */
-static PyObject *unpack(const Py_buffer *view, const struct packed_extent *there, hold_fn *release,
-                        void *what)
+static PyObject *packed_unpack(const Py_buffer *view, const struct packed_extent *there,
+                               hold_fn *release, void *what)
 {
     struct packed_span span = { .base = view->buf, .bytes = (uint64_t)view->len }, data = span;
     const struct packed_head *head = head_of(&span);
@@ -137,8 +137,9 @@ static PyObject *unpack(const Py_buffer *view, const struct packed_extent *there
         *source = (struct packed_source){ .view = *view, .release = release, .what = what };
         hold = hold_new(release_source, source);
     }
-    if (hold != NULL && get(&span, &data, head, (struct sheaf_sample *)(void *)(source + 1)) &&
-        batch_extend(batch, hold, (struct sheaf_sample *)(void *)(source + 1), head->samples))
+    if (hold != NULL && packed_do_get(&span, &data, head,
+                                      (struct sheaf_sample *)(void *)(source + 1))
+        && batch_extend(batch, hold, (struct sheaf_sample *)(void *)(source + 1), head->samples))
         return (PyObject *)batch;
     PyMem_Free(hold);
     PyMem_Free(source);
@@ -158,7 +159,7 @@ PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_f
 
     if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) != 0)
         return NULL;
-    batch = unpack(&view, there, release, what);
+    batch = packed_unpack(&view, there, release, what);
     if (batch == NULL)
         PyBuffer_Release(&view);
     return batch;

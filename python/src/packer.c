@@ -84,7 +84,7 @@ int borrowed_fields(struct borrowed *b, PyObject *mapping)
 
 /* Sets *label to the number. Refuses an integer that is not exact as a double. It must be refused
  * here, because the conversion would turn it into another label that the library would accept. */
-static int take_label(PyObject *number, double *label)
+static int packer_take_label(PyObject *number, double *label)
 {
     PyObject *whole = PyFloat_Check(number) ? NULL : PyNumber_Index(number), *back;
     int same = 1;
@@ -122,7 +122,7 @@ static int borrow_labels(struct borrowed *b, PyObject *labels)
     if (count >= 0 && b->labels == NULL)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
-        (void)take_label(PyList_GetItem(list, i), &b->labels[i]);
+        (void)packer_take_label(PyList_GetItem(list, i), &b->labels[i]);
     Py_XDECREF(list);
     b->sample.labels = b->labels;
     b->sample.label_count = (size_t)(count < 0 ? 0 : count);
@@ -145,7 +145,7 @@ static int borrow(struct borrowed *b, PyObject *key, PyObject *fields, PyObject 
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-static bool enter(struct packer_object *self)
+static bool packer_enter(struct packer_object *self)
 {
     if (guard_enter(&self->guard, "packer") != 0)
         return false;
@@ -157,7 +157,7 @@ static bool enter(struct packer_object *self)
 }
 
 /* Ends a call. Returns None, or raises the error. */
-static PyObject *leave(struct packer_object *self, int code)
+static PyObject *packer_leave(struct packer_object *self, int code)
 {
     PyObject *result = NULL;
 
@@ -196,11 +196,11 @@ static PyObject *packer_append(struct packer_object *self, PyObject *args, PyObj
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO|OO:append", names, &key, &fields,
                                      &labels, &class_name))
         return NULL;
-    if (borrow(&b, key, fields, labels, class_name) == 0 && enter(self)) {
+    if (borrow(&b, key, fields, labels, class_name) == 0 && packer_enter(self)) {
         calls_begin(&self->calls);
         code = sheaf_packer_append(self->packer, &b.sample);
         calls_end(&self->calls);
-        result = leave(self, code);
+        result = packer_leave(self, code);
     }
     borrowed_free(&b);
     return result;
@@ -210,12 +210,12 @@ static PyObject *packer_cut(struct packer_object *self, PyObject *Py_UNUSED(igno
 {
     int code;
 
-    if (!enter(self))
+    if (!packer_enter(self))
         return NULL;
     calls_begin(&self->calls);
     code = sheaf_packer_cut(self->packer);
     calls_end(&self->calls);
-    return leave(self, code);
+    return packer_leave(self, code);
 }
 
 static PyObject *packer_cut_at(struct packer_object *self, PyObject *place)
@@ -223,12 +223,12 @@ static PyObject *packer_cut_at(struct packer_object *self, PyObject *place)
     const unsigned long long number = PyLong_AsUnsignedLongLong(place);
     int code;
 
-    if (PyErr_Occurred() || !enter(self))
+    if (PyErr_Occurred() || !packer_enter(self))
         return NULL;
     calls_begin(&self->calls);
     code = sheaf_packer_cut_at(self->packer, number);
     calls_end(&self->calls);
-    return leave(self, code);
+    return packer_leave(self, code);
 }
 
 static PyObject *packer_skip(struct packer_object *self, PyObject *Py_UNUSED(ignored))
@@ -236,9 +236,9 @@ static PyObject *packer_skip(struct packer_object *self, PyObject *Py_UNUSED(ign
     PyObject *none;
     uint64_t place;
 
-    if (!enter(self))
+    if (!packer_enter(self))
         return NULL;
-    none = leave(self, sheaf_packer_skip(self->packer, &place));
+    none = packer_leave(self, sheaf_packer_skip(self->packer, &place));
     if (none == NULL)
         return NULL;
     Py_DECREF(none);
@@ -256,20 +256,20 @@ static PyObject *packer_set_classes(struct packer_object *self, PyObject *names)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
         texts[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), NULL);
-    if (!PyErr_Occurred() && enter(self))
-        result = leave(self, sheaf_packer_set_classes(self->packer, texts, (size_t)count));
+    if (!PyErr_Occurred() && packer_enter(self))
+        result = packer_leave(self, sheaf_packer_set_classes(self->packer, texts, (size_t)count));
     PyMem_Free(texts);
     Py_XDECREF(list);
     return result;
 }
 
-static PyObject *packer_finish(struct packer_object *self, PyObject *Py_UNUSED(ignored))
+static PyObject *packer_object_finish(struct packer_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_pack_result result = { 0 };
     PyObject *none;
     int code;
 
-    if (!enter(self))
+    if (!packer_enter(self))
         return NULL;
     calls_begin(&self->calls);
     code = sheaf_packer_finish(self->packer, &result);
@@ -286,7 +286,7 @@ static PyObject *packer_abort(struct packer_object *self, PyObject *Py_UNUSED(ig
 {
     if (self->guard.lock != NULL && self->packer == NULL)
         Py_RETURN_NONE;                 /* it has ended already */
-    if (!enter(self))
+    if (!packer_enter(self))
         return NULL;
     calls_begin(&self->calls);
     sheaf_packer_abort(self->packer);
@@ -389,7 +389,7 @@ static PyMethodDef packer_methods[] = {
     { "set_classes", (PyCFunction)packer_set_classes, METH_O,
       "set_classes(names): of the labels label_base, label_base + 1, ...; before the first "
       "sample." },
-    { "_finish", (PyCFunction)packer_finish, METH_NOARGS, "Writes the manifest." },
+    { "_finish", (PyCFunction)packer_object_finish, METH_NOARGS, "Writes the manifest." },
     { "abort", (PyCFunction)packer_abort, METH_NOARGS, "Leaves nothing behind." },
     { NULL, NULL, 0, NULL },
 };

@@ -19,7 +19,7 @@ size_t packed_payload(const struct sheaf_sample *samples, size_t count)
     return bytes;
 }
 
-static size_t aligned(size_t place, size_t alignment)
+static size_t packing_aligned(size_t place, size_t alignment)
 {
     return (place + alignment - 1) & ~(alignment - 1);
 }
@@ -27,14 +27,14 @@ static size_t aligned(size_t place, size_t alignment)
 /* Returns the alignment of a field with this size: the largest power of two that divides the size,
  * but at most ALIGNMENT. This is enough for an array of numbers. Fields of the same size can be
  * stored without gaps between them. */
-static size_t alignment_of(size_t size)
+static size_t packing_alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
 
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-static bool is_in(const struct packed_extent *there, const struct sheaf_field *field)
+static bool packing_is_in(const struct packed_extent *there, const struct sheaf_field *field)
 {
     const uintptr_t from = (uintptr_t)field->data - (uintptr_t)there->base;
 
@@ -69,7 +69,7 @@ struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
         for (size_t f = 0; f < s->field_count; f++) {
             if (!is_named_alike(samples, i, f))
                 l.text += strlen(s->fields[f].name) + strlen(s->fields[f].suffix) + 2;
-            if (is_in(there, &s->fields[f]))
+            if (packing_is_in(there, &s->fields[f]))
                 l.refers = true;
             else
                 l.data += s->fields[f].size + ALIGNMENT;
@@ -81,10 +81,10 @@ struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
 
 size_t packed_bytes(size_t count, const struct layout *l)
 {
-    return aligned(packed_tables(count, l->fields, l->labels) + l->text, ALIGNMENT);
+    return packing_aligned(packed_tables(count, l->fields, l->labels) + l->text, ALIGNMENT);
 }
 
-static uint64_t put_text(char *base, size_t *at, const char *text)
+static uint64_t packing_put_text(char *base, size_t *at, const char *text)
 {
     const size_t place = *at, size = strlen(text) + 1;
 
@@ -96,16 +96,16 @@ static uint64_t put_text(char *base, size_t *at, const char *text)
 /* Copies the bytes of fields to `base`, from offset `at` on, unless they already lie in the memory
  * `there`. Records the position of each field's bytes. Returns the offset after the copied
  * bytes. */
-static size_t put_data(const struct sheaf_sample *samples, size_t count,
-                       struct packed_field *fields,
-                       const struct packed_extent *there, char *base, size_t at)
+static size_t packing_put_data(const struct sheaf_sample *samples, size_t count,
+                               struct packed_field *fields,
+                               const struct packed_extent *there, char *base, size_t at)
 {
     size_t last = 1;
 
     for (size_t f = 0; f < last; f++) {
         struct packed_field *own = fields;      /* of each sample in turn */
 
-        at = aligned(at, ALIGNMENT);
+        at = packing_aligned(at, ALIGNMENT);
         for (size_t i = 0; i < count; own += samples[i++].field_count) {
             const struct sheaf_sample *s = &samples[i];
 
@@ -113,11 +113,11 @@ static size_t put_data(const struct sheaf_sample *samples, size_t count,
             if (f >= s->field_count)
                 continue;
             own[f].size = s->fields[f].size;
-            if (is_in(there, &s->fields[f])) {
+            if (packing_is_in(there, &s->fields[f])) {
                 own[f].data = (uint64_t)((const char *)s->fields[f].data - there->base);
                 continue;
             }
-            at = aligned(at, alignment_of(s->fields[f].size));
+            at = packing_aligned(at, packing_alignment_of(s->fields[f].size));
             own[f].data = at;
             if (s->fields[f].size != 0)
                 memcpy(base + at, s->fields[f].data, s->fields[f].size);
@@ -141,8 +141,8 @@ static void put_names(const struct sheaf_sample *samples, size_t i, struct packe
             field[f].name = before->name;
             field[f].suffix = before->suffix;
         } else {
-            field[f].name = put_text(base, at, s->fields[f].name);
-            field[f].suffix = put_text(base, at, s->fields[f].suffix);
+            field[f].name = packing_put_text(base, at, s->fields[f].name);
+            field[f].suffix = packing_put_text(base, at, s->fields[f].suffix);
         }
     }
 }
@@ -164,9 +164,9 @@ size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct
         const struct sheaf_sample *s = &samples[i];
 
         *sample++ = (struct packed_sample){
-            .key = put_text(base, &at, s->key),
+            .key = packing_put_text(base, &at, s->key),
             .class_name = s->class_name == NULL ? PACKED_NOTHING
-                                                : put_text(base, &at, s->class_name),
+                                                : packing_put_text(base, &at, s->class_name),
             .fields = s->field_count, .labels = s->label_count,
             .number = s->number, .record = s->record, .shard = s->shard,
             .repeated = (uint64_t)s->repeated, .seed = s->seed,
@@ -176,5 +176,5 @@ size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct
         for (size_t n = 0; n < s->label_count; n++)
             *label++ = s->labels[n];
     }
-    return put_data(samples, count, fields, there, data, data_at);
+    return packing_put_data(samples, count, fields, there, data, data_at);
 }

@@ -305,7 +305,8 @@ static void crops_dealloc(struct crops_object *self)
 
 /* Stores the labels of the samples if each sample has exactly one label, and it is a whole number.
  * Otherwise self->labels stays NULL. */
-static void take_labels(struct crops_object *self, const struct sheaf_sample *samples, size_t count)
+static void pixels_take_labels(struct crops_object *self, const struct sheaf_sample *samples,
+                               size_t count)
 {
     int64_t *labels = malloc((count + 1) * sizeof(labels[0]));
 
@@ -321,8 +322,8 @@ static void take_labels(struct crops_object *self, const struct sheaf_sample *sa
 }
 
 /* Begins to make the crops of these samples. Needs no GIL. Returns an error code. */
-static int begin(struct crops_object *self, const struct sheaf_sample *samples, size_t count,
-                 struct sheaf_error *error)
+static int pixels_begin(struct crops_object *self, const struct sheaf_sample *samples, size_t count,
+                        struct sheaf_error *error)
 {
     struct sheaf_pixels_pool *pool = self->pool->pool;
 
@@ -336,7 +337,7 @@ static int begin(struct crops_object *self, const struct sheaf_sample *samples, 
         *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
         return error->code;
     }
-    take_labels(self, samples, count);
+    pixels_take_labels(self, samples, count);
     return sheaf_pixels_begin(pool, samples, count, self->field, self->slot->out, self->boxes,
                               &self->batch, error);
 }
@@ -380,7 +381,7 @@ static PyObject *pool_begin(struct pool_object *self, PyObject *args)
     if (crops == NULL)
         return NULL;
     crops->samples = (struct batch_object *)Py_NewRef(samples);
-    if (begin(crops, crops->samples->samples, crops->samples->count, &error) == SHEAF_OK)
+    if (pixels_begin(crops, crops->samples->samples, crops->samples->count, &error) == SHEAF_OK)
         return (PyObject *)crops;
     Py_DECREF((PyObject *)crops);
     return error_raise(&error);
@@ -426,7 +427,7 @@ static void read_and_begin(struct feeding_task *feed)
     } else if (reply.answer.samples != 0) {
         self->read = reply.samples;
         reply.samples = NULL;
-        if (begin(self, self->read->samples, self->read->count, &error) != SHEAF_OK)
+        if (pixels_begin(self, self->read->samples, self->read->count, &error) != SHEAF_OK)
             set_error(self, error.code, error.message);
     }
     serving_reply_free(&reply);

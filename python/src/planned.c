@@ -74,7 +74,7 @@ static PyObject *planned_end(struct planned_object *self, PyObject *first)
 }
 
 /* Returns a Batch with bytes of its own. */
-static PyObject *batch_of(const struct sheaf_sample *samples, size_t count)
+static PyObject *planned_batch_of(const struct sheaf_sample *samples, size_t count)
 {
     const struct packed_extent nowhere = { 0 };
     const struct layout l = packed_measure(samples, count, &nowhere);
@@ -111,7 +111,8 @@ static PyObject *planned_read(struct planned_object *self, PyObject *args)
     code = sheaf_planned_read(self->planned, &at, &samples, &count,
                               report == Py_None ? NULL : calls_report, &calls, &error);
     calls_end(&calls);
-    return code == SHEAF_OK && !PyErr_Occurred() ? batch_of(samples, count) : calls_raise(&error);
+    return code == SHEAF_OK && !PyErr_Occurred() ? planned_batch_of(samples, count)
+        : calls_raise(&error);
 }
 
 static PyMethodDef planned_methods[] = {

@@ -56,7 +56,7 @@ static void note_place(struct reader_object *self, int code)
         self->failed = *sheaf_reader_error(self->reader);
 }
 
-static int begin_epoch(struct reader_object *self, uint64_t epoch)
+static int reader_begin_epoch(struct reader_object *self, uint64_t epoch)
 {
     int code;
 
@@ -80,7 +80,7 @@ static PyObject *reader_iter(struct reader_object *self)
     if (!reader_enter(self))
         return NULL;
     if (self->ended && reader_samples_left(self) == 0)
-        result = begin_epoch(self, self->epoch + 1);
+        result = reader_begin_epoch(self, self->epoch + 1);
     reader_leave(self);
     return result == 0 ? Py_NewRef((PyObject *)self) : NULL;
 }
@@ -92,7 +92,7 @@ static PyObject *reader_epoch(struct reader_object *self, PyObject *number)
 
     if ((epoch == (unsigned long long)-1 && PyErr_Occurred()) || !reader_enter(self))
         return NULL;
-    result = begin_epoch(self, epoch);
+    result = reader_begin_epoch(self, epoch);
     reader_leave(self);
     return result == 0 ? Py_NewRef((PyObject *)self) : NULL;
 }
@@ -204,7 +204,7 @@ static PyObject *reader_dataset(struct reader_object *self, void *Py_UNUSED(igno
 
 /* ---- Life ----------------------------------------------------------------------------------- */
 
-static void release(struct reader_object *self)
+static void reader_release(struct reader_object *self)
 {
     struct sheaf_reader *reader = self->reader;
     struct signal_watch *watch = self->watch;
@@ -251,7 +251,7 @@ static int reader_init(struct reader_object *self, PyObject *args, PyObject *key
     if (arena_object != Py_None)
         arena = arena_of(arena_object);
     if (PyErr_Occurred() || reader_open(self, &options, arena) != 0) {
-        release(self);              /* it is closed, and stays so */
+        reader_release(self);              /* it is closed, and stays so */
         return -1;
     }
     sheaf_dataset_get_info(((struct dataset_object *)self->dataset)->dataset, &info,
@@ -274,7 +274,7 @@ static PyObject *reader_close(struct reader_object *self, PyObject *Py_UNUSED(ig
         return NULL;
     if (self->reader != NULL) {             /* nobody else has closed it meanwhile */
         forget_batch(self);
-        release(self);
+        reader_release(self);
     }
     guard_leave(&self->guard);
     Py_RETURN_NONE;
@@ -306,7 +306,7 @@ static void reader_dealloc(struct reader_object *self)
 
     PyObject_GC_UnTrack(self);
     reader_clear(self);
-    release(self);
+    reader_release(self);
     Py_CLEAR(self->batch);
     Py_CLEAR(self->dataset);
     guard_free(&self->guard);

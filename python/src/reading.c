@@ -68,7 +68,7 @@ struct given {
 };
 
 /* Without the GIL. */
-static int ask(struct reader_object *self, size_t max, struct given *given)
+static int reading_ask(struct reader_object *self, size_t max, struct given *given)
 {
     int code;
 
@@ -120,7 +120,7 @@ static struct hold *hold_shared(struct sheaf_kept *kept, struct shared_arena *ar
 }
 
 /* Adds the result to the batch. */
-static bool take(struct reader_object *self, const struct given *given)
+static bool reading_take(struct reader_object *self, const struct given *given)
 {
     struct hold *hold = self->arena == NULL ? hold_new(release_kept, given->kept)
                                             : hold_shared(given->kept, self->arena);
@@ -139,7 +139,7 @@ static bool take(struct reader_object *self, const struct given *given)
 
 /* Adds up to `max` samples of the library to the batch. Records the end of the epoch, or an error.
  * Returns -1 if a signal handler or the program's callable has raised an exception. */
-static int fetch(struct reader_object *self, size_t max)
+static int reading_fetch(struct reader_object *self, size_t max)
 {
     for (;;) {
         struct given given = { 0 };
@@ -150,9 +150,9 @@ static int fetch(struct reader_object *self, size_t max)
             return -1;
         }
         calls_begin(&self->calls);
-        code = ask(self, max, &given);
+        code = reading_ask(self, max, &given);
         calls_end(&self->calls);
-        if (code == SHEAF_OK && !take(self, &given)) {
+        if (code == SHEAF_OK && !reading_take(self, &given)) {
             self->failed = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY };
             return 0;
         }
@@ -189,12 +189,12 @@ static int rebase(struct reader_object *self)
 /* Adds samples until the batch has `want` samples, the epoch ends, or an error occurs. If `enough`
  * is set, calls the library only once, even if the library returns fewer samples. Returns -1 with
  * an exception on failure. */
-static int fill(struct reader_object *self, size_t want, bool enough)
+static int reading_fill(struct reader_object *self, size_t want, bool enough)
 {
     if (rebase(self) != 0)
         return -1;
     while (self->batch->count < want && !self->ended && self->failed.code == 0) {
-        if (fetch(self, want - self->batch->count) != 0)
+        if (reading_fetch(self, want - self->batch->count) != 0)
             return -1;
         if (enough)
             break;
@@ -214,7 +214,7 @@ PyObject *reader_next(struct reader_object *self)
         guard_is_foreign(&self->guard)) {
         if (!reader_enter(self))
             return NULL;
-        if (reader_samples_left(self) == 0 && fill(self, self->ahead, true) != 0) {
+        if (reader_samples_left(self) == 0 && reading_fill(self, self->ahead, true) != 0) {
             reader_leave(self);
             return NULL;
         }
@@ -238,7 +238,7 @@ static PyObject *take_batch(struct reader_object *self, size_t want)
         self->next += part != NULL ? want : 0;
         return (PyObject *)part;
     }
-    if (fill(self, want, false) != 0)
+    if (reading_fill(self, want, false) != 0)
         return NULL;
     if (self->batch->count == 0)
         return Py_NewRef(Py_None);

@@ -90,7 +90,7 @@ const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const 
 
 /* Finds the field for a key. Returns 1 if there is one, 0 if there is none, and -1 with an
  * exception on failure. */
-static int find(struct sample_object *self, PyObject *key, const struct sheaf_field **field)
+static int sample_find(struct sample_object *self, PyObject *key, const struct sheaf_field **field)
 {
     const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : "";
 
@@ -109,7 +109,7 @@ static int sample_contains(struct sample_object *self, PyObject *key)
 {
     const struct sheaf_field *field;
 
-    return find(self, key, &field);
+    return sample_find(self, key, &field);
 }
 
 static PyObject *sample_get(struct sample_object *self, PyObject *args)
@@ -120,7 +120,7 @@ static PyObject *sample_get(struct sample_object *self, PyObject *args)
 
     if (!PyArg_ParseTuple(args, "O|O:get", &key, &otherwise))
         return NULL;
-    found = find(self, key, &field);
+    found = sample_find(self, key, &field);
     if (found > 0)
         return field_view(self->batch, field);
     return found < 0 ? NULL : Py_NewRef(otherwise);
@@ -151,7 +151,7 @@ static PyObject *make_suffix(struct sample_object *Py_UNUSED(self),
     return text_of(field->suffix);
 }
 
-static PyObject *list_of(struct sample_object *self, make_fn *make)
+static PyObject *sample_list_of(struct sample_object *self, make_fn *make)
 {
     PyObject *list = PyList_New((Py_ssize_t)self->sample->field_count);
 
@@ -170,7 +170,7 @@ static PyObject *list_of(struct sample_object *self, make_fn *make)
 /* Raises an exception that names the sample and lists its fields. */
 static void raise_no_field(struct sample_object *self, PyObject *key)
 {
-    PyObject *names = list_of(self, make_name), *own = text_of(self->sample->key);
+    PyObject *names = sample_list_of(self, make_name), *own = text_of(self->sample->key);
 
     if (names != NULL && own != NULL)
         PyErr_Format(PyExc_KeyError, "the sample %R has no field %R, but %S", own, key, names);
@@ -181,7 +181,7 @@ static void raise_no_field(struct sample_object *self, PyObject *key)
 static PyObject *sample_subscript(struct sample_object *self, PyObject *key)
 {
     const struct sheaf_field *field;
-    const int found = find(self, key, &field);
+    const int found = sample_find(self, key, &field);
 
     if (found > 0)
         return field_view(self->batch, field);
@@ -192,22 +192,22 @@ static PyObject *sample_subscript(struct sample_object *self, PyObject *key)
 
 static PyObject *sample_keys(struct sample_object *self, PyObject *Py_UNUSED(ignored))
 {
-    return list_of(self, make_name);
+    return sample_list_of(self, make_name);
 }
 
 static PyObject *sample_values(struct sample_object *self, PyObject *Py_UNUSED(ignored))
 {
-    return list_of(self, make_view);
+    return sample_list_of(self, make_view);
 }
 
 static PyObject *sample_items(struct sample_object *self, PyObject *Py_UNUSED(ignored))
 {
-    return list_of(self, make_item);
+    return sample_list_of(self, make_item);
 }
 
 static PyObject *sample_iter(struct sample_object *self)
 {
-    PyObject *names = list_of(self, make_name);
+    PyObject *names = sample_list_of(self, make_name);
     PyObject *iterator = names == NULL ? NULL : PyObject_GetIter(names);
 
     Py_XDECREF(names);
@@ -278,7 +278,7 @@ static PyObject *sample_class_name(struct sample_object *self, void *Py_UNUSED(i
 
 static PyObject *sample_suffixes(struct sample_object *self, void *Py_UNUSED(ignored))
 {
-    return list_of(self, make_suffix);
+    return sample_list_of(self, make_suffix);
 }
 
 static PyObject *sample_number(struct sample_object *self, void *Py_UNUSED(ignored))
@@ -309,7 +309,7 @@ static PyObject *sample_seed(struct sample_object *self, void *Py_UNUSED(ignored
 static PyObject *sample_repr(struct sample_object *self)
 {
     PyObject *key = text_of(self->sample->key);
-    PyObject *names = list_of(self, make_name);
+    PyObject *names = sample_list_of(self, make_name);
     PyObject *text = NULL;
 
     if (key != NULL && names != NULL)

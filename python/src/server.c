@@ -107,14 +107,14 @@ struct server_opening {
     int code;
 };
 
-static void opening_run(void *what)
+static void server_opening_run(void *what)
 {
     struct server_opening *o = what;
 
     o->code = sheaf_reader_open(o->dataset, &o->options, &o->reader, &o->error);
 }
 
-static void opening_discard(void *what)
+static void server_opening_discard(void *what)
 {
     struct server_opening *o = what;
 
@@ -128,9 +128,9 @@ static void opening_discard(void *what)
 }
 
 /* `is_shared` says whether other processes will use the samples. */
-static struct server_opening *opening_new(const struct sheaf_dataset *dataset,
-                                          const struct sheaf_reader_options *options,
-                                          bool is_shared)
+static struct server_opening *server_opening_new(const struct sheaf_dataset *dataset,
+                                                 const struct sheaf_reader_options *options,
+                                                 bool is_shared)
 {
     struct server_opening *o = calloc(1, sizeof(*o));
 
@@ -193,14 +193,14 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     self->lock = PyThread_allocate_lock();
     if (self->dataset == NULL || self->lock == NULL)
         return -1;
-    o = opening_new(((struct dataset_object *)self->dataset)->dataset, &options,
-                    self->is_shared);
+    o = server_opening_new(((struct dataset_object *)self->dataset)->dataset, &options,
+                           self->is_shared);
     if (o == NULL) {
         PyErr_NoMemory();
         return -1;
     }
     Py_INCREF(self->dataset);           /* for an opening that is left */
-    if (aside_run(opening_run, opening_discard, o) != 0)
+    if (aside_run(server_opening_run, server_opening_discard, o) != 0)
         return -1;
     Py_DECREF(self->dataset);
     if (o->code != SHEAF_OK) {
@@ -211,7 +211,7 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
             PyErr_SetFromErrno(PyExc_OSError);
     }
     if (self->serving == NULL) {
-        opening_discard(o);
+        server_opening_discard(o);
         return -1;
     }
     self->reports = o->reports;
@@ -221,7 +221,7 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     return 0;
 }
 
-static void release(struct server_object *self)
+static void server_release(struct server_object *self)
 {
     struct serving *serving = self->serving;
 
@@ -239,7 +239,7 @@ static void release(struct server_object *self)
 
 static PyObject *server_close(struct server_object *self, PyObject *Py_UNUSED(ignored))
 {
-    release(self);
+    server_release(self);
     Py_RETURN_NONE;
 }
 
@@ -247,7 +247,7 @@ static void server_dealloc(struct server_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
-    release(self);
+    server_release(self);
     if (self->lock != NULL)
         PyThread_free_lock(self->lock);
     Py_XDECREF(self->dataset);
@@ -257,7 +257,7 @@ static void server_dealloc(struct server_object *self)
 
 /* ---- Calls ---------------------------------------------------------------------------------- */
 
-static bool is_open(const struct server_object *self)
+static bool server_is_open(const struct server_object *self)
 {
     if (self->serving != NULL && self->forks == fork_count)
         return true;
@@ -269,7 +269,7 @@ static PyObject *server_listen(struct server_object *self, PyObject *args)
 {
     const char *name;
 
-    if (!PyArg_ParseTuple(args, "s:listen", &name) || !is_open(self))
+    if (!PyArg_ParseTuple(args, "s:listen", &name) || !server_is_open(self))
         return NULL;
     if (!serving_listen(self->serving, name))
         return PyErr_SetFromErrno(PyExc_OSError);
@@ -280,7 +280,7 @@ static PyObject *server_begin(struct server_object *self, PyObject *args)
 {
     unsigned long long number, epoch, first;
 
-    if (!PyArg_ParseTuple(args, "KKK:begin", &number, &epoch, &first) || !is_open(self))
+    if (!PyArg_ParseTuple(args, "KKK:begin", &number, &epoch, &first) || !server_is_open(self))
         return NULL;
     serving_begin(self->serving, &(struct serving_pass){ number, epoch, first });
     Py_RETURN_NONE;
@@ -291,7 +291,7 @@ static PyObject *server_stats(struct server_object *self, PyObject *Py_UNUSED(ig
     struct sheaf_reader_stats s = { 0 };
     bool failed = false;
 
-    if (!is_open(self))
+    if (!server_is_open(self))
         return NULL;
     serving_get_stats(self->serving, &s, &failed);
     return Py_BuildValue("(ON)", failed ? Py_True : Py_False, reader_stats_dict(&s));
@@ -301,7 +301,7 @@ static PyObject *server_skipped(struct server_object *self, PyObject *args)
 {
     unsigned long long number, end;
 
-    if (!PyArg_ParseTuple(args, "KK:skipped", &number, &end) || !is_open(self))
+    if (!PyArg_ParseTuple(args, "KK:skipped", &number, &end) || !server_is_open(self))
         return NULL;
     return PyLong_FromUnsignedLongLong(serving_skipped(self->serving, number, end));
 }
@@ -312,7 +312,7 @@ static PyObject *server_is_over(struct server_object *self, PyObject *args)
     uint32_t missing = 0;
     bool is;
 
-    if (!PyArg_ParseTuple(args, "K:is_over", &number) || !is_open(self))
+    if (!PyArg_ParseTuple(args, "K:is_over", &number) || !server_is_open(self))
         return NULL;
     is = serving_is_over(self->serving, number, &missing);
     return Py_BuildValue("(OI)", is ? Py_True : Py_False, (unsigned)missing);
@@ -362,7 +362,7 @@ PyObject *server_batch(struct shared_arena *arena, struct held_samples *samples)
 
 /* Makes a Batch of the samples in a reply. Returns None if there are none. Takes over the content
  * of the reply. */
-static PyObject *batch_of(struct serving *serving, struct serving_reply *reply)
+static PyObject *server_batch_of(struct serving *serving, struct serving_reply *reply)
 {
     struct held_samples *samples = reply->samples;
 
@@ -389,7 +389,7 @@ static bool wait_for_answer(struct server_object *self, struct serving *serving,
 
     while (!done) {
         if (self->serving != serving)
-            return is_open(self);
+            return server_is_open(self);
         Py_BEGIN_ALLOW_THREADS
         posted = posted || serving_post(serving, ask);
         done = posted && serving_collect(serving, reply);
@@ -435,7 +435,7 @@ static PyObject *server_get(struct server_object *self, PyObject *args)
     unsigned long long pass, first, count;
     PyObject *batch = NULL;
 
-    if (!PyArg_ParseTuple(args, "KKK:get", &pass, &first, &count) || !is_open(self))
+    if (!PyArg_ParseTuple(args, "KKK:get", &pass, &first, &count) || !server_is_open(self))
         return NULL;
     ask = (struct serving_ask){ pass, first, count };
     if (!serving_ask_is_valid(&ask))
@@ -445,7 +445,7 @@ static PyObject *server_get(struct server_object *self, PyObject *args)
     PyThread_acquire_lock(self->lock, WAIT_LOCK);
     Py_END_ALLOW_THREADS
     if (wait_for_answer(self, serving, &ask, &reply))
-        batch = batch_of(serving, &reply);
+        batch = server_batch_of(serving, &reply);
     PyThread_release_lock(self->lock);
     return batch == NULL ? NULL
          : Py_BuildValue("(NK)", batch, (unsigned long long)reply.answer.real);

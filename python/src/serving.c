@@ -18,7 +18,7 @@
 
 /* ---- Bytes ---------------------------------------------------------------------------------- */
 
-static bool is_own(const struct serving *s, const struct client *c)
+static bool serving_is_own(const struct serving *s, const struct client *c)
 {
     return c == &s->clients[0];
 }
@@ -93,7 +93,7 @@ static void hand_over(struct serving *s, struct serving_reply *reply)
 static void deliver(struct serving *s, struct client *c, struct serving_reply *reply)
 {
     c->ask.count = 0;
-    if (is_own(s, c)) {
+    if (serving_is_own(s, c)) {
         hand_over(s, reply);
         return;
     }
@@ -358,7 +358,7 @@ static void note_stats(struct serving *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void answer(struct serving *s, struct client *c)
+static void serving_do_answer(struct serving *s, struct client *c)
 {
     struct serving_reply reply = { .answer = { .word = SERVING_NO_WORD } };
     struct sheaf_error error = { 0 };
@@ -405,7 +405,7 @@ static void skip_beginning(struct serving *s, const struct client *c)
 
 /* Some ranks have left the pass (iteration over the loader). Skips their samples, from the ordinal
  * `from` on. */
-static void pass_over(struct serving *s, const struct client *c, uint64_t from)
+static void serving_pass_over(struct serving *s, const struct client *c, uint64_t from)
 {
     const uint64_t to = held_gap_end(&s->held, from);
     uint64_t end = from + 1;
@@ -424,7 +424,7 @@ static bool close_gap(struct serving *s, struct client *c, uint64_t from)
     if (!serving_all_are_past(s, c, from))
         return false;
     if (serving_is_shared(s) && serving_some_have_left(s))
-        pass_over(s, c, from);
+        serving_pass_over(s, c, from);
     else
         answer_gap(s, c, from, c->ask.first);
     return true;
@@ -453,13 +453,13 @@ static bool step(struct serving *s)
         if (!held_has_room(&s->held, c->ask.first, c->ask.count, c->hello.workers * s->ranks))
             return false;
     }
-    answer(s, c);
+    serving_do_answer(s, c);
     return true;
 }
 
 /* ---- Ranks that do not come ----------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
+static uint64_t serving_now_ns(void)
 {
     struct timespec now;
 
@@ -486,8 +486,8 @@ static void limit_wait(struct serving *s)
     if (c == NULL || missing == 0) {
         s->waits_since = 0;
     } else if (s->waits_since == 0) {
-        s->waits_since = now_ns();
-    } else if (now_ns() - s->waits_since > s->wait_ns) {
+        s->waits_since = serving_now_ns();
+    } else if (serving_now_ns() - s->waits_since > s->wait_ns) {
         snprintf(text, sizeof(text), "%u of the %u ranks of this host, which share a pipe, did not "
                  "ask for samples within %llu s", missing, s->ranks,
                  (unsigned long long)(s->wait_ns / 1000000000u));
@@ -519,7 +519,7 @@ static bool take_post(struct serving *s, int *listener)
 
 /* Receives messages. Waits for messages only if there is no other work (`work` is not set). Returns
  * false if the serving thread is about to end. */
-static bool take_in(struct serving *s, bool work)
+static bool serving_take_in(struct serving *s, bool work)
 {
     struct pollfd *polled = calloc(s->client_count + 2, sizeof(*polled));
     const size_t count = s->client_count;
@@ -558,7 +558,7 @@ void *serving_run(void *argument)
     struct serving *s = argument;
     bool work = false;
 
-    while (take_in(s, work)) {
+    while (serving_take_in(s, work)) {
         work = step(s);
         if (!serving_is_shared(s))
             continue;

@@ -14,7 +14,7 @@
 static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct serving *all;         /* of this process */
 
-static void wake(struct serving *s)
+static void serving_life_wake(struct serving *s)
 {
     const uint64_t one = 1;
 
@@ -47,7 +47,7 @@ bool serving_listen(struct serving *s, const char *name)
     pthread_mutex_lock(&s->lock);
     s->locked.listener = listener;
     pthread_mutex_unlock(&s->lock);
-    wake(s);
+    serving_life_wake(s);
     return true;
 }
 
@@ -87,7 +87,7 @@ void serving_begin(struct serving *s, const struct serving_pass *pass)
     pthread_mutex_lock(&s->lock);
     s->locked.passes[s->locked.pass_count++ % PASSES_MOST] = *pass;
     pthread_mutex_unlock(&s->lock);
-    wake(s);                        /* another rank may wait for it */
+    serving_life_wake(s);                        /* another rank may wait for it */
 }
 
 void serving_get_stats(struct serving *s, struct sheaf_reader_stats *stats, bool *failed)
@@ -126,7 +126,7 @@ uint64_t serving_skipped(struct serving *s, uint64_t pass, uint64_t end)
 
 /* ---- Requests of this process --------------------------------------------------------------- */
 
-static bool wait_for(struct serving *s, enum post state)
+static bool serving_life_wait_for(struct serving *s, enum post state)
 {
     const struct timespec at = next_tick();
 
@@ -141,14 +141,14 @@ bool serving_post(struct serving *s, const struct serving_ask *ask)
     bool is_posted;
 
     pthread_mutex_lock(&s->lock);
-    is_posted = wait_for(s, POST_NONE);
+    is_posted = serving_life_wait_for(s, POST_NONE);
     if (is_posted) {
         s->locked.ask = *ask;
         s->locked.post = POST_ASKED;
     }
     pthread_mutex_unlock(&s->lock);
     if (is_posted)
-        wake(s);
+        serving_life_wake(s);
     return is_posted;
 }
 
@@ -157,7 +157,7 @@ bool serving_collect(struct serving *s, struct serving_reply *reply)
     bool is_done;
 
     pthread_mutex_lock(&s->lock);
-    is_done = wait_for(s, POST_DONE);
+    is_done = serving_life_wait_for(s, POST_DONE);
     if (is_done) {
         *reply = s->locked.reply;
         s->locked.reply = (struct serving_reply){ .message = NULL };
@@ -207,7 +207,7 @@ void serving_stop(struct serving *s)
     s->locked.ending = true;
     pthread_mutex_unlock(&s->lock);
     sheaf_reader_interrupt(s->held.reader);
-    wake(s);
+    serving_life_wake(s);
     pthread_join(s->thread, NULL);
     while (s->client_count > 1)
         serving_drop_client(s, &s->clients[1]);

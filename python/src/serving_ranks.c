@@ -7,7 +7,7 @@
  * this case it has left the pass early, and nobody will request the rest of its samples. */
 #include "serving_inside.h"
 
-static bool is_of(const struct client *c, uint32_t rank)
+static bool serving_ranks_is_of(const struct client *c, uint32_t rank)
 {
     return c->is_welcome && c->hello.rank == rank;
 }
@@ -17,7 +17,7 @@ static bool has_moved_on(const struct serving *s, uint32_t rank)
     for (size_t i = 0; i < s->client_count; i++) {
         const struct client *c = &s->clients[i];
 
-        if (is_of(c, rank) && c->ask.count != 0 && c->ask.pass > s->pass.number)
+        if (serving_ranks_is_of(c, rank) && c->ask.count != 0 && c->ask.pass > s->pass.number)
             return true;
     }
     return false;
@@ -30,7 +30,7 @@ static bool is_reading(const struct serving *s, uint32_t rank)
     for (size_t i = 0; i < s->client_count; i++) {
         const struct client *c = &s->clients[i];
 
-        if (is_of(c, rank) && c->pass == s->pass.number && c->end == UINT64_MAX)
+        if (serving_ranks_is_of(c, rank) && c->pass == s->pass.number && c->end == UINT64_MAX)
             return true;
     }
     return false;
@@ -55,7 +55,7 @@ static bool is_past(const struct serving *s, uint32_t rank, uint32_t workers, ui
     for (size_t i = 0; i < s->client_count; i++) {
         const struct client *c = &s->clients[i];
 
-        past += is_of(c, rank) && c->pass == s->pass.number && c->latest > ordinal;
+        past += serving_ranks_is_of(c, rank) && c->pass == s->pass.number && c->latest > ordinal;
     }
     return past >= workers;
 }

@@ -24,7 +24,7 @@ struct merged_names {
     const char *repeated;       /* a name that two classes have; or NULL */
 };
 
-static uint32_t *slot_of(const struct merged_names *n, const char *name)
+static uint32_t *classes_slot_of(const struct merged_names *n, const char *name)
 {
     size_t at = XXH3_64bits(name, strlen(name)) & (n->slot_count - 1);
 
@@ -33,7 +33,7 @@ static uint32_t *slot_of(const struct merged_names *n, const char *name)
     return &n->slots[at];
 }
 
-static int grow(struct merged_names *n, struct sheaf_error *err)
+static int classes_grow(struct merged_names *n, struct sheaf_error *err)
 {
     const size_t capacity = MAX(2 * n->capacity, (size_t)64);
     char **list = reallocarray(n->list, capacity, sizeof(list[0]));
@@ -50,7 +50,7 @@ static int grow(struct merged_names *n, struct sheaf_error *err)
     n->slot_count = 2 * capacity;
     memset(slots, 0xff, n->slot_count * sizeof(slots[0]));
     for (size_t i = 0; i < n->count; i++) {
-        uint32_t *slot = slot_of(n, n->list[i]);
+        uint32_t *slot = classes_slot_of(n, n->list[i]);
 
         if (*slot == NO_SLOT)
             *slot = (uint32_t)i;
@@ -58,12 +58,12 @@ static int grow(struct merged_names *n, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int add(struct merged_names *n, const char *name, struct sheaf_error *err)
+static int classes_add(struct merged_names *n, const char *name, struct sheaf_error *err)
 {
     uint32_t *slot;
 
     if (n->count == n->capacity) {
-        const int code = grow(n, err);
+        const int code = classes_grow(n, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -71,7 +71,7 @@ static int add(struct merged_names *n, const char *name, struct sheaf_error *err
     n->list[n->count] = strdup(name);
     if (n->list[n->count] == NULL)
         return err_memory(err, strlen(name));
-    slot = slot_of(n, name);
+    slot = classes_slot_of(n, name);
     if (*slot == NO_SLOT)
         *slot = (uint32_t)n->count;
     else
@@ -82,7 +82,7 @@ static int add(struct merged_names *n, const char *name, struct sheaf_error *err
 
 /* Returns whether a list of class names equals the merged names, up to the end of the shorter
  * list. */
-static bool is_same(const struct merged_names *n, const struct named_classes *list)
+static bool classes_is_same(const struct merged_names *n, const struct named_classes *list)
 {
     for (size_t i = 0; i < list->count && i < n->count; i++) {
         if (strcmp(list->names[i], n->list[i]) != 0)
@@ -93,12 +93,13 @@ static bool is_same(const struct merged_names *n, const struct named_classes *li
 
 /* `list` begins with the same names as the merged list. If `list` has more names, appends them to
  * the merged list. The labels of the samples of `list` do not change. */
-static int extend(struct merged_names *n, const struct named_classes *list, struct sheaf_error *err)
+static int classes_extend(struct merged_names *n, const struct named_classes *list,
+                          struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (size_t i = n->count; i < list->count && code == SHEAF_OK; i++)
-        code = add(n, list->names[i], err);
+        code = classes_add(n, list->names[i], err);
     return code;
 }
 
@@ -118,11 +119,11 @@ static int map_list(struct merged_names *n, const struct named_classes *list, ui
     int code = seen == NULL ? err_memory(err, most) : SHEAF_OK;
 
     for (size_t i = 0; i < list->count && code == SHEAF_OK; i++) {
-        if (n->count == 0 || *slot_of(n, list->names[i]) == NO_SLOT)
-            code = add(n, list->names[i], err);
+        if (n->count == 0 || *classes_slot_of(n, list->names[i]) == NO_SLOT)
+            code = classes_add(n, list->names[i], err);
         if (code != SHEAF_OK)
             break;
-        map[i] = *slot_of(n, list->names[i]);
+        map[i] = *classes_slot_of(n, list->names[i]);
         if (seen[map[i]])
             code = refuse_repeated(list, list->names[i], err);
         seen[map[i]] = true;
@@ -133,8 +134,8 @@ static int map_list(struct merged_names *n, const struct named_classes *list, ui
 
 /* Merges the class names of list number i into the merged names. If the labels of the list's
  * samples must change, sets *map to a map from their old labels to the new ones. */
-static int take(struct merged_names *n, const struct named_classes *lists, size_t i, uint32_t **map,
-                struct sheaf_error *err)
+static int classes_take(struct merged_names *n, const struct named_classes *lists, size_t i,
+                        uint32_t **map, struct sheaf_error *err)
 {
     const struct named_classes *list = &lists[i];
 
@@ -146,8 +147,8 @@ static int take(struct merged_names *n, const struct named_classes *lists, size_
                        "%s have: it is unknown which numbers mean the same class", without->url,
                        with->url);
     }
-    if (list->count == 0 || (list->label_base == lists[0].label_base && is_same(n, list)))
-        return extend(n, list, err);
+    if (list->count == 0 || (list->label_base == lists[0].label_base && classes_is_same(n, list)))
+        return classes_extend(n, list, err);
     *map = calloc(list->count + 1, sizeof(**map));
     if (*map == NULL)
         return err_memory(err, list->count * sizeof(**map));
@@ -164,7 +165,7 @@ int classes_merge(const struct named_classes *lists, size_t count, char ***names
 
     memset(maps, 0, count * sizeof(maps[0]));
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        code = take(&n, lists, i, &maps[i], err);
+        code = classes_take(&n, lists, i, &maps[i], err);
     free(n.slots);
     *names = n.list;
     *name_count = n.count;
@@ -186,10 +187,10 @@ static int rename_list(struct merged_names *n, const struct named_classes *list,
     for (size_t i = 0; i < list->count && code == SHEAF_OK; i++) {
         const char *name = other(context, list->names[i]);
 
-        if (n->count == 0 || *slot_of(n, name) == NO_SLOT)
-            code = add(n, name, err);
+        if (n->count == 0 || *classes_slot_of(n, name) == NO_SLOT)
+            code = classes_add(n, name, err);
         if (code == SHEAF_OK)
-            (*map)[i] = *slot_of(n, name);
+            (*map)[i] = *classes_slot_of(n, name);
     }
     return code;
 }

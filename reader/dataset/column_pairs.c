@@ -16,7 +16,8 @@
 
 /* Reads the index section (the index of one shard) that contains sample `number` of the base data
  * set, unless the section is already in memory. */
-static int find_section(struct column_pairs *p, uint64_t number, struct sheaf_error *err)
+static int column_pairs_find_section(struct column_pairs *p, uint64_t number,
+                                     struct sheaf_error *err)
 {
     const uint64_t *first = p->base->first_numbers;
     uint8_t *data = NULL;
@@ -39,8 +40,8 @@ static int find_section(struct column_pairs *p, uint64_t number, struct sheaf_er
     return code;
 }
 
-static int take_record(struct column_pairs *p, const struct sheaf_sample *s, column_pair_fn *each,
-                       void *context, struct sheaf_error *err)
+static int column_pairs_take_record(struct column_pairs *p, const struct sheaf_sample *s,
+                                    column_pair_fn *each, void *context, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = p->layer->dataset;
     const uint64_t number = p->layer->facts.first + s->number, in_base = p->first + number;
@@ -48,7 +49,7 @@ static int take_record(struct column_pairs *p, const struct sheaf_sample *s, col
     struct sheaf_error problem;
     char key[COLUMN_KEY_BYTES];
     uint32_t crc;
-    int code = find_section(p, in_base, err);
+    int code = column_pairs_find_section(p, in_base, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -83,7 +84,7 @@ int column_pairs_read(struct column_pairs *p, const struct sheaf_reader_options 
         if (code < 0 && err != NULL)
             *err = *sheaf_reader_error(reader);
         for (size_t i = 0; code == SHEAF_OK && i < count; i++)
-            code = take_record(p, &samples[i], each, context, err);
+            code = column_pairs_take_record(p, &samples[i], each, context, err);
         if (code != SHEAF_OK)
             break;
     }

@@ -115,9 +115,9 @@ static int check_base(const struct sheaf_dataset *source, const struct column_la
                    layer->facts.first, end);
 }
 
-static int check_layer(const struct sheaf_dataset *source, const char *name,
-                       const struct column_set *set, struct column_layer *layer,
-                       struct sheaf_error *err)
+static int column_sets_check_layer(const struct sheaf_dataset *source, const char *name,
+                                   const struct column_set *set, struct column_layer *layer,
+                                   struct sheaf_error *err)
 {
     const struct manifest *m = &layer->dataset->manifest;
     int code = column_facts_read(m, &layer->facts, err);
@@ -155,7 +155,7 @@ static int open_layer(const struct sheaf_dataset *source, const char *name,
         return SHEAF_END;
     }
     if (code == SHEAF_OK) {
-        code = check_layer(source, name, set, &layer, err);
+        code = column_sets_check_layer(source, name, set, &layer, err);
         if (code != SHEAF_OK)
             err_prefix(err, "%s: ", layer.dataset->url);
     }
@@ -210,8 +210,8 @@ static const struct column_layer *layer_of(const struct column_set *set, uint64_
 
 /* Finds the column's records that belong to one shard of the base data set. This shard has
  * `samples` samples, and the first of them has the number `number`. */
-static int find_place(const struct column_set *set, uint64_t number, uint64_t samples,
-                      struct column_place *place, struct sheaf_error *err)
+static int column_sets_find_place(const struct column_set *set, uint64_t number, uint64_t samples,
+                                  struct column_place *place, struct sheaf_error *err)
 {
     const struct column_layer *layer = samples == 0 ? NULL : layer_of(set, number);
     const struct sheaf_dataset *d;
@@ -254,7 +254,7 @@ static int find_places(const struct sheaf_dataset *d, struct columns *c, struct 
             const struct column_set *set = &c->sets[dataset_source_of(d, i) * c->count + k];
             struct column_place *place = &c->places[i * c->count + k];
 
-            code = find_place(set, number, d->samples[i], place, err);
+            code = column_sets_find_place(set, number, d->samples[i], place, err);
             count_opening(c, place);
         }
     }
@@ -272,8 +272,8 @@ static int open_sets(const struct sheaf_dataset *d, struct columns *c, struct sh
     return code;
 }
 
-static int take_names(struct columns *c, const char *const *names, size_t count,
-                      struct sheaf_error *err)
+static int column_sets_take_names(struct columns *c, const char *const *names, size_t count,
+                                  struct sheaf_error *err)
 {
     for (; c->count < count; c->count++) {
         for (size_t i = 0; i < c->count; i++)
@@ -287,8 +287,8 @@ static int take_names(struct columns *c, const char *const *names, size_t count,
     return SHEAF_OK;
 }
 
-static int open_all(const struct sheaf_dataset *d, const char *const *names, size_t count,
-                    struct columns *c, struct sheaf_error *err)
+static int column_sets_open_all(const struct sheaf_dataset *d, const char *const *names,
+                                size_t count, struct columns *c, struct sheaf_error *err)
 {
     int code;
 
@@ -298,7 +298,7 @@ static int open_all(const struct sheaf_dataset *d, const char *const *names, siz
     c->places = calloc((c->shard_count + 1) * count, sizeof(c->places[0]));
     if (c->names == NULL || c->sets == NULL || c->places == NULL)
         return err_memory(err, (c->shard_count + 1) * count * sizeof(c->places[0]));
-    code = take_names(c, names, count, err);
+    code = column_sets_take_names(c, names, count, err);
     if (code == SHEAF_OK)
         code = open_sets(d, c, err);
     return code == SHEAF_OK ? find_places(d, c, err) : code;
@@ -322,7 +322,7 @@ int columns_open(const struct sheaf_dataset *d, const char *const *names, size_t
     c = calloc(1, sizeof(*c));
     if (c == NULL)
         return err_memory(err, sizeof(*c));
-    code = open_all(d, names, count, c, err);
+    code = column_sets_open_all(d, names, count, c, err);
     if (code == SHEAF_OK)
         *columns = c;
     else

@@ -50,7 +50,7 @@ struct manifest_file {
 };
 
 /* Finds out what kind of store has the shards. */
-static void find_place(struct sheaf_dataset *d)
+static void dataset_find_place(struct sheaf_dataset *d)
 {
     if (d->manifest.shard_count == 0)
         return;
@@ -129,7 +129,7 @@ int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_er
     free(d->first_numbers);
     free(d->stems);
     d->total_bytes = d->total_payload = 0;
-    find_place(d);
+    dataset_find_place(d);
     return dataset_make_tables(d, err);
 }
 
@@ -213,7 +213,7 @@ struct name_search {
     bool is_found;
 };
 
-static int find_name(void *context, const struct store_entry *entry)
+static int dataset_find_name(void *context, const struct store_entry *entry)
 {
     struct name_search *search = context;
 
@@ -225,7 +225,7 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
 {
     struct name_search search = { .name = name };
     struct sheaf_error unlisted;
-    int code = store_list(directory, find_name, &search, &unlisted);
+    int code = store_list(directory, dataset_find_name, &search, &unlisted);
 
     if (search.is_found)
         return SHEAF_ERR_ACCESS;
@@ -303,7 +303,7 @@ int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *e
     return refuse_found(directory, code, &error, err);
 }
 
-static int refuse_claim(const char *directory, struct sheaf_error *err)
+static int dataset_refuse_claim(const char *directory, struct sheaf_error *err)
 {
     struct sheaf_error error;
     const int code = refuse_found(directory, find_claim(directory, &error), &error, err);
@@ -316,11 +316,12 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
     struct sheaf_error error;
     const int code = refuse_found(directory, find_stand_in(directory, &error), &error, err);
 
-    return code == SHEAF_OK ? refuse_claim(directory, err) : code;
+    return code == SHEAF_OK ? dataset_refuse_claim(directory, err) : code;
 }
 
 /* Reads the manifest of a source. Returns SHEAF_ERR_NOT_FOUND if there is none. */
-static int read_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
+static int dataset_read_manifest(const char *source, struct manifest_file *file,
+                                 struct sheaf_error *err)
 {
     int code;
 
@@ -343,17 +344,17 @@ static int find_manifest(const char *source, struct manifest_file *file, struct 
 
     if (source[0] == '@' || strcmp(source, "-") == 0 || store_names_one(source))
         return SHEAF_OK;
-    code = read_manifest(source, file, err);
+    code = dataset_read_manifest(source, file, err);
     if (code != SHEAF_ERR_NOT_FOUND || store_is_dangling(file->url))
         return code;
-    if (refuse_claim(file->directory, &unfinished) != SHEAF_OK) {
+    if (dataset_refuse_claim(file->directory, &unfinished) != SHEAF_OK) {
         *err = unfinished;
         return unfinished.code;
     }
     return dataset_is_manifest_path(source) ? code : SHEAF_OK;
 }
 
-static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
+static struct sheaf_dataset *dataset_make(const char *source, struct sheaf_error *err)
 {
     struct sheaf_dataset *d = calloc(1, sizeof(*d));
 
@@ -367,11 +368,11 @@ static struct sheaf_dataset *make(const char *source, struct sheaf_error *err)
     return d;
 }
 
-static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **dataset,
-                  struct sheaf_error *err)
+static int dataset_finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **dataset,
+                          struct sheaf_error *err)
 {
     if (code == SHEAF_OK) {
-        find_place(d);
+        dataset_find_place(d);
         code = dataset_make_tables(d, err);
     }
     if (code == SHEAF_OK)
@@ -384,12 +385,12 @@ static int finish(struct sheaf_dataset *d, int code, struct sheaf_dataset **data
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
-    struct sheaf_dataset *d = make(sources[0], err);
+    struct sheaf_dataset *d = dataset_make(sources[0], err);
 
     if (d == NULL)
         return SHEAF_ERR_MEMORY;
     d->joins = joins;
-    return finish(d, open_foreign(d, sources, is_file, source_count, err), dataset, err);
+    return dataset_finish(d, open_foreign(d, sources, is_file, source_count, err), dataset, err);
 }
 
 int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
@@ -407,7 +408,7 @@ int dataset_open_foreign(const char *const *sources, size_t source_count, bool j
 
 /* Computes the fingerprint of a channel of pipes from the channel's name, so that a position in one
  * channel is not valid in another one. */
-static void name_fingerprint(struct sheaf_dataset *d, const char *name)
+static void dataset_name_fingerprint(struct sheaf_dataset *d, const char *name)
 {
     hash_text(XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED), d->manifest.fingerprint);
 }
@@ -432,7 +433,7 @@ static int fill_pipes(struct sheaf_dataset *d, const struct pipe_source *source,
     if (d->pipes->prefix == NULL || d->manifest.shards[0].name == NULL || d->urls[0] == NULL)
         return err_memory(err, strlen(source->prefix));
     if (has_positions)
-        name_fingerprint(d, name);
+        dataset_name_fingerprint(d, name);
     return attributes[0] == '\0' ? SHEAF_OK
          : attributes_parse(attributes, &d->pipes->attributes, err);
 }
@@ -441,11 +442,11 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err)
 {
-    struct sheaf_dataset *d = make(source->prefix, err);
+    struct sheaf_dataset *d = dataset_make(source->prefix, err);
 
     if (d == NULL)
         return SHEAF_ERR_MEMORY;
-    return finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
+    return dataset_finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
 }
 
 /* Opens the data set whose manifest is in `file`. Sets *dataset to NULL if `file` has no manifest.
@@ -457,8 +458,9 @@ static int open_found(const char *source, struct manifest_file *file, int code,
 
     *dataset = NULL;
     if (code == SHEAF_OK && file->text != NULL) {
-        d = make(source, err);
-        code = d == NULL ? SHEAF_ERR_MEMORY : finish(d, open_manifest(d, file, err), dataset, err);
+        d = dataset_make(source, err);
+        code = d == NULL ? SHEAF_ERR_MEMORY : dataset_finish(d, open_manifest(d, file, err),
+                                                             dataset, err);
     }
     free(file->directory);
     free(file->url);
@@ -479,7 +481,7 @@ int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
 {
     struct manifest_file file = { .size = 0 };
 
-    return open_found(source, &file, read_manifest(source, &file, err), dataset, err);
+    return open_found(source, &file, dataset_read_manifest(source, &file, err), dataset, err);
 }
 
 static void release_cache(struct dataset_cache *cache)

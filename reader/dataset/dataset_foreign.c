@@ -83,7 +83,7 @@ struct directory {
     struct sheaf_error *err;
 };
 
-static int add_entry(void *context, const struct store_entry *entry)
+static int dataset_foreign_add_entry(void *context, const struct store_entry *entry)
 {
     struct directory *d = context;
 
@@ -143,7 +143,7 @@ static int add_directory(struct urls *urls, const char *url, bool *is_directory,
 {
     struct directory d = { .urls = urls, .url = url, .err = err };
     const size_t before = urls->count;
-    int code = store_list(url, add_entry, &d, err);
+    int code = store_list(url, dataset_foreign_add_entry, &d, err);
 
     *is_directory = code == SHEAF_OK;
     if (code == SHEAF_OK && urls->count == before)
@@ -228,7 +228,7 @@ int foreign_find_files(const char *const *sources, size_t source_count, bool *is
 }
 
 /* Returns the directory of a shard's URL. The caller frees the result. */
-static char *directory_of(const char *url)
+static char *dataset_foreign_directory_of(const char *url)
 {
     const char *slash = strrchr(url, '/');
 
@@ -262,7 +262,7 @@ static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
         if ((i != 0 && is_beside(url, urls->list[i - 1])) || strcmp(url, "-") == 0 ||
             !store_is_writable(url))
             continue;
-        directory = directory_of(url);
+        directory = dataset_foreign_directory_of(url);
         code = directory == NULL ? err_memory(err, strlen(url))
                                  : dataset_refuse_unfinished(directory, err);
         free(directory);
@@ -429,7 +429,7 @@ static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *lo
 
 /* Computes the fingerprint of foreign shards from facts that are known without reading the whole
  * shards. */
-static int fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
+static int dataset_foreign_fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();
 
@@ -466,5 +466,5 @@ int foreign_examine(struct sheaf_dataset *d, struct sheaf_error *err)
     free(looks);
     if (code != SHEAF_OK)
         return code;
-    return d->format == NULL ? SHEAF_OK : fingerprint(d, err);
+    return d->format == NULL ? SHEAF_OK : dataset_foreign_fingerprint(d, err);
 }

@@ -15,8 +15,8 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-static int add_shard(const struct sheaf_dataset *d, size_t i, XXH128_hash_t *sum,
-                     struct sheaf_error *err)
+static int dataset_identity_add_shard(const struct sheaf_dataset *d, size_t i, XXH128_hash_t *sum,
+                                      struct sheaf_error *err)
 {
     char *path = realpath(d->urls[i], NULL);    /* NULL if the file does not exist here */
     const char *url = path != NULL ? path : d->urls[i];
@@ -40,7 +40,7 @@ int sheaf_dataset_identity(const struct sheaf_dataset *d, char identity[33],
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "it can be read only once");
     hash_add(&hash, d->manifest.fingerprint, strlen(d->manifest.fingerprint));
     for (size_t i = 0; i < d->manifest.shard_count && code == SHEAF_OK; i++)
-        code = add_shard(d, i, &hash, err);
+        code = dataset_identity_add_shard(d, i, &hash, err);
     snprintf(identity, 33, "%016llx%016llx", (unsigned long long)hash.high64,
              (unsigned long long)hash.low64);
     return code;

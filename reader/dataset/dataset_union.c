@@ -48,7 +48,7 @@ static int check_sources(struct sheaf_dataset *const *sources, size_t count,
          : err_set(err, SHEAF_ERR_LIMIT, "more than %u shards", SHARD_LIMIT);
 }
 
-static int allocate(struct sheaf_dataset *d, struct sheaf_error *err)
+static int dataset_union_allocate(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     size_t shards = 0, damages = 0;
     bool is_scanned = false;
@@ -96,7 +96,7 @@ static void take_shards(struct sheaf_dataset *d, uint32_t i)
 
 /* Sets the properties of the union (the data set that is made of all sources) from the properties
  * of the sources. */
-static void take_facts(struct sheaf_dataset *d)
+static void dataset_union_take_facts(struct sheaf_dataset *d)
 {
     const struct sheaf_dataset *first = d->sources[0];
 
@@ -138,8 +138,8 @@ static const char *other_name(const void *context, const char *name)
 
 /* Refuses to rename a class that no source has, because a misspelt name would otherwise be ignored
  * silently. */
-static int check_names(const struct named_classes *lists, size_t count,
-                       const struct union_options *options, struct sheaf_error *err)
+static int dataset_union_check_names(const struct named_classes *lists, size_t count,
+                                     const struct union_options *options, struct sheaf_error *err)
 {
     for (size_t c = 0; c < options->class_count; c++) {
         bool found = false;
@@ -170,7 +170,7 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
                                         .label_base = m->label_base };
     }
     if (code == SHEAF_OK && options->classes != NULL)
-        code = check_names(lists, d->source_count, options, err);
+        code = dataset_union_check_names(lists, d->source_count, options, err);
     if (code == SHEAF_OK)
         code = options->classes != NULL
                ? classes_rename(lists, d->source_count, other_name, options, &d->manifest.classes,
@@ -284,7 +284,7 @@ static int unite_classes(struct sheaf_dataset *d, const struct union_options *op
 
 /* Computes the fingerprint of the union (the data set that is made of all sources) from the
  * fingerprints of its sources, in order. */
-static void name_fingerprint(struct sheaf_dataset *d)
+static void dataset_union_name_fingerprint(struct sheaf_dataset *d)
 {
     XXH128_hash_t hash = { .low64 = UNION_SEED };
 
@@ -311,7 +311,8 @@ static void place_samples(struct sheaf_dataset *d)
     }
 }
 
-static uint64_t payload_of(const struct sheaf_dataset *d, const struct sheaf_dataset *source)
+static uint64_t dataset_union_payload_of(const struct sheaf_dataset *d,
+                                         const struct sheaf_dataset *source)
 {
     uint64_t bytes = 0;
 
@@ -335,17 +336,18 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {
-    const uint64_t bytes = payload_of(d, a);
+    const uint64_t bytes = dataset_union_payload_of(d, a);
 
-    return bytes % (a->end_number - a->first_number) != 0 && bytes == payload_of(d, b) &&
+    return bytes % (a->end_number - a->first_number) != 0 && bytes == dataset_union_payload_of(d, b)
+        &&
            has_same_classes(&a->manifest, &b->manifest);
 }
 
 /* Compares two sources by their manifests. Sets *same to true if they have the same samples in
  * another form: one source is a conversion of the other, or their manifests do not differ in
  * content. */
-static int compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
-                   const struct sheaf_dataset *b, bool *same, struct sheaf_error *err)
+static int dataset_union_compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
+                                 const struct sheaf_dataset *b, bool *same, struct sheaf_error *err)
 {
     const uint64_t samples = a->end_number - a->first_number;
     int code;
@@ -370,7 +372,7 @@ static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
 
         for (size_t j = 0; j < i && s->same_as == NULL; j++) {
             bool same;
-            const int code = compare(d, d->sources[j], s, &same, err);
+            const int code = dataset_union_compare(d, d->sources[j], s, &same, err);
 
             if (code != SHEAF_OK)
                 return code;
@@ -403,13 +405,13 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
     if (code == SHEAF_OK)
         code = unite_classes(d, options, err);
     if (code == SHEAF_OK)
-        code = allocate(d, err);
+        code = dataset_union_allocate(d, err);
     for (uint32_t i = 0; i < count && code == SHEAF_OK; i++)
         take_shards(d, i);
     if (code == SHEAF_OK)
         code = dataset_make_tables(d, err);
     if (code == SHEAF_OK) {
-        take_facts(d);
+        dataset_union_take_facts(d);
         if (options->by_number && options->classes != NULL)
             d->manifest.label_base = 0;     /* the map contains final labels */
         place_samples(d);
@@ -422,7 +424,7 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
         sheaf_dataset_free(d);
         return code;
     }
-    name_fingerprint(d);
+    dataset_union_name_fingerprint(d);
     *dataset = d;
     return SHEAF_OK;
 }

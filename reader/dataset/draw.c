@@ -41,7 +41,7 @@ static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
     return (uint64_t)(((unsigned __int128)count * (2 * index + 1)) / (2 * parts));
 }
 
-static void count_labels(struct class_drawing *g, uint64_t count)
+static void draw_count_labels(struct class_drawing *g, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
@@ -79,7 +79,7 @@ static size_t share(struct class_drawing *g, size_t count)
     return drawn;
 }
 
-static void draw(struct class_drawing *g, uint64_t count)
+static void draw_do(struct class_drawing *g, uint64_t count)
 {
     size_t at = 0;
 
@@ -123,9 +123,9 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
             code = err_memory(err, g.end * sizeof(g.samples[0]));
     }
     if (code == SHEAF_OK) {
-        count_labels(&g, chosen);
+        draw_count_labels(&g, chosen);
         *drawn = share(&g, count);
-        draw(&g, chosen);
+        draw_do(&g, chosen);
     }
     free(labels);
     free(g.samples);

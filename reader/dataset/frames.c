@@ -18,7 +18,7 @@
 /* Called for a frame (stored record) of `bytes` bytes, before it is read. If the frame does not fit
  * into the usual size of the window (the buffer with a part of the uncompressed stream), waits
  * until this reader may use the memory that several readers share for large frames. */
-static void take_large(struct frames *f, uint64_t bytes)
+static void frames_take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
         return;
@@ -147,7 +147,7 @@ static uint64_t stored_left(const struct frames *f)
 }
 
 /* Appends more bytes to the window, or sets at_end. */
-static int read_more(struct frames *f, struct sheaf_error *err)
+static int frames_read_more(struct frames *f, struct sheaf_error *err)
 {
     size_t got;
     int code;
@@ -177,12 +177,12 @@ static int read_more(struct frames *f, struct sheaf_error *err)
 /* ---- What the walk needs ----------------------------------------------------------------------*/
 
 /* framing_bytes.show */
-static int show(struct framing *w, size_t need, struct shown *shown, struct sheaf_error *err)
+static int frames_show(struct framing *w, size_t need, struct shown *shown, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;
 
     while (f->window_offset + f->window.size - w->at < need && !f->at_end) {
-        const int code = read_more(f, err);
+        const int code = frames_read_more(f, err);
 
         if (code != SHEAF_OK)
             return code;
@@ -194,19 +194,19 @@ static int show(struct framing *w, size_t need, struct shown *shown, struct shea
 
 /* Implements the function `take` of struct framing_bytes for streams. Reads until the whole part of
  * the stream (a header or a record) is in the window (the buffer in memory). */
-static int take(struct framing *w, const struct part *part, struct sheaf_error *err)
+static int frames_take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;
     struct shown shown;
     int code;
 
-    take_large(f, w->at - w->begin + part->size);
+    frames_take_large(f, w->at - w->begin + part->size);
     if (part->size > f->window.limit)
         return err_because(err, err_set(err, SHEAF_ERR_LIMIT, "a frame of %" PRIu64 " bytes is "
                                         "larger than the %zu bytes of memory that a sample may "
                                         "take here", part->size, f->window.limit - 4 * PIECE_BYTES),
                            SHEAF_REASON_STREAM_MEMORY);
-    code = show(w, (size_t)part->size, &shown, err);
+    code = frames_show(w, (size_t)part->size, &shown, err);
     if (code == SHEAF_OK && shown.size < part->size)
         code = err_set(err, SHEAF_ERR_TRUNCATED, "the shard ends %zu byte%s after this, expected "
                        "%" PRIu64 " byte%s", shown.size, plural(shown.size), part->size,
@@ -220,14 +220,15 @@ static const uint8_t *frame_data(const struct frames *f)
 }
 
 /* framing_bytes.check */
-static int check(struct framing *w, struct sheaf_error *err)
+static int frames_check(struct framing *w, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;
 
     return w->format->check(frame_data(f), (size_t)(w->at - w->begin), &f->crc, err);
 }
 
-static const struct framing_bytes stream_bytes = { .show = show, .take = take, .check = check };
+static const struct framing_bytes stream_bytes = { .show = frames_show, .take = frames_take,
+    .check = frames_check };
 
 /* ---- Frames ---------------------------------------------------------------------------------- */
 
@@ -269,7 +270,7 @@ void frames_close(struct frames *f)
     f->codec = NULL;
 }
 
-static int next(struct frames *f, struct frame *frame, struct sheaf_error *err)
+static int frames_do_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
 {
     const struct framing *w = &f->framing;
     int code = give_large(f, err);
@@ -295,7 +296,7 @@ int frames_repeat(struct frames *f, struct sheaf_error *err)
     frames_set_stored(f, before.stored_bytes);
     f->large = before.large;
     while (code == SHEAF_OK && f->framing.records < before.given)
-        code = next(f, &frame, err);
+        code = frames_do_next(f, &frame, err);
     return code;
 }
 
@@ -307,7 +308,7 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
     if (err == NULL)
         err = &own;
     f->given = f->framing.records;
-    code = next(f, frame, err);
+    code = frames_do_next(f, frame, err);
     if (!framing_is_damage(code) || (repeated = frames_repeat(f, &again)) == SHEAF_END)
         return code;
     if (repeated != SHEAF_OK) {
@@ -315,5 +316,5 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err)
         return repeated;
     }
     f->given = f->framing.records;
-    return next(f, frame, err);
+    return frames_do_next(f, frame, err);
 }

@@ -38,7 +38,8 @@ static int place_error(uint64_t offset, uint64_t record, struct sheaf_error *err
 /* Examines the part of the shard that begins at w->at. Shows more and more bytes to the format,
  * until the format can tell what the part is. Sets *verdict to the format's result, or to SHEAF_END
  * at the end of the shard. Returns an error only if the bytes cannot be read. */
-static int examine(struct framing *w, struct part *part, int *verdict, struct sheaf_error *err)
+static int framing_examine(struct framing *w, struct part *part, int *verdict,
+                           struct sheaf_error *err)
 {
     size_t need = 1;
 
@@ -78,11 +79,11 @@ static int next_part(struct framing *w, struct part *part, struct sheaf_error *e
         *part = w->pending;
         return SHEAF_OK;
     }
-    code = examine(w, part, &verdict, err);
+    code = framing_examine(w, part, &verdict, err);
     return code == SHEAF_OK ? verdict : code;
 }
 
-static int take_part(struct framing *w, const struct part *part, struct sheaf_error *err)
+static int framing_take_part(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     const uint64_t left = w->bytes - w->at;
 
@@ -142,7 +143,7 @@ static int resync(struct framing *w, struct sheaf_error *err)
             continue;
         }
         w->begin = w->at += skip;
-        code = examine(w, &part, &verdict, err);
+        code = framing_examine(w, &part, &verdict, err);
         format_scan_restart(&w->scan);
         if (code != SHEAF_OK)
             return code;
@@ -195,7 +196,7 @@ static int damage(struct framing *w, struct sheaf_error *err)
 /* Returns whether the frame (stored record) that is being read is known to be complete. In a tar,
  * damage after a member may hide more members of the same sample. Frames of the other containers
  * show whether they are complete. */
-static bool is_whole(const struct framing *w)
+static bool framing_is_whole(const struct framing *w)
 {
     return !w->format->has_members && !w->scan.frame_open;
 }
@@ -229,7 +230,7 @@ static int find_frame(struct framing *w, struct sheaf_error *err)
             w->has_pending = true;
             return SHEAF_OK;
         }
-        if (open && framing_is_of_data(code) && is_whole(w)) {
+        if (open && framing_is_of_data(code) && framing_is_whole(w)) {
             w->has_kept = w->dead;      /* otherwise it will be found again */
             w->kept = *err;
             return SHEAF_OK;
@@ -237,7 +238,7 @@ static int find_frame(struct framing *w, struct sheaf_error *err)
         if (code == SHEAF_END)
             return find_end(w, open, err);
         if (code == SHEAF_OK)
-            code = take_part(w, &part, err);
+            code = framing_take_part(w, &part, err);
         if (code != SHEAF_OK)
             return code;
         w->at += part.size;
@@ -248,7 +249,7 @@ static int find_frame(struct framing *w, struct sheaf_error *err)
 }
 
 /* Verifies the frame that was found. */
-static int check_frame(struct framing *w, struct sheaf_error *err)
+static int framing_check_frame(struct framing *w, struct sheaf_error *err)
 {
     int code = w->ops->check == NULL ? SHEAF_OK : w->ops->check(w, err);
 
@@ -293,5 +294,5 @@ int framing_next(struct framing *w, struct sheaf_error *err)
         return code;
     if (framing_is_damage(code))
         return damage(w, err);
-    return code == SHEAF_OK ? check_frame(w, err) : place_error(w->begin, w->records, err);
+    return code == SHEAF_OK ? framing_check_frame(w, err) : place_error(w->begin, w->records, err);
 }

@@ -60,8 +60,8 @@ static int load_whole(struct index_files *f, struct index_file *file, struct she
     return store_read(file->object, 0, file->data, bytes, err);
 }
 
-static int open_part(struct index_files *f, const struct sheaf_dataset *source, size_t part,
-                     struct sheaf_error *err)
+static int index_files_open_part(struct index_files *f, const struct sheaf_dataset *source,
+                                 size_t part, struct sheaf_error *err)
 {
     struct index_file *file = &f->files[dataset_first_part(f->dataset, source) + part];
     char proof[HASH_TEXT_BYTES];
@@ -87,7 +87,7 @@ int index_files_open(struct index_files *f, const struct sheaf_dataset *dataset,
         const struct sheaf_dataset *source = dataset_source_at(dataset, i);
 
         for (size_t p = 0; p < source->part_count && code == SHEAF_OK; p++)
-            code = open_part(f, source, p, err);
+            code = index_files_open_part(f, source, p, err);
     }
     return code;
 }
@@ -115,8 +115,8 @@ void index_files_close(struct index_files *f)
 
 /* ---- Sections -------------------------------------------------------------------------------- */
 
-static int parse(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *data,
-                 struct index_section **section, struct sheaf_error *err)
+static int index_files_parse(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *data,
+                             struct index_section **section, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &d->manifest.shards[shard];
 
@@ -126,8 +126,9 @@ static int parse(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *d
     return dataset_check_section(d, shard, data, err);
 }
 
-static int read_section(const struct sheaf_dataset *d, uint32_t shard, struct store_object *object,
-                        struct index_section **section, struct sheaf_error *err)
+static int index_files_read_section(const struct sheaf_dataset *d, uint32_t shard,
+                                    struct store_object *object, struct index_section **section,
+                                    struct sheaf_error *err)
 {
     const struct manifest_shard *m = &d->manifest.shards[shard];
     uint8_t *data = malloc(m->index_bytes + 1);
@@ -136,7 +137,7 @@ static int read_section(const struct sheaf_dataset *d, uint32_t shard, struct st
                           m->index_bytes, err);
 
     if (code == SHEAF_OK)
-        code = parse(d, shard, data, section, err);
+        code = index_files_parse(d, shard, data, section, err);
     free(data);
     return code;
 }
@@ -152,7 +153,7 @@ static int open_and_read(struct cache *cache, const struct sheaf_dataset *d, uin
     int code = listed_open(cache, source, part->index_url, proof, part->index_bytes, &object, err);
 
     if (code == SHEAF_OK)
-        code = read_section(d, shard, object, section, err);
+        code = index_files_read_section(d, shard, object, section, err);
     store_close(object);
     return code;
 }
@@ -167,10 +168,10 @@ int index_files_section(const struct index_files *f, uint32_t shard,
     char proof[HASH_TEXT_BYTES];
 
     if (file->data != NULL)
-        return parse(d, shard, file->data + (d->manifest.shards[shard].index_offset -
-                                             part->index_offset), section, err);
+        return index_files_parse(d, shard, file->data + (d->manifest.shards[shard].index_offset -
+                                                         part->index_offset), section, err);
     if (file->object != NULL)
-        return read_section(d, shard, file->object, section, err);
+        return index_files_read_section(d, shard, file->object, section, err);
     prove(d, source, proof);
     return open_and_read(f->cache, d, shard, source, proof, section, err);
 }

@@ -17,7 +17,7 @@ static _Thread_local const char *offline;
 
 /* Returns the name under which a manifest is kept, in allocated memory: the URL of the directory,
  * without passwords and without a slash at its end. */
-static char *kept_name(const char *source)
+static char *kept_manifest_kept_name(const char *source)
 {
     static const char file[] = "/" MANIFEST_NAME;
     char *name = text_shown_url(source);
@@ -34,7 +34,7 @@ static char *kept_name(const char *source)
 
 void kept_manifest_put(const struct cache *cache, const char *source, const char *text)
 {
-    char *name = kept_name(source);
+    char *name = kept_manifest_kept_name(source);
 
     if (name != NULL)
         cache_keep(cache, name, text, strlen(text));
@@ -56,7 +56,7 @@ bool kept_manifest_is_offline(const char *source)
 
 int kept_manifest_get(const char *source, char **text, size_t *size, struct sheaf_error *err)
 {
-    char *name = kept_name(source);
+    char *name = kept_manifest_kept_name(source);
     struct sheaf_error found;
     int code = name == NULL ? err_memory(err, strlen(source))
                             : cache_kept(offline, name, text, size, &found);

@@ -33,7 +33,7 @@ struct lowest {
 
 /* Parses the number of a pipe in its name. "train_7" has the number 7 in the channel "train".
  * "train_1_0" belongs to the channel "train_1", and "train_07" is not the name of a pipe. */
-static bool parse_number(const char *text, uint64_t *number)
+static bool pipe_parse_number(const char *text, uint64_t *number)
 {
     return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);
 }
@@ -52,7 +52,7 @@ static bool is_pipe(const char *path)
     return path != NULL && store_size(path, &bytes, NULL) == SHEAF_OK && bytes == UINT64_MAX;
 }
 
-static int look_at(void *context, const struct store_entry *entry)
+static int pipe_look_at(void *context, const struct store_entry *entry)
 {
     struct lowest *l = context;
     const size_t size = strlen(l->name);
@@ -61,7 +61,7 @@ static int look_at(void *context, const struct store_entry *entry)
     char *path;
 
     if (strncmp(name, l->name, size) != 0 || name[size] != '_'
-        || !parse_number(name + size + 1, &number) || (l->found && number > l->number))
+        || !pipe_parse_number(name + size + 1, &number) || (l->found && number > l->number))
         return SHEAF_OK;
     path = pipe_path(l->prefix, number);
     if (is_pipe(path)) {
@@ -81,7 +81,7 @@ int pipe_lowest(const char *prefix, uint64_t *number, struct sheaf_error *err)
 
     if (directory == NULL)
         return err_memory(err, strlen(prefix));
-    code = store_list(directory, look_at, &l, err);
+    code = store_list(directory, pipe_look_at, &l, err);
     free(directory);
     if (code != SHEAF_OK)
         return code;
@@ -113,7 +113,7 @@ static int open_number(const struct pipe_search *s, uint64_t number, struct stor
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-static int look(struct pipe_search *s, struct sheaf_error *err)
+static int pipe_look(struct pipe_search *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -147,7 +147,7 @@ static int wait_a_moment(const struct pipe_search *s, const volatile int *interr
     return SHEAF_END;
 }
 
-static int give_up(const struct pipe_search *s, struct sheaf_error *err)
+static int pipe_give_up(const struct pipe_search *s, struct sheaf_error *err)
 {
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;
 
@@ -164,7 +164,7 @@ static int give_up(const struct pipe_search *s, struct sheaf_error *err)
 
 /* Reports that the reader waits for a pipe. This is not an error yet, because the other program may
  * not have started. */
-static void tell(struct pipe_search *s)
+static void pipe_tell(struct pipe_search *s)
 {
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;
     char *path = pipe_path(s->source->prefix, s->wanted_number);
@@ -187,13 +187,13 @@ int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shif
 
     s.wanted_number = epoch + (shift->known ? shift->shift : 0);
     do {
-        code = look(&s, err);
+        code = pipe_look(&s, err);
         if (code == SHEAF_OK)
             code = wait_a_moment(&s, interrupt, err);
         if (code == SHEAF_END && clock_ns() - start >= source->wait_ns)
-            code = give_up(&s, err);
+            code = pipe_give_up(&s, err);
         else if (code == SHEAF_END && !s.has_told && clock_ns() - start >= NOTICE_WAIT_NS)
-            tell(&s);
+            pipe_tell(&s);
     } while (code == SHEAF_END);
     if (code != SHEAF_OK) {
         store_close(s.wanted);

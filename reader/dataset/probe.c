@@ -30,8 +30,8 @@ static void find_size(struct job *job)
 }
 
 /* Reads the first `size` bytes of a shard, or all its bytes if it has fewer. */
-static int show(struct store_object *object, size_t size, struct buf *stored,
-                struct sheaf_error *err)
+static int probe_show(struct store_object *object, size_t size, struct buf *stored,
+                      struct sheaf_error *err)
 {
     int code;
 
@@ -52,7 +52,7 @@ static int find_format(struct look *look, struct store_object *object, struct sh
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && need != 0) {
-        code = show(object, need, &stored, err);
+        code = probe_show(object, need, &stored, err);
         if (code != SHEAF_OK)
             break;
         code = detect(stored.data, stored.size, stored.size == object->bytes, object->url,
@@ -94,8 +94,8 @@ static void find_inside(struct job *job)
     look->code = open_and_detect(look, &look->error);
 }
 
-static int look_at(struct look *looks, size_t count, void (*run)(struct job *job),
-                   struct sheaf_error *err)
+static int probe_look_at(struct look *looks, size_t count, void (*run)(struct job *job),
+                         struct sheaf_error *err)
 {
     struct workers *workers;
     int code;
@@ -119,10 +119,10 @@ static int look_at(struct look *looks, size_t count, void (*run)(struct job *job
 
 int look_sizes(struct look *looks, size_t count, struct sheaf_error *err)
 {
-    return look_at(looks, count, find_size, err);
+    return probe_look_at(looks, count, find_size, err);
 }
 
 int look_inside(struct look *looks, size_t count, struct sheaf_error *err)
 {
-    return look_at(looks, count, find_inside, err);
+    return probe_look_at(looks, count, find_inside, err);
 }

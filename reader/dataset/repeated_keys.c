@@ -23,7 +23,7 @@ struct key_place {
     uint8_t bytes[PLACE_BYTES];
 };
 
-static struct key_place place_of(uint32_t shard, uint64_t record)
+static struct key_place repeated_keys_place_of(uint32_t shard, uint64_t record)
 {
     struct key_place place;
 
@@ -59,7 +59,7 @@ int repeated_keys_open(struct repeated_keys *k, uint64_t memory_bytes, struct sh
 int repeated_keys_add(struct repeated_keys *k, const char *key, uint32_t shard, uint64_t record,
                       struct sheaf_error *err)
 {
-    const struct key_place place = place_of(shard, record);
+    const struct key_place place = repeated_keys_place_of(shard, record);
     uint8_t *to, *value;
     int code;
 
@@ -72,7 +72,8 @@ int repeated_keys_add(struct repeated_keys *k, const char *key, uint32_t shard, 
 }
 
 /* Writes a sample's location and, if the sample can be read again, its key to `first`. */
-static void describe(const struct sheaf_dataset *d, const struct key_place *place, char first[512])
+static void repeated_keys_describe(const struct sheaf_dataset *d, const struct key_place *place,
+                                   char first[512])
 {
     const uint32_t shard = (uint32_t)number_in(place->bytes, 4);
     const uint64_t record = number_in(place->bytes + 4, 8);
@@ -107,7 +108,7 @@ int repeated_keys_end(struct repeated_keys *k, const struct sheaf_dataset *datas
         is_first = false;
     }
     if (code == SHEAF_END && *count != 0)
-        describe(dataset, &earliest, first);
+        repeated_keys_describe(dataset, &earliest, first);
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 

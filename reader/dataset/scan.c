@@ -23,7 +23,7 @@ struct scan_extent {
 };
 
 /* framing_bytes.show */
-static int show(struct framing *w, size_t need, struct shown *shown, struct sheaf_error *err)
+static int scan_show(struct framing *w, size_t need, struct shown *shown, struct sheaf_error *err)
 {
     struct header_scan *s = (struct header_scan *)w;
     const uint64_t left = w->bytes - w->at;
@@ -56,7 +56,7 @@ static int show(struct framing *w, size_t need, struct shown *shown, struct shea
 
 /* Implements the function `take` of struct framing_bytes for the scan of headers. If samples with
  * the same key are to be joined, stores the key of the frame (stored record) that begins here. */
-static int take(struct framing *w, const struct part *part, struct sheaf_error *err)
+static int scan_take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct header_scan *s = (struct header_scan *)w;
     int code;
@@ -68,7 +68,7 @@ static int take(struct framing *w, const struct part *part, struct sheaf_error *
     return code == SHEAF_OK ? buf_append(&s->keys, "", 1, err) : code;
 }
 
-static const struct framing_bytes scanned_bytes = { .show = show, .take = take };
+static const struct framing_bytes scanned_bytes = { .show = scan_show, .take = scan_take };
 
 void scan_open(struct header_scan *s, const struct format_ops *format, struct store_object *object)
 {
@@ -110,7 +110,7 @@ int scan_run(struct header_scan *s, struct sheaf_error *err)
 
 /* Returns the number of bytes between extent (range of a sample's bytes) number i and the previous
  * extent. */
-static uint64_t gap_before(const struct scan_extent *extents, uint64_t i)
+static uint64_t scan_gap_before(const struct scan_extent *extents, uint64_t i)
 {
     return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);
 }
@@ -189,8 +189,8 @@ static void fill_joined(struct header_scan *s, const struct joining *list, uint6
 }
 
 /* Makes an index section in which all extents with the same key form one sample. */
-static int join_section(struct header_scan *s, struct joining *list, uint64_t count,
-                        struct index_section **section, struct sheaf_error *err)
+static int scan_join_section(struct header_scan *s, struct joining *list, uint64_t count,
+                             struct index_section **section, struct sheaf_error *err)
 {
     struct index_section *made;
     uint64_t samples;
@@ -223,7 +223,7 @@ static int scan_joined(struct header_scan *s, struct index_section **section,
         return err_memory(err, count * sizeof(list[0]));
     for (uint64_t i = 0; i < count; i++)
         list[i].extent = &extents[i];
-    code = join_section(s, list, count, section, err);
+    code = scan_join_section(s, list, count, section, err);
     free(list);
     return code;
 }
@@ -238,7 +238,7 @@ static int plain_section(struct header_scan *s, struct index_section **section,
     size_t size;
 
     for (uint64_t i = 0; i < count; i++)
-        gaps += gap_before(extents, i) != 0;
+        gaps += scan_gap_before(extents, i) != 0;
     size = sizeof(*made) + (count + 1) * sizeof(uint64_t) + gaps * sizeof(struct index_gap);
     made = calloc(1, size);     /* one allocation, as index_section_free expects */
     if (made == NULL)
@@ -248,7 +248,7 @@ static int plain_section(struct header_scan *s, struct index_section **section,
     made->offsets = (uint64_t *)(void *)(made + 1);
     made->gaps = gaps == 0 ? NULL : (struct index_gap *)(void *)(made->offsets + count + 1);
     for (uint64_t i = 0; i < count; i++) {
-        const uint64_t gap = gap_before(extents, i);
+        const uint64_t gap = scan_gap_before(extents, i);
 
         made->offsets[i] = extents[i].begin;
         if (gap != 0)

@@ -46,7 +46,7 @@ static size_t brace_length(const char *text, bool *has_comma)
 
 /* Parses a number of at most 20 digits. Returns the number of digits, or 0 if the text does not
  * begin with a digit. */
-static int take_digits(const char *text, uint64_t *number)
+static int shard_pattern_take_digits(const char *text, uint64_t *number)
 {
     int size = 0;
 
@@ -60,7 +60,7 @@ static int take_digits(const char *text, uint64_t *number)
 static int take_end(const char *text, bool is_letter, uint64_t *end)
 {
     if (!is_letter)
-        return take_digits(text, end);
+        return shard_pattern_take_digits(text, end);
     *end = (uint8_t)text[0];
     return isalpha((unsigned char)text[0]) ? 1 : 0;
 }
@@ -81,7 +81,7 @@ static bool parse_range(struct brace *b)
     size = take_end(p + 2, is_letter, &b->high);
     p += 2 + size;
     if (size != 0 && strncmp(p, "..", 2) == 0) {
-        size = take_digits(p + 2, &b->step);
+        size = shard_pattern_take_digits(p + 2, &b->step);
         p += 2 + size;
     }
     b->length = (size_t)(p - b->at) + 1;

@@ -13,8 +13,8 @@
 #include "reader/dataset/joined.h"
 #include "store/read_ahead.h"
 
-static int read_bytes(void *context, void *data, size_t size, size_t *got,
-                      struct sheaf_error *err)
+static int shard_walk_read_bytes(void *context, void *data, size_t size, size_t *got,
+                                 struct sheaf_error *err)
 {
     struct walk *w = context;
     int code = SHEAF_OK;
@@ -33,7 +33,7 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
 }
 
 /* Starts from the beginning of the stored bytes. */
-static void go_back(struct walk *w)
+static void shard_walk_go_back(struct walk *w)
 {
     store_distrust(w->object, 0, w->object->bytes);
     atomic_fetch_sub(w->progress, w->offset);
@@ -42,14 +42,14 @@ static void go_back(struct walk *w)
 }
 
 /* frames.again */
-static bool again(void *context)
+static bool shard_walk_again(void *context)
 {
     struct walk *w = context;
 
     if (!w->may_repeat)
         return false;
     w->may_repeat = false;
-    go_back(w);
+    shard_walk_go_back(w);
     return true;
 }
 
@@ -84,11 +84,11 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
     if (code == SHEAF_OK && w->object->is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe", dataset->urls[shard]);
     if (code == SHEAF_OK)
-        code = frames_open(&w->frames, source->format, source->manifest.codec, read_bytes, w,
-                           limit, err);
+        code = frames_open(&w->frames, source->format, source->manifest.codec,
+                           shard_walk_read_bytes, w, limit, err);
     if (code == SHEAF_OK)
         frames_set_stored(&w->frames, w->object->bytes);
-    w->frames.again = again;
+    w->frames.again = shard_walk_again;
     if (code != SHEAF_OK)
         walk_close(w);
     return code;
@@ -115,7 +115,7 @@ static int hash_rest(struct walk *w, char hex[33], struct sheaf_error *err)
     int code = SHEAF_OK;
 
     while (code == SHEAF_OK && got != 0)
-        code = read_bytes(w, piece, sizeof(piece), &got, err);
+        code = shard_walk_read_bytes(w, piece, sizeof(piece), &got, err);
     if (code != SHEAF_OK)
         return code;
     hash_text(XXH3_128bits_digest(w->hash), hex);
@@ -136,7 +136,7 @@ int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_e
     }
     code = hash_rest(w, hex, err);
     if (code == SHEAF_OK && w->may_repeat && expected != NULL && strcmp(hex, expected) != 0) {
-        (void)again(w);
+        (void)shard_walk_again(w);
         code = hash_rest(w, hex, err);
     }
     w->object = pieces;

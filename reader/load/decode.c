@@ -20,7 +20,7 @@ static int place_bad(const struct sheaf_dataset *d, const struct item *item,
                       item->record);
 }
 
-static bool is_kept(const struct sheaf_dataset *source, const struct sheaf_field *field)
+static bool decode_is_kept(const struct sheaf_dataset *source, const struct sheaf_field *field)
 {
     for (size_t i = 0; i < source->field_count; i++)
         if (strcmp(source->fields[i], field->name) == 0
@@ -46,7 +46,7 @@ static int keep_fields(const struct sheaf_dataset *source, struct decode_scratch
     }
     kept = (struct sheaf_field *)(void *)scratch->fields.data;
     for (size_t i = 0; i < sample->field_count; i++)
-        if (is_kept(source, &sample->fields[i]))
+        if (decode_is_kept(source, &sample->fields[i]))
             kept[count++] = sample->fields[i];
     sample->fields = kept;
     sample->field_count = count;

@@ -165,8 +165,8 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
 /* Reads the samples at the beginning of `list` that lie in the same codec block. Returns their
  * number. If there is no memory for this, the samples are not read now, and the shuffle buffer
  * holds only their numbers. */
-static size_t read_block(struct horizon *h, struct loader *l, struct shard *shard,
-                         const struct wanted *list, size_t count)
+static size_t horizon_read_block(struct horizon *h, struct loader *l, struct shard *shard,
+                                 const struct wanted *list, size_t count)
 {
     const struct index_section *s = shard->section;
     struct run runs[SHARE_MOST];
@@ -207,8 +207,8 @@ static size_t read_block(struct horizon *h, struct loader *l, struct shard *shar
 
 /* Reads those samples of the list that are in the same shard as its first sample. Returns the
  * number of these samples. */
-static size_t read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
-                         size_t count)
+static size_t horizon_read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
+                                 size_t count)
 {
     struct sheaf_error ignored;
     struct shard *shard;
@@ -220,7 +220,7 @@ static size_t read_shard(struct horizon *h, struct loader *l, const struct wante
         return n;
     if (loader_open_shard(l, shard, &ignored) == SHEAF_OK)
         while (done < n)
-            done += read_block(h, l, shard, list + done, n - done);
+            done += horizon_read_block(h, l, shard, list + done, n - done);
     shards_drop(&l->shards, shard);
     return n;
 }
@@ -241,6 +241,6 @@ void horizon_go_on(struct horizon *h, struct loader *l)
     set_far(h, n == 0 ? h->far : n < count ? list[n].drawn - 1 : h->foresight.seen);
     qsort(list, n, sizeof(list[0]), compare_places);
     for (size_t i = 0; i < n;)
-        i += read_shard(h, l, list + i, n - i);
+        i += horizon_read_shard(h, l, list + i, n - i);
     free(list);
 }

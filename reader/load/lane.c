@@ -135,8 +135,8 @@ static const struct ref empty = { .input = REF_EMPTY };
 /* ---- The slots ------------------------------------------------------------------------------ */
 
 /* Puts the sample at the next position of the sequence into a slot of the shuffle buffer. */
-static int take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
-                   struct sheaf_error *err)
+static int lane_take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
+                        struct sheaf_error *err)
 {
     const int code = queue_take(l, lane->queue, waits, &lane->slots[slot], err);
 
@@ -147,7 +147,8 @@ static int take_in(struct loader *l, struct lane *lane, uint64_t slot, bool wait
 
 static int fill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
-    const int code = take_in(l, lane, sequence_slot(&lane->sequence, lane->filled), waits, err);
+    const int code = lane_take_in(l, lane, sequence_slot(&lane->sequence, lane->filled), waits,
+                                  err);
 
     lane->filled += code == SHEAF_OK;
     return code;
@@ -184,7 +185,8 @@ static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sh
 static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct shuffle *s = &lane->shuffle;
-    const int code = lane->refill_due ? take_in(l, lane, lane->refill_slot, waits, err) : SHEAF_OK;
+    const int code = lane->refill_due ? lane_take_in(l, lane, lane->refill_slot, waits, err)
+        : SHEAF_OK;
 
     if (code == SHEAF_END) {
         s->inputs = --s->next;
@@ -213,7 +215,7 @@ static void fetch_slot(struct lane *lane)
 }
 
 /* Takes one step of the shuffle buffer. */
-static struct ref draw(struct lane *lane)
+static struct ref lane_draw(struct lane *lane)
 {
     const struct shuffle_step step = shuffle_next(&lane->shuffle);
     const struct ref ref = lane->slots[step.slot];
@@ -248,7 +250,7 @@ static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct re
         return code;
     if (lane->shuffle.filled == 0)
         return SHEAF_END;
-    *ref = draw(lane);
+    *ref = lane_draw(lane);
     return SHEAF_OK;
 }
 
@@ -268,7 +270,7 @@ static void fetch_lines(const struct item *item)
 }
 
 /* Makes one more draw, whose sample becomes due. */
-static int advance(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
+static int lane_advance(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct due *due = &lane->due[(lane->first + lane->count) % LANE_DUE];
     struct ref ref;
@@ -391,7 +393,7 @@ int lane_next(struct loader *l, struct lane *lane, struct ref *ref, struct sheaf
     int code = SHEAF_OK;
 
     while (lane->count < l->lead) {
-        code = advance(l, lane, lane->count == 0, err);
+        code = lane_advance(l, lane, lane->count == 0, err);
         if (code != SHEAF_OK)
             break;
     }

@@ -140,7 +140,8 @@ static void free_block(struct loader *l, struct read *r)
 }
 
 /* Takes memory for items that lie together. */
-static bool take_block(struct loader *l, struct read *r, uint64_t bytes, enum loader_share share)
+static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
+                              enum loader_share share)
 {
     uint8_t *block = heap_take(l->heap, bytes);
 
@@ -168,7 +169,7 @@ static void give_pieces(struct loader *l, struct read *r)
 }
 
 /* Takes memory for items that lie apart. */
-static bool take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
+static bool loader_take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
 {
     size_t at = 0;
 
@@ -254,7 +255,8 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
     code = r == NULL ? err_memory(err, sizeof(*r))
                      : read_open(r, w, plan, l->dataset, l->workers, err);
     if (code == SHEAF_OK
-        && !(plan->apart ? take_pieces(l, r, plan) : take_block(l, r, n.block, share)))
+        && !(plan->apart ? loader_take_pieces(l, r, plan)
+             : loader_take_block(l, r, n.block, share)))
         code = SHEAF_END;
     loader_trim(l);
     if (code != SHEAF_OK) {

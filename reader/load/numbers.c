@@ -85,7 +85,7 @@ struct numbered_samples {
 
 /* ---- What is asked for ---------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
+static int numbers_by_number(const void *a, const void *b)
 {
     const struct number_entry *x = a, *y = b;
 
@@ -94,7 +94,7 @@ static int by_number(const void *a, const void *b)
     return x->asked < y->asked ? -1 : 1;
 }
 
-static int take_numbers(struct call *c, const uint64_t *numbers, struct sheaf_error *err)
+static int numbers_take(struct call *c, const uint64_t *numbers, struct sheaf_error *err)
 {
     const uint64_t samples = dataset_samples(c->dataset);
 
@@ -108,7 +108,7 @@ static int take_numbers(struct call *c, const uint64_t *numbers, struct sheaf_er
         c->entries[i].number = numbers[i];
         c->entries[i].asked = i;
     }
-    qsort(c->entries, c->count, sizeof(c->entries[0]), by_number);
+    qsort(c->entries, c->count, sizeof(c->entries[0]), numbers_by_number);
     return SHEAF_OK;
 }
 
@@ -140,7 +140,7 @@ static uint64_t record_of(const struct call *c, const struct shard_part *part, s
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
 
-static int wait_for(struct call *c, struct job *job, struct sheaf_error *err)
+static int numbers_wait_for(struct call *c, struct job *job, struct sheaf_error *err)
 {
     const struct sheaf_progress progress = { .stage = "read" };
     const bool helps = dataset_is_local(c->dataset);
@@ -167,8 +167,8 @@ static uint64_t slot_bytes(const struct shard *shard, uint64_t record)
     return (read_piece_bytes(shard, record) + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
 }
 
-static int no_room(const struct call *c, const struct shard_part *part, uint64_t bytes,
-                   struct sheaf_error *err)
+static int numbers_no_room(const struct call *c, const struct shard_part *part, uint64_t bytes,
+                           struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_LIMIT, "%s: %" PRIu64 " bytes more are needed to read samples by "
                    "number, but of the %" PRIu64 " bytes of memory %" PRIu64 " are in use: ask for "
@@ -197,7 +197,7 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
     int code = open_ahead(c, (size_t)(part - c->parts), err);
 
     if (code == SHEAF_OK)
-        code = wait_for(c, &part->shard->job, err);
+        code = numbers_wait_for(c, &part->shard->job, err);
     if (code != SHEAF_OK)
         return code;
     if (part->shard->code != SHEAF_OK) {
@@ -215,7 +215,7 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
         if (i == part->first || c->entries[i].number != c->entries[i - 1].number)
             part->block_bytes += slot_bytes(part->shard, record_of(c, part, i));
     if (!budget_take(&c->budget, part->block_bytes))
-        return no_room(c, part, part->block_bytes, err);
+        return numbers_no_room(c, part, part->block_bytes, err);
     part->block = aligned_alloc(ALIGNMENT, part->block_bytes + ALIGNMENT);
     return part->block == NULL ? err_memory(err, part->block_bytes) : SHEAF_OK;
 }
@@ -265,7 +265,7 @@ static struct read_plan plan_group(const struct call *c, struct record_group *g,
 
 /* Assigns memory to each requested record of the group. The memory begins at *slot, in the block
  * that was allocated for all requested records of the shard. */
-static void place_items(struct call *c, const struct record_group *g, uint8_t **slot)
+static void numbers_place_items(struct call *c, const struct record_group *g, uint8_t **slot)
 {
     size_t n = 0;
 
@@ -309,7 +309,7 @@ static int begin_group(struct call *c, struct record_group *g, const struct read
         return err_memory(err, sizeof(*work));
     }
     g->read = read;
-    place_items(c, g, slot);
+    numbers_place_items(c, g, slot);
     if (is_read_here(c, g))
         read_run(read);
     else
@@ -320,7 +320,7 @@ static int begin_group(struct call *c, struct record_group *g, const struct read
 /* Ends the read of a group, and frees its buffers and the errors of its bad records. The records
  * themselves are not freed, because they are in the block for all requested records of their
  * shard. */
-static void end_group(struct call *c, struct record_group *g)
+static void numbers_end_group(struct call *c, struct record_group *g)
 {
     struct read *r = g->read;
 
@@ -357,17 +357,17 @@ static int take_group(struct call *c, struct sheaf_error *err)
 {
     struct record_group *g = &c->groups[c->oldest];
     struct shard_part *part = g->part;
-    int code = is_read_here(c, g) ? SHEAF_OK : wait_for(c, &g->read->work->job, err);
+    int code = is_read_here(c, g) ? SHEAF_OK : numbers_wait_for(c, &g->read->work->job, err);
 
     if (code != SHEAF_OK)
         return code;                    /* the read is still under way */
     code = error_of(g, err);
     if (g->end == part->end) {
-        end_group(c, g);
+        numbers_end_group(c, g);
         shard_pool_drop(c->pool, part->shard);
         part->shard = NULL;
     } else {
-        end_group(c, g);
+        numbers_end_group(c, g);
     }
     c->oldest = (c->oldest + 1) % READS_MOST;
     c->group_count--;
@@ -375,8 +375,8 @@ static int take_group(struct call *c, struct sheaf_error *err)
 }
 
 /* Makes room for the read of a group, by ending the reads of older groups. */
-static int make_room(struct call *c, struct record_group *g, const struct read_plan *plan,
-                     struct sheaf_error *err)
+static int numbers_make_room(struct call *c, struct record_group *g, const struct read_plan *plan,
+                             struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -396,7 +396,7 @@ static int read_group(struct call *c, struct record_group *g, bool joined, uint8
                       struct sheaf_error *err)
 {
     const struct read_plan plan = plan_group(c, g, joined);
-    int code = make_room(c, g, &plan, err);
+    int code = numbers_make_room(c, g, &plan, err);
 
     if (code != SHEAF_OK)
         return code;
@@ -406,7 +406,7 @@ static int read_group(struct call *c, struct record_group *g, bool joined, uint8
     return code;
 }
 
-static int read_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
+static int numbers_read_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
 {
     int code = begin_part(c, part, err);
     uint8_t *slot = part->block;
@@ -418,7 +418,7 @@ static int read_part(struct call *c, struct shard_part *part, struct sheaf_error
         if (code == SHEAF_END)          /* try a smaller group */
             code = read_group(c, &g, false, &slot, err);
         if (code == SHEAF_END)
-            return no_room(c, part, g.memory_bytes, err);
+            return numbers_no_room(c, part, g.memory_bytes, err);
         if (code != SHEAF_OK)
             break;
         c->groups[(c->oldest + c->group_count++) % READS_MOST] = g;
@@ -437,7 +437,7 @@ static void end_call(struct call *c)
 
         if (!is_read_here(c, g))
             workers_wait(c->workers, &g->read->work->job);
-        end_group(c, g);
+        numbers_end_group(c, g);
     }
     for (size_t i = 0; i < c->part_count; i++)
         shard_pool_drop(c->pool, c->parts[i].shard);
@@ -445,7 +445,7 @@ static void end_call(struct call *c)
 
 /* ---- What is given out ---------------------------------------------------------------------- */
 
-static void release(struct sheaf_kept *kept)
+static void numbers_release(struct sheaf_kept *kept)
 {
     struct numbered_samples *k = (struct numbered_samples *)(void *)kept;
 
@@ -491,14 +491,14 @@ static int give_blocks(struct call *c, struct numbered_samples *k, struct sheaf_
     return k->blocks == NULL ? err_memory(err, c->part_count * sizeof(k->blocks[0])) : SHEAF_OK;
 }
 
-static int read_all(struct call *c, const uint64_t *numbers, struct sheaf_error *err)
+static int numbers_read_all(struct call *c, const uint64_t *numbers, struct sheaf_error *err)
 {
-    int code = take_numbers(c, numbers, err);
+    int code = numbers_take(c, numbers, err);
 
     if (code == SHEAF_OK)
         code = make_parts(c, err);
     for (size_t i = 0; code == SHEAF_OK && i < c->part_count; i++)
-        code = read_part(c, &c->parts[i], err);
+        code = numbers_read_part(c, &c->parts[i], err);
     while (code == SHEAF_OK && c->group_count != 0)
         code = take_group(c, err);
     end_call(c);
@@ -546,9 +546,9 @@ int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, s
     k = calloc(1, sizeof(*k));
     if (k == NULL)
         return err_memory(err, sizeof(*k));
-    k->base.release = release;
+    k->base.release = numbers_release;
     c.workers = shard_pool_workers(c.pool);
-    code = read_all(&c, numbers, err);
+    code = numbers_read_all(&c, numbers, err);
     if (code == SHEAF_OK)
         code = give_blocks(&c, k, err);
     else
@@ -559,7 +559,7 @@ int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, s
     free(c.parts);
     free(c.runs);
     if (code != SHEAF_OK) {
-        release(&k->base);
+        numbers_release(&k->base);
         return code;
     }
     facts->memory_bytes = c.budget.used;

@@ -95,7 +95,7 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
 
 /* Begins to open the shard that the lane reads next. This only saves time. If the budget has no
  * room now, the shard is opened later, when its first record is needed. */
-static void open_next(struct loader *l, struct queue *q, uint64_t position)
+static void queue_open_next(struct loader *l, struct queue *q, uint64_t position)
 {
     const uint64_t place = sequence_place(q->sequence, position);
     uint64_t after;
@@ -132,7 +132,7 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
     if (q->shard == NULL)
         code = use_shard(l, run->shard, &q->shard, err);
     if (code == SHEAF_OK)
-        open_next(l, q, q->planned);
+        queue_open_next(l, q, q->planned);
     return code;
 }
 
@@ -200,8 +200,8 @@ static int plan_in_order(struct loader *l, struct queue *q, struct sheaf_error *
 /* ---- What is needed ------------------------------------------------------------------------- */
 
 /* Finds the next record. Its shard becomes q->alone. */
-static int find_alone(struct loader *l, struct queue *q, struct order_run *run,
-                      struct sheaf_error *err)
+static int queue_find_alone(struct loader *l, struct queue *q, struct order_run *run,
+                            struct sheaf_error *err)
 {
     *run = next_run(q);
     if (q->alone != NULL && q->alone->number == run->shard)
@@ -216,7 +216,7 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
 {
     struct order_run run;
     struct read *read;
-    int code = find_alone(l, q, &run, err);
+    int code = queue_find_alone(l, q, &run, err);
 
     if (code == SHEAF_OK)
         code = loader_open_shard(l, q->alone, err);
@@ -346,24 +346,24 @@ int queue_pump_planned(struct loader *l, struct sheaf_error *err)
 /* ---- Giving out ----------------------------------------------------------------------------- */
 
 /* Returns whether the read is late: a read that was begun later has already finished. */
-static bool is_late(struct loader *l, struct read *r)
+static bool queue_is_late(struct loader *l, struct read *r)
 {
     return r->next != NULL && loader_has(l, r->next);
 }
 
 /* Waits for the read to finish. Stops waiting if the read is late and its samples are not needed at
  * once. */
-static int wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
+static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     uint64_t start;
 
     if (r->has_landed || l->keep <= 1 || !r->is_remote)
         return loader_wait(l, r, err);
     start = clock_ns();
-    while (!loader_has(l, r) && !is_late(l, r) && !flag_is_raised(l->interrupt))
+    while (!loader_has(l, r) && !queue_is_late(l, r) && !flag_is_raised(l->interrupt))
         (void)workers_wait_for(r->workers, &r->work->job, LOOK_NS);
     l->stall_ns += clock_ns() - start;
-    if (!loader_has(l, r) && is_late(l, r))
+    if (!loader_has(l, r) && queue_is_late(l, r))
         return SHEAF_OK;
     return loader_wait(l, r, err);
 }
@@ -384,7 +384,7 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
     if (code != SHEAF_OK || q->first == NULL || q->first->at > q->taken)
         return code;
     if (waits)
-        return wait_for(l, q->first, err);
+        return queue_wait_for(l, q->first, err);
     if (!loader_has(l, q->first))
         return QUEUE_LATER;
     return loader_wait(l, q->first, err);

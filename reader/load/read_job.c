@@ -80,7 +80,7 @@ static const char *url_of(const struct pass *p)
     return p->work->dataset->urls[p->whole.shard->number];
 }
 
-static const struct sheaf_dataset *source_of(const struct pass *p)
+static const struct sheaf_dataset *read_job_source_of(const struct pass *p)
 {
     return dataset_source(p->work->dataset, p->whole.shard->number);
 }
@@ -261,8 +261,8 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     struct sheaf_error error;
     int code;
 
-    u->codec = source_of(p)->codec;
-    u->single = source_of(p)->manifest.single_member;
+    u->codec = read_job_source_of(p)->codec;
+    u->single = read_job_source_of(p)->manifest.single_member;
     code = unpack_parts(u, &error);
     p->work->read_bytes += u->read_bytes;
     if (code == SHEAF_OK)
@@ -283,7 +283,7 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
 static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
-    const struct sheaf_dataset *d = source_of(p);
+    const struct sheaf_dataset *d = read_job_source_of(p);
     const uint64_t skip = b[0].stored_offset - p->begin;
     const size_t size = b[1].stored_offset - b[0].stored_offset;
     const uint64_t there = MIN(size, have - MIN(have, skip));
@@ -343,14 +343,14 @@ static int unpack_pass(struct pass *p, uint64_t have)
 
 /* Checks a record, whose bytes are at `data`, and its .lst line. `name` is NULL if the record has
  * no .lst line. */
-static int check_record(struct pass *p, const struct turn *t, const uint8_t *data,
-                        const char *name, uint32_t name_size)
+static int read_job_check_record(struct pass *p, const struct turn *t, const uint8_t *data,
+                                 const char *name, uint32_t name_size)
 {
     const struct index_section *s = p->section;
     struct sheaf_error error;
     uint32_t crc;
 
-    if (source_of(p)->format->check(data, t->item->size, &crc, &error) != SHEAF_OK)
+    if (read_job_source_of(p)->format->check(data, t->item->size, &crc, &error) != SHEAF_OK)
         return mark_bad(p, t->item, t->record, &error);
     if (name != NULL && name[name_size] != '\n') {
         err_set(&error, SHEAF_ERR_CORRUPT, "its line in the .lst ends with byte 0x%02x, not with a "
@@ -454,7 +454,7 @@ static int finish_item(struct pass *p, const struct turn *t)
         item->is_bad = false;
     else if (item->is_bad)
         return SHEAF_OK;
-    code = check_record(p, t, data, name, item->name_size);
+    code = read_job_check_record(p, t, data, name, item->name_size);
     if (code == SHEAF_OK && !item->is_bad && p->whole.shard->column_count != 0)
         code = place_columns(p, t, behind(p, item) + item->size +
                              extent_names(s, record, 1));
@@ -585,7 +585,7 @@ static void forget_bad(struct pass *p)
     r->bad_count = 0;
 }
 
-static int run(struct work *w)
+static int read_job_run(struct work *w)
 {
     struct pass p = { .first = 0 };
     uint8_t *data;
@@ -611,7 +611,7 @@ static void run_job(struct job *job)
     struct work *w = (struct work *)(void *)job;
     const volatile int *before = interrupt_watch(&w->cancelled);
 
-    w->code = run(w);
+    w->code = read_job_run(w);
     interrupt_watch(before);
 }
 
@@ -629,7 +629,7 @@ static void one_less(struct work *w)
         workers_submit(w->read->workers, &w->job);
 }
 
-static void fetch_done(struct store_read *read)
+static void read_job_fetch_done(struct store_read *read)
 {
     one_less(((struct fetch *)(void *)read)->work);
 }
@@ -637,7 +637,7 @@ static void fetch_done(struct store_read *read)
 /* Sends the requests for a read from a remote shard. All runs (ranges of records) of the read lie
  * in one range of bytes, for which one request is sent. Another request is sent for the .lst lines
  * and for each column. */
-static void fetch(struct work *w)
+static void read_job_fetch(struct work *w)
 {
     struct pass p;
     uint8_t *data;
@@ -660,7 +660,7 @@ static void fetch(struct work *w)
             continue;
         f->work = w;
         f->read = (struct store_read){ .object = of.object, .offset = of.offset, .data = of.to,
-                                       .size = (size_t)of.size, .done = fetch_done };
+                                       .size = (size_t)of.size, .done = read_job_fetch_done };
         atomic_fetch_add(&w->fetches_left, 1);
         store_read_start(&f->read);
     }
@@ -673,7 +673,7 @@ void read_start(struct read *r)
 
     w->job.run = run_job;
     if (w->runs[0].shard->object->is_remote && w->how != READ_STEPS)
-        fetch(w);
+        read_job_fetch(w);
     else
         workers_submit(r->workers, &w->job);
 }

@@ -28,7 +28,7 @@ int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct wo
     return index_files_open(&s->indexes, dataset, budget, cache, err);
 }
 
-static void close_shard(struct shard *shard)
+static void shards_close_shard(struct shard *shard)
 {
     store_close(shard->object);
     store_close(shard->names);
@@ -44,7 +44,7 @@ void shards_free(struct shards *s)
         (void)shards_trim(s);
     for (size_t i = 0; s->open != NULL && i < s->dataset->manifest.shard_count; i++)
         if (s->open[i] != NULL)
-            close_shard(s->open[i]);
+            shards_close_shard(s->open[i]);
     free(s->open);
     s->open = NULL;
     index_files_close(&s->indexes);
@@ -89,7 +89,7 @@ static int open_names_beside_manifest(struct shard *shard, const char *name,
 }
 
 /* Opens the .lst beside a RecordIO shard. */
-static int open_names(struct shard *shard, struct sheaf_error *err)
+static int shards_open_names(struct shard *shard, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = shard->owner->dataset;
     const struct sheaf_dataset *source = dataset_source(d, shard->number);
@@ -111,7 +111,7 @@ static int open_names(struct shard *shard, struct sheaf_error *err)
                                                         : code;
 }
 
-static int open_parts(struct shard *shard)
+static int shards_open_parts(struct shard *shard)
 {
     const struct sheaf_dataset *d = shard->owner->dataset;
     const struct sheaf_dataset *source = dataset_source(d, shard->number);
@@ -140,16 +140,16 @@ static int open_parts(struct shard *shard)
     if (code == SHEAF_OK)
         code = joined_wrap(&shard->object, shard->section, err);
     if (code == SHEAF_OK && source->manifest.ours && source->format->has_names)
-        code = open_names(shard, err);
+        code = shards_open_names(shard, err);
     return code == SHEAF_OK ? shards_open_columns(shard, err) : code;
 }
 
-static void open_shard(struct job *job)
+static void shards_open_shard(struct job *job)
 {
     struct shard *shard = (struct shard *)(void *)job;
     const volatile int *before = interrupt_watch(&shard->owner->cancelled);
 
-    shard->code = open_parts(shard);
+    shard->code = shards_open_parts(shard);
     interrupt_watch(before);
 }
 
@@ -178,7 +178,7 @@ bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_re
     return may_reserve && budget_take_reserved(s->budget, bytes);
 }
 
-static int no_room(const struct shards *s, uint32_t number, struct sheaf_error *err)
+static int shards_no_room(const struct shards *s, uint32_t number, struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_LIMIT, "%s: its index takes %" PRIu64 " bytes of memory, but "
                    "only %" PRIu64 " of %" PRIu64 " are left",
@@ -207,7 +207,7 @@ static void become_idle(struct shards *s, struct shard *shard)
 }
 
 /* Closes a shard that is not in use. */
-static void end_shard(struct shards *s, struct shard *shard)
+static void shards_end_shard(struct shards *s, struct shard *shard)
 {
     workers_wait(s->workers, &shard->job);
     s->open[shard->number] = NULL;
@@ -215,7 +215,7 @@ static void end_shard(struct shards *s, struct shard *shard)
         budget_give_reserved(s->budget, shard->memory_bytes);
     else
         budget_give(s->budget, shard->memory_bytes);
-    close_shard(shard);
+    shards_close_shard(shard);
 }
 
 static void end_oldest(struct shards *s)
@@ -223,7 +223,7 @@ static void end_oldest(struct shards *s)
     struct shard *shard = s->oldest;
 
     leave_idle(s, shard);
-    end_shard(s, shard);
+    shards_end_shard(s, shard);
 }
 
 bool shards_trim(struct shards *s)
@@ -240,7 +240,7 @@ bool shards_trim(struct shards *s)
 /* Adds a user to an open shard. The reserve is memory that only samples needed now may take. If the
  * open shard is in the reserve but the new user only reads ahead, the shard's memory is taken from
  * the rest of the budget instead. Returns false if the rest of the budget is too small. */
-static bool join(struct shards *s, struct shard *shard, bool reserved)
+static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {
         if (!budget_unreserve(s->budget, shard->memory_bytes))
@@ -260,16 +260,16 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
 
     if (shard != NULL) {
         *result = shard;
-        return join(s, shard, reserved) ? SHEAF_OK : no_room(s, number, err);
+        return shards_join(s, shard, reserved) ? SHEAF_OK : shards_no_room(s, number, err);
     }
     shard = calloc(1, sizeof(*shard));
     if (shard == NULL)
         return err_memory(err, sizeof(*shard));
     if (!shards_take(s, memory, reserved, &shard->is_reserved)) {
         free(shard);
-        return no_room(s, number, err);
+        return shards_no_room(s, number, err);
     }
-    shard->job.run = open_shard;
+    shard->job.run = shards_open_shard;
     shard->owner = s;
     shard->number = number;
     shard->users = 1;
@@ -298,7 +298,7 @@ void shards_drop(struct shards *s, struct shard *shard)
         return;
     if (s->idle_most == 0 || shard->is_reserved || !workers_is_done(s->workers, &shard->job)
         || shard->code != SHEAF_OK) {
-        end_shard(s, shard);
+        shards_end_shard(s, shard);
         return;
     }
     become_idle(s, shard);

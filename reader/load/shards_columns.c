@@ -82,7 +82,7 @@ static int keep_records(struct shard_column *c, uint64_t samples, uint64_t room,
     return SHEAF_OK;
 }
 
-static int open_column(struct shard *shard, size_t column, struct sheaf_error *err)
+static int shards_columns_open_column(struct shard *shard, size_t column, struct sheaf_error *err)
 {
     const struct columns *columns = shard->owner->columns;
     const struct column_place *place = columns_place(columns, shard->number, column);
@@ -128,7 +128,7 @@ int shards_open_columns(struct shard *shard, struct sheaf_error *err)
         return err_memory(err, columns->count * sizeof(shard->columns[0]));
     shard->column_count = columns->count;
     for (size_t i = 0; i < columns->count && code == SHEAF_OK; i++)
-        code = open_column(shard, i, err);
+        code = shards_columns_open_column(shard, i, err);
     return code;
 }
 

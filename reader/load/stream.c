@@ -89,7 +89,7 @@ static struct stream_counts counts_of(const struct stream *s)
     return counts;
 }
 
-static void close_shard(struct stream *s)
+static void stream_close_shard(struct stream *s)
 {
     s->closed = counts_of(s);
     if (s->frames_are_open)
@@ -113,7 +113,7 @@ void stream_close(struct stream *s)
         return;
     stream_cancel(s);
     workers_close(s->workers);
-    close_shard(s);
+    stream_close_shard(s);
     pipe_head_free(&s->head);
     free(s);
 }
@@ -129,8 +129,8 @@ const struct format_ops *stream_format(const struct stream *s)
 }
 
 /* Reads the next bytes of the shard. */
-static int read_bytes(void *context, void *data, size_t size, size_t *got,
-                      struct sheaf_error *err)
+static int stream_read_bytes(void *context, void *data, size_t size, size_t *got,
+                             struct sheaf_error *err)
 {
     struct stream *s = context;
     int code = SHEAF_OK;
@@ -146,7 +146,7 @@ static int read_bytes(void *context, void *data, size_t size, size_t *got,
 }
 
 /* A frames.again function. */
-static bool again(void *context)
+static bool stream_again(void *context)
 {
     struct stream *s = context;
 
@@ -166,7 +166,7 @@ static size_t records_of_sample(const struct stream *s)
 }
 
 /* Opens the object of the next shard. */
-static int open_object(struct stream *s, struct sheaf_error *err)
+static int stream_open_object(struct stream *s, struct sheaf_error *err)
 {
     const struct stream_context *c = &s->context;
 
@@ -176,11 +176,11 @@ static int open_object(struct stream *s, struct sheaf_error *err)
     return listed_open_any(c->cache, c->dataset->urls[c->line->shards[s->place]], &s->object, err);
 }
 
-static int open_shard(struct stream *s, struct sheaf_error *err)
+static int stream_open_shard(struct stream *s, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = s->context.dataset;
     struct detected found = { .format = s->format, .codec = d->manifest.codec };
-    int code = open_object(s, err);
+    int code = stream_open_object(s, err);
 
     if (code == SHEAF_OK && s->object->is_remote && s->ahead_bytes != 0)
         code = ahead_wrap(&s->object, s->ahead_bytes, AHEAD_PIECES, err);
@@ -194,8 +194,9 @@ static int open_shard(struct stream *s, struct sheaf_error *err)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the attributes of a sample come as records "
                        "of RecordIO, but this is %s", s->object->url, s->format->name);
     if (code == SHEAF_OK)
-        code = frames_open(&s->frames, s->format, found.codec, read_bytes, s, s->largest, err);
-    s->frames.again = again;
+        code = frames_open(&s->frames, s->format, found.codec, stream_read_bytes, s, s->largest,
+                           err);
+    s->frames.again = stream_again;
     s->frames_are_open = code == SHEAF_OK;
     if (code == SHEAF_OK && !s->object->is_stream)
         frames_set_stored(&s->frames, s->object->bytes);
@@ -278,7 +279,7 @@ static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
         int code = SHEAF_OK;
 
         if (!s->frames_are_open)
-            code = open_shard(s, err);
+            code = stream_open_shard(s, err);
         if (code == SHEAF_OK && s->lost)
             code = err_set(err, SHEAF_ERR_CORRUPT, "%s: after damage, it is unknown which "
                            "attribute a record is", s->object->url);
@@ -289,7 +290,7 @@ static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
         *is_bad = code < 0;
         if (code != SHEAF_END)
             return code;
-        close_shard(s);
+        stream_close_shard(s);
         s->place += s->stride;
     }
     return SHEAF_END;
@@ -331,7 +332,7 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
 
 /* Stores pointers to the frames (stored records) in the items that describe them. This is done
  * last, because the buffer moves while it grows. */
-static void place_items(struct read *r, const struct buf *data)
+static void stream_place_items(struct read *r, const struct buf *data)
 {
     const uint8_t *at = data->data;
 
@@ -342,7 +343,7 @@ static void place_items(struct read *r, const struct buf *data)
     }
 }
 
-static void fill(struct job *job)
+static void stream_fill(struct job *job)
 {
     struct work *w = (struct work *)(void *)job;
     struct read *r = w->read;
@@ -366,7 +367,7 @@ static void fill(struct job *job)
     w->counts = counts_of(s);
     stream_counts_add(&w->counts, &s->reported, -1);
     stream_counts_add(&s->reported, &w->counts, 1);
-    place_items(r, data);
+    stream_place_items(r, data);
     r->tail_code = code;
     s->failed |= code < 0;
     w->code = SHEAF_OK;
@@ -377,6 +378,6 @@ void stream_plan(struct stream *s, struct read *r)
 {
     r->stream = s;
     r->workers = s->workers;
-    r->work->job.run = fill;
+    r->work->job.run = stream_fill;
     workers_submit(s->workers, &r->work->job);
 }

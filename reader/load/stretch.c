@@ -82,8 +82,8 @@ struct course {
  * `resumed` is set if the samples in the gap were returned before the epoch was resumed. Such a gap
  * is read only between records of adjacent codec blocks, so that resuming reads as little as
  * possible. */
-static bool add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
-                struct stretch *t)
+static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
+                        struct stretch *t)
 {
     const struct index_section *s = c->shard->section;
     struct run *last = &t->runs[t->plan.run_count - 1];
@@ -154,7 +154,7 @@ void stretch_plan(const struct loader *l, struct stretch *t)
             skipped++;
             continue;
         }
-        if (!add(&c, at.record, resumed, skipped, t))
+        if (!stretch_add(&c, at.record, resumed, skipped, t))
             return;
         skipped = 0;
     }

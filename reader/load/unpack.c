@@ -37,8 +37,8 @@ uint64_t unpack_room(bool is_remote, uint64_t stored)
     return MIN(stored, is_remote ? READ_REMOTE : INPUT);
 }
 
-static int begin_member(const struct unpack *u, struct codec_stream *stream,
-                        struct sheaf_error *err)
+static int unpack_begin_member(const struct unpack *u, struct codec_stream *stream,
+                               struct sheaf_error *err)
 {
     struct buf head = BUF_INIT(4096);
     uint8_t none[16];
@@ -53,7 +53,7 @@ static int begin_member(const struct unpack *u, struct codec_stream *stream,
 }
 
 /* Provides the stored bytes for the next step, if the block has more. */
-static int fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *err)
+static int unpack_fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -75,7 +75,7 @@ static int fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *e
 
 /* Copies the wanted bytes of the decoder's output to their parts. The output is the uncompressed
  * bytes of the block from `at` up to, but not including, `at + size`. */
-static void take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
+static void unpack_take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
 {
     while (u->done < u->count) {
         struct unpack_part *part = &u->parts[u->done];
@@ -92,8 +92,8 @@ static void take(struct unpack *u, uint64_t at, const uint8_t *output, size_t si
     }
 }
 
-static int push(struct unpack *u, struct codec_stream *stream, struct unpack_place *at,
-                struct sheaf_error *err)
+static int unpack_push(struct unpack *u, struct codec_stream *stream, struct unpack_place *at,
+                       struct sheaf_error *err)
 {
     uint8_t output[OUTPUT];
     const bool is_last = at->size == 0;
@@ -102,7 +102,7 @@ static int push(struct unpack *u, struct codec_stream *stream, struct unpack_pla
 
     at->data += taken;
     at->size -= taken;
-    take(u, at->raw, output, given);
+    unpack_take(u, at->raw, output, given);
     at->raw += given;
     if (code == SHEAF_OK && is_last && given == 0) {
         const struct unpack_part *part = &u->parts[u->done];
@@ -115,18 +115,18 @@ static int push(struct unpack *u, struct codec_stream *stream, struct unpack_pla
     return code;
 }
 
-static int unpack(struct unpack *u, struct codec_stream *stream, struct sheaf_error *err)
+static int unpack_do(struct unpack *u, struct codec_stream *stream, struct sheaf_error *err)
 {
     static const uint8_t none[1];
     struct unpack_place at = { .data = none, .stored = u->begin, .held = u->begin,
                         .held_end = u->stored != NULL ? u->end : u->begin };
-    int code = u->single ? begin_member(u, stream, err) : SHEAF_OK;
+    int code = u->single ? unpack_begin_member(u, stream, err) : SHEAF_OK;
 
     while (code == SHEAF_OK && u->done < u->count) {
         if (at.size == 0)
-            code = fill(u, &at, err);
+            code = unpack_fill(u, &at, err);
         if (code == SHEAF_OK)
-            code = push(u, stream, &at, err);
+            code = unpack_push(u, stream, &at, err);
     }
     return code;
 }
@@ -143,7 +143,7 @@ int unpack_parts(struct unpack *u, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return code;
     stream->skips_checksums = true;
-    code = unpack(u, stream, err);
+    code = unpack_do(u, stream, err);
     codec_stream_free(stream);
     return code;
 }

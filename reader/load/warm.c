@@ -77,14 +77,14 @@ static int begin_drawn(struct loader *l, struct queue *q, uint32_t lane, struct 
     return SHEAF_OK;
 }
 
-static struct order_run locate(const struct warmth *w, uint64_t input)
+static struct order_run warm_locate(const struct warmth *w, uint64_t input)
 {
     return order_line_locate(w->line, order_lane_place(&w->sequence->range, input));
 }
 
 /* ---- Warming -------------------------------------------------------------------------------- */
 
-static void warm(struct job *job)
+static void warm_warm(struct job *job)
 {
     struct warming *w = (struct warming *)(void *)job;
 
@@ -95,9 +95,9 @@ static void warm(struct job *job)
 /* Adds a range of the lane's samples to a job. The range begins with sample number `input` of the
  * lane. Returns the number of samples in the range. It is 0 if sample `input` is in another shard,
  * or if the job has no room for another range. */
-static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t input)
+static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64_t input)
 {
-    const struct order_run run = locate(w, input);
+    const struct order_run run = warm_locate(w, input);
     const uint64_t most = MIN(run.count, w->sequence->range.count - input);
     const uint64_t *offsets = g->shard->section->offsets + run.record;
     uint64_t count = 1;
@@ -114,7 +114,7 @@ static uint64_t add_range(const struct warmth *w, struct warming *g, uint64_t in
 
 /* Begins to open the shard whose samples are read into the kernel's cache next, and sets w->shard
  * to it. Returns false if the shard is not open yet. */
-static bool open_next(struct warmth *w, uint32_t number, struct loader *l)
+static bool warm_open_next(struct warmth *w, uint32_t number, struct loader *l)
 {
     struct sheaf_error ignored;
 
@@ -128,13 +128,13 @@ static bool open_next(struct warmth *w, uint32_t number, struct loader *l)
 }
 
 /* Starts the next job that reads into the kernel's cache, unless its shard is not open yet. */
-static void begin(struct warmth *w, struct warming *g, struct loader *l)
+static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count;
-    const struct order_run run = locate(w, w->warmed);
+    const struct order_run run = warm_locate(w, w->warmed);
     uint64_t count;
 
-    if (!open_next(w, run.shard, l))
+    if (!warm_open_next(w, run.shard, l))
         return;
     if (w->shard->code != SHEAF_OK) {
         w->warmed += MIN(run.count, last - w->warmed);      /* the draw will report the error */
@@ -144,9 +144,9 @@ static void begin(struct warmth *w, struct warming *g, struct loader *l)
     g->shard->users++;
     g->range_count = 0;
     g->bytes = 0;
-    while (w->warmed < last && (count = add_range(w, g, w->warmed)) != 0)
+    while (w->warmed < last && (count = warm_add_range(w, g, w->warmed)) != 0)
         w->warmed += count;
-    g->job.run = warm;
+    g->job.run = warm_warm;
     workers_submit(l->workers, &g->job);
 }
 
@@ -154,7 +154,7 @@ static void begin(struct warmth *w, struct warming *g, struct loader *l)
  * Returns a job for which further draws should wait, because the samples that they draw are not in
  * the cache yet. Without this wait, a disk would be read at random positions while it is read from
  * start to end. Returns NULL if draws need not wait. */
-static struct job *go_on(struct warmth *w, struct loader *l)
+static struct job *warm_go_on(struct warmth *w, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count, next = w->sequence->shuffle.next;
     struct job *busy = NULL;
@@ -167,7 +167,7 @@ static struct job *go_on(struct warmth *w, struct loader *l)
             g->shard = NULL;
         }
         if (g->shard == NULL && w->warmed < MIN(last, next + w->ahead))
-            begin(w, g, l);
+            warm_begin(w, g, l);
         if (g->shard != NULL)
             busy = &g->job;
     }
@@ -184,14 +184,14 @@ static struct job *go_on(struct warmth *w, struct loader *l)
  * returns SHEAF_END, if the queue already has a read with samples. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
-    struct job *job = go_on(q->warmth, l);
+    struct job *job = warm_go_on(q->warmth, l);
 
     while (job != NULL && q->planned >= DRAWS_COLD) {
         if (q->first != NULL)
             return SHEAF_END;
         if (!workers_wait_or(l->workers, job, true, l->interrupt, &l->stall_ns))
             return err_set(err, SHEAF_ERR_INTERRUPTED, "interrupted");
-        job = go_on(q->warmth, l);
+        job = warm_go_on(q->warmth, l);
     }
     return SHEAF_OK;
 }
@@ -199,7 +199,7 @@ static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error
 /* Makes the record at `position` of the sequence due (to be read next), and the consecutive records
  * after it. Does nothing if some records are still due. Fails if the index section of a shard does
  * not fit into the budget. */
-static int draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
+static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -208,7 +208,7 @@ static int draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
     w->first = w->count = 0;
     for (; w->count < DUE && position < w->sequence->count; position++) {
         const uint64_t input = sequence_input(w->sequence, position);
-        const struct order_run run = locate(w, input);
+        const struct order_run run = warm_locate(w, input);
         struct shard *shard;
 
         code = shards_use(w->shards, run.shard, &shard, err);
@@ -251,7 +251,7 @@ static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err
     int code = wait_for_warmth(l, q, err);
 
     if (code == SHEAF_OK)
-        code = draw(w, q->planned, err);
+        code = warm_draw(w, q->planned, err);
     if (code == SHEAF_ERR_LIMIT)
         return QUEUE_NO_SECTION;
     if (code == SHEAF_OK)

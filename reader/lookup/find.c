@@ -20,7 +20,7 @@ struct found {
     size_t *firsts;
 };
 
-static void release(struct sheaf_kept *kept)
+static void find_release(struct sheaf_kept *kept)
 {
     struct found *f = (struct found *)(void *)kept;
 
@@ -30,7 +30,7 @@ static void release(struct sheaf_kept *kept)
     free(f);
 }
 
-static int by_asked(const void *x, const void *y)
+static int find_by_asked(const void *x, const void *y)
 {
     const struct key_match *a = x, *b = y;
 
@@ -57,7 +57,7 @@ static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, s
     }
     if (matches->size != 0)
         qsort(matches->data, matches->size / sizeof(struct key_match), sizeof(struct key_match),
-              by_asked);
+              find_by_asked);
     return code;
 }
 
@@ -74,11 +74,11 @@ static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
 
 /* Keeps the candidates that have the requested keys. Returns an error if one of them has no value
  * in a column, unless the options allow this. */
-static int choose(const struct sheaf_dataset *d, const struct sheaf_read_options *options,
-                  struct found *f, const char *const *keys, size_t count,
-                  const struct key_match *matches, size_t match_count,
-                  const struct sheaf_sample *samples, const uint32_t *lacks,
-                  struct sheaf_error *err)
+static int find_choose(const struct sheaf_dataset *d, const struct sheaf_read_options *options,
+                       struct found *f, const char *const *keys, size_t count,
+                       const struct key_match *matches, size_t match_count,
+                       const struct sheaf_sample *samples, const uint32_t *lacks,
+                       struct sheaf_error *err)
 {
     size_t kept = 0, m = 0;
 
@@ -114,9 +114,9 @@ static int read_matches(const struct sheaf_dataset *d, const struct key_match *m
     return code;
 }
 
-static int find(const struct sheaf_dataset *d, const char *const *keys, size_t count,
-                const struct sheaf_read_options *options, struct found *f,
-                struct sheaf_error *err)
+static int find_do(const struct sheaf_dataset *d, const char *const *keys, size_t count,
+                   const struct sheaf_read_options *options, struct found *f,
+                   struct sheaf_error *err)
 {
     struct buf matches = BUF_INIT(SIZE_MAX / 4);
     const struct sheaf_sample *samples = NULL;
@@ -139,8 +139,8 @@ static int find(const struct sheaf_dataset *d, const char *const *keys, size_t c
     if (code == SHEAF_OK && (f->samples == NULL || f->firsts == NULL))
         code = err_memory(err, match_count * sizeof(f->samples[0]));
     if (code == SHEAF_OK)
-        code = choose(d, options, f, keys, count, (const void *)matches.data, match_count, samples,
-                      lacks, err);
+        code = find_choose(d, options, f, keys, count, (const void *)matches.data, match_count,
+                           samples, lacks, err);
     free(lacks);
     buf_free(&matches);
     free(hashes);
@@ -162,10 +162,10 @@ int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *k
     f = calloc(1, sizeof(*f));
     if (f == NULL)
         return err_memory(err, sizeof(*f));
-    f->base.release = release;
-    code = find(dataset, keys, count, &o, f, err);
+    f->base.release = find_release;
+    code = find_do(dataset, keys, count, &o, f, err);
     if (code != SHEAF_OK) {
-        release(&f->base);
+        find_release(&f->base);
         return code;
     }
     *samples = f->samples;

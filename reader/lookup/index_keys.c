@@ -24,8 +24,8 @@ struct keys_indexing {
     size_t part;                /* number of the part that is being read */
 };
 
-static int open_dataset(const char *directory, struct sheaf_dataset **dataset,
-                        struct sheaf_error *err)
+static int index_keys_open_dataset(const char *directory, struct sheaf_dataset **dataset,
+                                   struct sheaf_error *err)
 {
     int code = sheaf_dataset_open(&directory, 1, dataset, err);
 
@@ -49,7 +49,7 @@ static int open_reader(struct keys_indexing *x, struct sheaf_error *err)
     return code == SHEAF_OK ? sheaf_reader_open(x->dataset, &options, &x->reader, err) : code;
 }
 
-static void show(const struct keys_indexing *x)
+static void index_keys_show(const struct keys_indexing *x)
 {
     const struct sheaf_progress progress = {
         .stage = "index", .done_count = x->result->samples,
@@ -62,10 +62,10 @@ static void show(const struct keys_indexing *x)
 
 /* Checks that the data set has not changed meanwhile. A table for samples that no longer exist
  * would be useless, so it is not written. */
-static int check_same(const struct keys_indexing *x, struct sheaf_error *err)
+static int index_keys_check_same(const struct keys_indexing *x, struct sheaf_error *err)
 {
     struct sheaf_dataset *now = NULL;
-    int code = open_dataset(x->directory, &now, err);
+    int code = index_keys_open_dataset(x->directory, &now, err);
 
     if (code == SHEAF_OK &&
         strcmp(now->manifest.fingerprint, x->dataset->manifest.fingerprint) != 0)
@@ -76,10 +76,10 @@ static int check_same(const struct keys_indexing *x, struct sheaf_error *err)
 }
 
 /* Writes the table of a part of the data set after its last sample, and begins the next part. */
-static int end_part(struct keys_indexing *x, struct sheaf_error *err)
+static int index_keys_end_part(struct keys_indexing *x, struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part++];
-    int code = check_same(x, err);
+    int code = index_keys_check_same(x, err);
 
     x->keys.keyed = part->keyed;
     if (code == SHEAF_OK)
@@ -91,29 +91,29 @@ static int end_part(struct keys_indexing *x, struct sheaf_error *err)
     return code;
 }
 
-static int take_key(struct keys_indexing *x, const struct sheaf_sample *sample,
-                    struct sheaf_error *err)
+static int index_keys_take_key(struct keys_indexing *x, const struct sheaf_sample *sample,
+                               struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part];
     int code;
 
     if (sample->number < part->first_number + part->samples)
         return publish_keys_add_hash(&x->keys, key_hash(sample->key), err);
-    code = end_part(x, err);
-    return code == SHEAF_OK ? take_key(x, sample, err) : code;
+    code = index_keys_end_part(x, err);
+    return code == SHEAF_OK ? index_keys_take_key(x, sample, err) : code;
 }
 
-static int take_keys(struct keys_indexing *x, struct sheaf_error *err)
+static int index_keys_take(struct keys_indexing *x, struct sheaf_error *err)
 {
     const struct sheaf_sample *sample;
     int code;
 
     while ((code = sheaf_reader_next(x->reader, &sample)) == SHEAF_OK) {
-        code = take_key(x, sample, err);
+        code = index_keys_take_key(x, sample, err);
         if (code != SHEAF_OK)
             return code;
         if (++x->result->samples % 256 == 0)
-            show(x);
+            index_keys_show(x);
         if (x->options->interrupt != NULL && *x->options->interrupt != 0)
             return err_set(err, SHEAF_ERR_INTERRUPTED, "%s: interrupted", x->directory);
     }
@@ -124,7 +124,7 @@ static int take_keys(struct keys_indexing *x, struct sheaf_error *err)
 
 /* Claims the data set, which must still be the one that was opened. After the claim, no other run
  * can change it. */
-static int claim(struct keys_indexing *x, struct sheaf_error *err)
+static int index_keys_claim(struct keys_indexing *x, struct sheaf_error *err)
 {
     const char *url = x->dataset->parts[0].keys_url;
     bool finished;
@@ -137,18 +137,18 @@ static int claim(struct keys_indexing *x, struct sheaf_error *err)
         code = output_add_split(&x->output, "", 0, err);
     if (code == SHEAF_OK)
         code = output_claim(&x->output, ASK_KEYS, &finished, err);
-    return code == SHEAF_OK ? check_same(x, err) : code;
+    return code == SHEAF_OK ? index_keys_check_same(x, err) : code;
 }
 
-static int read_all(struct keys_indexing *x, struct sheaf_error *err)
+static int index_keys_read_all(struct keys_indexing *x, struct sheaf_error *err)
 {
     struct sheaf_reader_stats stats;
     int code = open_reader(x, err);
 
     if (code == SHEAF_OK)
-        code = take_keys(x, err);
+        code = index_keys_take(x, err);
     while (code == SHEAF_OK && x->part < x->dataset->part_count)
-        code = end_part(x, err);
+        code = index_keys_end_part(x, err);
     if (code != SHEAF_OK)
         return code;
     sheaf_reader_get_stats(x->reader, &stats, sizeof(stats));
@@ -160,12 +160,12 @@ static int read_all(struct keys_indexing *x, struct sheaf_error *err)
 
 static int index_keys(struct keys_indexing *x, struct sheaf_error *err)
 {
-    int code = open_dataset(x->directory, &x->dataset, err);
+    int code = index_keys_open_dataset(x->directory, &x->dataset, err);
 
     if (code == SHEAF_OK)
-        code = claim(x, err);
+        code = index_keys_claim(x, err);
     if (code == SHEAF_OK)
-        code = read_all(x, err);
+        code = index_keys_read_all(x, err);
     if (code == SHEAF_OK)
         return journal_clear(&x->output.journal, err);
     if (x->output.journal.claim.is_there)

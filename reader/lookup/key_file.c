@@ -33,7 +33,7 @@ struct key_file {
 
 /* Called if the file with the table of keys is invalid. If the file's header shows that the file
  * belongs to another data set, replaces the error by a message that says so. */
-static int explain(const struct key_file *f, int code, struct sheaf_error *err)
+static int key_file_explain(const struct key_file *f, int code, struct sheaf_error *err)
 {
     struct store_object *object = NULL;
     uint8_t header[KEY_TABLE_HEADER];
@@ -68,7 +68,7 @@ static bool is_absent(const struct dataset_part *part, int code, struct sheaf_er
     return is;
 }
 
-static int open_file(struct key_file *f, struct sheaf_error *err)
+static int key_file_open(struct key_file *f, struct sheaf_error *err)
 {
     const int code = key_table_make(&f->table, f->part->fingerprint, f->part->samples,
                                     f->part->keyed, err);
@@ -148,7 +148,8 @@ static int take_span(struct inflight *window, struct sheaf_error *err)
     return item->read.code;
 }
 
-static int read_remote(const struct key_file *f, struct fetched *to, struct sheaf_error *err)
+static int key_file_read_remote(const struct key_file *f, struct fetched *to,
+                                struct sheaf_error *err)
 {
     struct inflight window;
     int code = SHEAF_OK;
@@ -172,13 +173,13 @@ static int read_remote(const struct key_file *f, struct fetched *to, struct shea
     return code;
 }
 
-static int fetch(const struct key_file *f, const struct key_range *ranges, size_t count,
-                 struct fetched *to, struct sheaf_error *err)
+static int key_file_fetch(const struct key_file *f, const struct key_range *ranges, size_t count,
+                          struct fetched *to, struct sheaf_error *err)
 {
     int code = make_spans(f, ranges, count, to, err);
 
     if (code == SHEAF_OK && f->object->is_remote)
-        return read_remote(f, to, err);
+        return key_file_read_remote(f, to, err);
     for (size_t i = 0; i < to->span_count && code == SHEAF_OK; i++)
         code = store_read(f->object, to->spans[i].offset, to->room.data + to->spans[i].at,
                           to->spans[i].size, err);
@@ -208,7 +209,7 @@ static int find_buckets(const struct key_file *f, const struct asked *asked, siz
 
     for (size_t i = 0; i < count; i++)
         ranges[i] = key_table_records(&f->table, asked[i].bucket);
-    code = fetch(f, ranges, count, &records, err);
+    code = key_file_fetch(f, ranges, count, &records, err);
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
         code = key_table_find_bucket(&f->table, asked[i].bucket, records.data[i], &buckets[i], err);
     fetched_free(&records);
@@ -232,8 +233,8 @@ static int match_bucket(const struct key_file *f, const struct asked *asked,
 }
 
 /* Looks up at most KEYS_ONCE keys. */
-static int find_some(const struct key_file *f, const struct asked *asked, size_t count,
-                     struct buf *matches, struct sheaf_error *err)
+static int key_file_find_some(const struct key_file *f, const struct asked *asked, size_t count,
+                              struct buf *matches, struct sheaf_error *err)
 {
     struct key_bucket buckets[KEYS_ONCE];
     struct key_range ranges[KEYS_ONCE] = { { 0 } };
@@ -244,15 +245,15 @@ static int find_some(const struct key_file *f, const struct asked *asked, size_t
         return code;
     for (size_t i = 0; i < count; i++)
         ranges[i] = buckets[i].range;
-    code = fetch(f, ranges, count, &entries, err);
+    code = key_file_fetch(f, ranges, count, &entries, err);
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
         code = match_bucket(f, &asked[i], &buckets[i], entries.data[i], matches, err);
     fetched_free(&entries);
     return code;
 }
 
-static int find_all(const struct key_file *f, struct asked *asked, size_t count,
-                    struct buf *matches, struct sheaf_error *err)
+static int key_file_find_all(const struct key_file *f, struct asked *asked, size_t count,
+                             struct buf *matches, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -260,17 +261,17 @@ static int find_all(const struct key_file *f, struct asked *asked, size_t count,
         asked[i].bucket = key_table_bucket(&f->table, asked[i].hash);
     qsort(asked, count, sizeof(asked[0]), by_hash);     /* this also sorts them by bucket */
     for (size_t i = 0; i < count && code == SHEAF_OK; i += KEYS_ONCE)
-        code = find_some(f, asked + i, MIN(count - i, KEYS_ONCE), matches, err);
+        code = key_file_find_some(f, asked + i, MIN(count - i, KEYS_ONCE), matches, err);
     return code;
 }
 
 static int find_in_part(struct key_file *f, struct asked *asked, size_t count,
                         struct buf *matches, struct sheaf_error *err)
 {
-    int code = open_file(f, err);
+    int code = key_file_open(f, err);
 
     if (code == SHEAF_OK)
-        code = find_all(f, asked, count, matches, err);
+        code = key_file_find_all(f, asked, count, matches, err);
     if (code == SHEAF_ERR_CORRUPT)
         err_prefix(err, "%s: ", f->object->url);
     if (code != SHEAF_OK && is_absent(f->part, code, err))
@@ -278,7 +279,7 @@ static int find_in_part(struct key_file *f, struct asked *asked, size_t count,
                                         "by which samples are found", f->source->url,
                                         strrchr(f->part->keys_url, '/') + 1),
                            SHEAF_REASON_NO_KEYS);
-    code = explain(f, code, err);
+    code = key_file_explain(f, code, err);
     store_close(f->object);
     f->object = NULL;
     return code;
@@ -334,7 +335,7 @@ static int check_piece(const struct key_file *f, const struct bucket_piece *p, u
     const struct key_range all = { first->offset,
                                    (size_t)(last->offset + last->size - first->offset) };
     struct fetched entries;
-    int code = fetch(f, &all, 1, &entries, err);
+    int code = key_file_fetch(f, &all, 1, &entries, err);
 
     for (uint64_t b = p->first; b < p->end && code == SHEAF_OK; b++) {
         const struct key_bucket *bucket = &p->buckets[b - p->first];
@@ -374,7 +375,8 @@ static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end,
     return code;
 }
 
-static int check_all(const struct key_file *f, const uint64_t *expected, struct sheaf_error *err)
+static int key_file_check_all(const struct key_file *f, const uint64_t *expected,
+                              struct sheaf_error *err)
 {
     uint8_t header[KEY_TABLE_HEADER];
     uint64_t sum = 0;
@@ -393,16 +395,16 @@ int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64
                    struct sheaf_error *err)
 {
     struct key_file f = { .source = source, .part = &source->parts[part] };
-    int code = open_file(&f, err);
+    int code = key_file_open(&f, err);
 
     if (code == SHEAF_OK) {
-        code = check_all(&f, sum, err);
+        code = key_file_check_all(&f, sum, err);
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_UNSUPPORTED)
             err_prefix(err, "%s: ", f.object->url);
     }
     if (code != SHEAF_OK && is_absent(f.part, code, err))
         code = SHEAF_END;
-    code = explain(&f, code, err);
+    code = key_file_explain(&f, code, err);
     store_close(f.object);
     return code;
 }

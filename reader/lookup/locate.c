@@ -41,7 +41,8 @@ static int add_pads(struct locating *x, uint64_t place, uint32_t own, size_t ask
     return code;
 }
 
-static int add_number(struct locating *x, uint64_t number, size_t asked, struct sheaf_error *err)
+static int locate_add_number(struct locating *x, uint64_t number, size_t asked,
+                             struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = x->dataset;
     const struct order *order = &x->comings->order;
@@ -75,7 +76,7 @@ static int make_targets(struct locating *x, const uint64_t *numbers, size_t coun
     for (size_t i = 0; i < x->line.shard_count; i++)
         x->starts[x->line.shards[i]] = x->line.starts[i];
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        code = add_number(x, numbers[i], i, err);
+        code = locate_add_number(x, numbers[i], i, err);
     targets_sort(&x->targets);
     return code;
 }

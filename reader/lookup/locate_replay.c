@@ -13,8 +13,8 @@
 
 /* Makes room in a list for one more element of `size` bytes. Returns NULL if memory is
  * exhausted. */
-static void *make_room(void *list, size_t count, size_t *capacity, size_t size,
-                       struct sheaf_error *err)
+static void *locate_replay_make_room(void *list, size_t count, size_t *capacity, size_t size,
+                                     struct sheaf_error *err)
 {
     if (count == *capacity) {
         *capacity = 2 * count + 16;
@@ -28,7 +28,8 @@ static void *make_room(void *list, size_t count, size_t *capacity, size_t size,
 int targets_add(struct targets *t, uint32_t lane, uint64_t input, size_t asked,
                 struct sheaf_error *err)
 {
-    struct locate_target *list = make_room(t->list, t->count, &t->capacity, sizeof(*list), err);
+    struct locate_target *list = locate_replay_make_room(t->list, t->count, &t->capacity,
+                                                         sizeof(*list), err);
 
     if (list == NULL)
         return SHEAF_ERR_MEMORY;
@@ -65,7 +66,8 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err)
 {
     const uint32_t lanes = c->order.lanes, world = c->member.world_size;
-    struct sheaf_coming *list = make_room(c->list, c->count, &c->capacity, sizeof(*list), err);
+    struct sheaf_coming *list = locate_replay_make_room(c->list, c->count, &c->capacity,
+                                                        sizeof(*list), err);
 
     if (list == NULL)
         return SHEAF_ERR_MEMORY;
@@ -103,14 +105,14 @@ static struct locate_target *pass(const struct replay *r, struct locate_target *
     return t;
 }
 
-static void enter(struct replay *r, uint64_t slot)
+static void locate_replay_enter(struct replay *r, uint64_t slot)
 {
     r->holders[slot] = r->next;
     r->next = pass(r, r->next, UINT64_MAX);
     r->inside++;
 }
 
-static void leave(struct replay *r, uint64_t slot)
+static void locate_replay_leave(struct replay *r, uint64_t slot)
 {
     if (r->holders[slot] == NULL)
         return;
@@ -123,12 +125,12 @@ static void replay_step(struct replay *r)
 {
     const struct shuffle_step step = shuffle_next(&r->shuffle);
 
-    leave(r, step.slot);
+    locate_replay_leave(r, step.slot);
     if (!step.refill) {
         r->holders[step.slot] = r->holders[step.last];
         r->holders[step.last] = NULL;
     } else if (r->next < r->end && r->next->input == step.input) {
-        enter(r, step.slot);
+        locate_replay_enter(r, step.slot);
     }
     r->step++;
 }
@@ -171,7 +173,7 @@ int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, 
     if (r.holders == NULL)
         return err_memory(err, filled * sizeof(r.holders[0]));
     while (r.next < r.end && r.next->input < filled)
-        enter(&r, r.next->input);
+        locate_replay_enter(&r, r.next->input);
     while (r.step < limit && (r.inside != 0 || r.next < r.end)) {
         if (r.inside == 0 && r.next->input - filled >= limit)
             break;                      /* it comes in too late */

@@ -157,7 +157,7 @@ static int follow_lanes(struct view_locating *x, size_t source, const struct ord
     return code;
 }
 
-static size_t pieces_of(const struct order *order, const struct order_chosen *chosen)
+static size_t locate_view_pieces_of(const struct order *order, const struct order_chosen *chosen)
 {
     const uint64_t piece = order_piece(order, chosen->chosen.count);
 
@@ -191,7 +191,7 @@ static int locate_in_epoch(struct view_locating *x, const struct order *order,
 
     if (code != SHEAF_OK)
         return code;
-    find_pieces(&line, pieces_of(order, chosen), places);
+    find_pieces(&line, locate_view_pieces_of(order, chosen), places);
     order_line_free(&line);
     code = find_inputs(x, wanted, count, order->epoch, piece, places, err);
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
@@ -204,7 +204,7 @@ static int locate_in_source(struct view_locating *x, const struct wanted_number 
 {
     const size_t source = wanted->source;
     struct order order = mix_source_order(&x->view->mix, &x->comings->order, source);
-    const size_t pieces = pieces_of(&order, &x->view->chosen[source]);
+    const size_t pieces = locate_view_pieces_of(&order, &x->view->chosen[source]);
     uint64_t *places = calloc(pieces + 1, sizeof(places[0]));
     uint64_t first, last;
     int code = places == NULL ? err_memory(err, pieces * sizeof(places[0])) : SHEAF_OK;

@@ -56,8 +56,9 @@ static bool has_names(const struct columns *c, const char *const *names, size_t 
 }
 
 /* Returns columns that stay open as long as the data set. */
-static int columns_of(const struct sheaf_dataset *dataset, const struct sheaf_read_options *o,
-                      const struct columns **columns, struct sheaf_error *err)
+static int number_columns_of(const struct sheaf_dataset *dataset,
+                             const struct sheaf_read_options *o, const struct columns **columns,
+                             struct sheaf_error *err)
 {
     struct sheaf_dataset *d = (struct sheaf_dataset *)(uintptr_t)dataset;
     struct dataset_cache *first = atomic_load(&d->columns);
@@ -115,7 +116,7 @@ struct wanted_record {
     size_t asked;               /* index of its sample in the call */
 };
 
-static void release(struct sheaf_kept *kept)
+static void number_columns_release(struct sheaf_kept *kept)
 {
     struct columned *r = (struct columned *)(void *)kept;
 
@@ -129,9 +130,9 @@ static void release(struct sheaf_kept *kept)
 }
 
 /* Reads samples of a data set within the rest of the memory. */
-static int read_more(struct numbered_call *c, const struct sheaf_dataset *d,
-                     const uint64_t *numbers, size_t count, uint32_t *crcs,
-                     const struct sheaf_sample **samples, struct sheaf_error *err)
+static int number_columns_read_more(struct numbered_call *c, const struct sheaf_dataset *d,
+                                    const uint64_t *numbers, size_t count, uint32_t *crcs,
+                                    const struct sheaf_sample **samples, struct sheaf_error *err)
 {
     struct numbers_read facts = { .crcs = crcs };
     struct columned *r = c->result;
@@ -150,8 +151,8 @@ static int read_more(struct numbered_call *c, const struct sheaf_dataset *d,
 }
 
 /* Checks that a record belongs to its sample. */
-static int check_record(const struct numbered_call *c, const struct wanted_record *w,
-                        const struct sheaf_sample *record, struct sheaf_error *err)
+static int number_columns_check_record(const struct numbered_call *c, const struct wanted_record *w,
+                                       const struct sheaf_sample *record, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->dataset;
     const struct sheaf_sample *s = &c->result->samples[w->asked];
@@ -168,14 +169,15 @@ static int check_record(const struct numbered_call *c, const struct wanted_recor
                    record->record, record->key, key);
 }
 
-static int add_fields(struct numbered_call *c, size_t column, const struct wanted_record *w,
-                      const struct sheaf_sample *record, struct sheaf_error *err)
+static int number_columns_add_fields(struct numbered_call *c, size_t column,
+                                     const struct wanted_record *w,
+                                     const struct sheaf_sample *record, struct sheaf_error *err)
 {
     struct sheaf_sample *s = &c->result->samples[w->asked];
     const size_t most = s->field_count + record->field_count;
     struct sheaf_field *fields = arena_take(&c->result->fields, most * sizeof(fields[0]));
     int code = fields == NULL ? err_memory(err, most * sizeof(fields[0]))
-                              : check_record(c, w, record, err);
+                              : number_columns_check_record(c, w, record, err);
 
     if (code == SHEAF_OK && s->field_count != 0)
         memcpy(fields, s->fields, s->field_count * sizeof(fields[0]));
@@ -194,8 +196,9 @@ static int add_fields(struct numbered_call *c, size_t column, const struct wante
 }
 
 /* Reads the records of one layer, and adds their fields. */
-static int read_layer(struct numbered_call *c, size_t column, const struct wanted_record *wanted,
-                      size_t count, struct sheaf_error *err)
+static int number_columns_read_layer(struct numbered_call *c, size_t column,
+                                     const struct wanted_record *wanted, size_t count,
+                                     struct sheaf_error *err)
 {
     uint64_t *numbers = calloc(count, sizeof(numbers[0]));
     const struct sheaf_sample *records = NULL;
@@ -204,9 +207,9 @@ static int read_layer(struct numbered_call *c, size_t column, const struct wante
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
         numbers[i] = wanted[i].number;
     if (code == SHEAF_OK)
-        code = read_more(c, wanted[0].layer, numbers, count, NULL, &records, err);
+        code = number_columns_read_more(c, wanted[0].layer, numbers, count, NULL, &records, err);
     for (size_t i = 0; i < count && code == SHEAF_OK; i++)
-        code = add_fields(c, column, &wanted[i], &records[i], err);
+        code = number_columns_add_fields(c, column, &wanted[i], &records[i], err);
     free(numbers);
     return code;
 }
@@ -281,7 +284,7 @@ static int read_column(struct numbered_call *c, size_t column, struct sheaf_erro
     for (size_t i = 0, end; i < count && code == SHEAF_OK; i = end) {
         for (end = i + 1; end < count && wanted[end].layer == wanted[i].layer; end++)
             ;
-        code = read_layer(c, column, wanted + i, end - i, err);
+        code = number_columns_read_layer(c, column, wanted + i, end - i, err);
     }
     if (code == SHEAF_OK)
         code = check_missing(c, column, before, err);
@@ -290,7 +293,7 @@ static int read_column(struct numbered_call *c, size_t column, struct sheaf_erro
     return code;
 }
 
-static int read_all(struct numbered_call *c, struct sheaf_error *err)
+static int number_columns_read_all(struct numbered_call *c, struct sheaf_error *err)
 {
     const struct sheaf_sample *samples = NULL;
     struct columned *r = c->result;
@@ -299,7 +302,7 @@ static int read_all(struct numbered_call *c, struct sheaf_error *err)
     c->crcs = calloc(c->count, sizeof(c->crcs[0]));
     if (c->crcs == NULL)
         return err_memory(err, c->count * sizeof(c->crcs[0]));
-    code = read_more(c, c->dataset, c->numbers, c->count, c->crcs, &samples, err);
+    code = number_columns_read_more(c, c->dataset, c->numbers, c->count, c->crcs, &samples, err);
     if (code != SHEAF_OK)
         return code;
     r->samples = calloc(c->count, sizeof(r->samples[0]));
@@ -318,17 +321,17 @@ static int read_with_columns(struct numbered_call *c, struct sheaf_error *err)
     if (c->options->missing == SHEAF_MISSING_SKIP)
         return err_set(err, SHEAF_ERR_ARGUMENT, "samples that are read by number or key cannot be "
                        "skipped if a column has no value for them: expected fail or none");
-    code = columns_of(c->dataset, c->options, &c->columns, err);
+    code = number_columns_of(c->dataset, c->options, &c->columns, err);
     if (code != SHEAF_OK)
         return code;
     c->result = calloc(1, sizeof(*c->result));
     if (c->result == NULL)
         return err_memory(err, sizeof(*c->result));
-    c->result->base.release = release;
-    code = read_all(c, err);
+    c->result->base.release = number_columns_release;
+    code = number_columns_read_all(c, err);
     free(c->crcs);
     if (code != SHEAF_OK)
-        release(&c->result->base);
+        number_columns_release(&c->result->base);
     return code;
 }
 

@@ -145,7 +145,7 @@ static void count_neighbours(struct mixing_tally *t, const struct drawn *drawn)
     t->near[index]++;
 }
 
-static void count_label(struct mixing_tally *t, uint32_t label)
+static void shuffle_quality_count_label(struct mixing_tally *t, uint32_t label)
 {
     const uint64_t batch = t->steps / SHEAF_MIXING_BATCH + 1;
 
@@ -174,7 +174,7 @@ static void count_step(struct mixing_tally *t, const struct drawn *drawn)
     t->distance += fabs(came - (double)drawn->rank / (double)source->samples);
     count_neighbours(t, drawn);
     if (t->labels != NULL)
-        count_label(t, t->labels[drawn->number]);
+        shuffle_quality_count_label(t, t->labels[drawn->number]);
     if (t->steps % every == 0 && t->m->point_count < SHEAF_MIXING_POINTS) {
         t->m->came[t->m->point_count] = came;
         t->m->lay[t->m->point_count++] = (double)(source->first + drawn->rank)
@@ -218,7 +218,7 @@ static double ideal_neighbours(const struct mixing_tally *t)
     return sum;
 }
 
-static void finish(struct mixing_tally *t)
+static void shuffle_quality_finish(struct mixing_tally *t)
 {
     const double samples = (double)t->m->samples;
 
@@ -287,7 +287,8 @@ static int begin_tally(struct mixing_tally *t, const struct sheaf_dataset *d,
     return t->seen != NULL && t->label_counts != NULL ? SHEAF_OK : err_memory(err, t->label_end);
 }
 
-static int run(struct quality_replay *r, struct mixing_tally *t, struct sheaf_error *err)
+static int shuffle_quality_run(struct quality_replay *r, struct mixing_tally *t,
+                               struct sheaf_error *err)
 {
     bool any = true;
     int code = begin_tally(t, r->dataset, err);
@@ -307,7 +308,7 @@ static int run(struct quality_replay *r, struct mixing_tally *t, struct sheaf_er
         }
     }
     if (code == SHEAF_OK && t->steps != 0)
-        finish(t);
+        shuffle_quality_finish(t);
     return code;
 }
 
@@ -331,7 +332,7 @@ int sheaf_dataset_mixing(const struct sheaf_dataset *d, const struct sheaf_reade
     if (code == SHEAF_OK)
         code = replay_begin(&replay, err);
     if (code == SHEAF_OK)
-        code = run(&replay, &tally, err);
+        code = shuffle_quality_run(&replay, &tally, err);
     if (code == SHEAF_OK) {
         sized_give(mixing, sizeof_mixing, all, sizeof(*all));
     }

@@ -36,7 +36,7 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
 
 /* Advances the second shuffle (which runs ahead of the lane's own one) by one step, unless it has
  * ended. */
-static void see(struct foresight *f)
+static void foresight_see(struct foresight *f)
 {
     struct shuffle_step step;
 
@@ -69,7 +69,7 @@ int foresight_open(struct foresight *f, const struct shuffle *shuffle, struct sh
         f->origin[i] = i;
     }
     for (uint32_t i = 0; i < f->span; i++)
-        see(f);
+        foresight_see(f);
     return SHEAF_OK;
 }
 
@@ -83,5 +83,5 @@ void foresight_step(struct foresight *f, const struct shuffle_step *step)
 {
     f->now++;
     f->drawn[step->slot] = step->refill ? f->coming[f->now % f->span] : f->drawn[step->last];
-    see(f);
+    foresight_see(f);
 }

@@ -179,7 +179,7 @@ static uint64_t release_of(const struct quota *q, uint16_t source)
     return q->drawn[source] * q->period / q->weights[source];
 }
 
-static bool is_before(const struct quota *q, bool by_release, uint16_t a, uint16_t b)
+static bool mix_is_before(const struct quota *q, bool by_release, uint16_t a, uint16_t b)
 {
     uint64_t x, y;
 
@@ -193,19 +193,19 @@ static bool is_before(const struct quota *q, bool by_release, uint16_t a, uint16
     return x != y ? x < y : a < b;
 }
 
-static void push(const struct quota *q, bool by_release, uint16_t *heap, size_t *count,
-                 uint16_t source)
+static void mix_push(const struct quota *q, bool by_release, uint16_t *heap, size_t *count,
+                     uint16_t source)
 {
     size_t at = (*count)++;
 
-    while (at > 0 && is_before(q, by_release, source, heap[(at - 1) / 2])) {
+    while (at > 0 && mix_is_before(q, by_release, source, heap[(at - 1) / 2])) {
         heap[at] = heap[(at - 1) / 2];
         at = (at - 1) / 2;
     }
     heap[at] = source;
 }
 
-static uint16_t pop(const struct quota *q, bool by_release, uint16_t *heap, size_t *count)
+static uint16_t mix_pop(const struct quota *q, bool by_release, uint16_t *heap, size_t *count)
 {
     const uint16_t top = heap[0], last = heap[--*count];
     size_t at = 0;
@@ -215,9 +215,9 @@ static uint16_t pop(const struct quota *q, bool by_release, uint16_t *heap, size
 
         if (child >= *count)
             break;
-        if (child + 1 < *count && is_before(q, by_release, heap[child + 1], heap[child]))
+        if (child + 1 < *count && mix_is_before(q, by_release, heap[child + 1], heap[child]))
             child++;
-        if (!is_before(q, by_release, heap[child], last))
+        if (!mix_is_before(q, by_release, heap[child], last))
             break;
         heap[at] = heap[child];
         at = child;
@@ -232,13 +232,13 @@ static void fill_table(struct quota *q, uint16_t *table)
         uint16_t source;
 
         while (q->waiting_count != 0 && release_of(q, q->waiting[0]) <= t) {
-            source = pop(q, true, q->waiting, &q->waiting_count);
-            push(q, false, q->ready, &q->ready_count, source);
+            source = mix_pop(q, true, q->waiting, &q->waiting_count);
+            mix_push(q, false, q->ready, &q->ready_count, source);
         }
-        source = pop(q, false, q->ready, &q->ready_count);
+        source = mix_pop(q, false, q->ready, &q->ready_count);
         table[t] = source;
         if (++q->drawn[source] < q->weights[source])
-            push(q, true, q->waiting, &q->waiting_count, source);
+            mix_push(q, true, q->waiting, &q->waiting_count, source);
     }
 }
 
@@ -255,7 +255,7 @@ int mix_make_table(const uint64_t *weights, size_t count, uint64_t period, uint1
 
     for (size_t i = 0; i < count && !failed; i++)
         if (weights[i] != 0)
-            push(&q, true, q.waiting, &q.waiting_count, (uint16_t)i);
+            mix_push(&q, true, q.waiting, &q.waiting_count, (uint16_t)i);
     if (!failed)
         fill_table(&q, table);
     free(q.drawn);

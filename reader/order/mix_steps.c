@@ -41,7 +41,7 @@ static uint64_t weight_of(const struct mix_places *p, size_t source)
 
 /* Returns how many of the table's entries before entry `at` name this source. `at` must be at most
  * the number of entries. */
-static uint64_t rank_of(const struct mix_places *p, size_t source, uint64_t at)
+static uint64_t mix_steps_rank_of(const struct mix_places *p, size_t source, uint64_t at)
 {
     uint64_t low = p->firsts[source], high = p->firsts[source + 1];
 
@@ -63,23 +63,24 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
 {
     const uint64_t end = at + steps;
 
-    return end / p->period * weight_of(p, source) + rank_of(p, source, end % p->period)
-           - rank_of(p, source, at);
+    return end / p->period * weight_of(p, source) + mix_steps_rank_of(p, source, end % p->period)
+           - mix_steps_rank_of(p, source, at);
 }
 
 /* Finds an entry of the table that names this source. Such entries are counted from entry `at` on,
  * beginning with 0, and `count` is the number of the wanted one. Returns its distance from `at`.
  * The table repeats after its end. It must contain the source. */
-static uint64_t find_entry(const struct mix_places *p, size_t source, uint64_t at, uint64_t count)
+static uint64_t mix_steps_find_entry(const struct mix_places *p, size_t source, uint64_t at,
+                                     uint64_t count)
 {
-    const uint64_t number = rank_of(p, source, at) + count, weight = weight_of(p, source);
+    const uint64_t number = mix_steps_rank_of(p, source, at) + count, weight = weight_of(p, source);
 
     return p->places[p->firsts[source] + number % weight] + number / weight * p->period - at;
 }
 
 /* ---- Begin and end --------------------------------------------------------------------------- */
 
-static int begin_weighted(struct mix_steps *s, struct sheaf_error *err)
+static int mix_steps_begin_weighted(struct mix_steps *s, struct sheaf_error *err)
 {
     const struct mix *mix = s->mix;
     int code = SHEAF_OK;
@@ -93,7 +94,7 @@ static int begin_weighted(struct mix_steps *s, struct sheaf_error *err)
     return code;
 }
 
-static int begin_counted(struct mix_steps *s, struct sheaf_error *err)
+static int mix_steps_begin_counted(struct mix_steps *s, struct sheaf_error *err)
 {
     const size_t count = s->mix->source_count;
     uint64_t lane = 0;
@@ -116,7 +117,7 @@ int mix_steps_begin(struct mix_steps *s, const struct mix *mix, const struct ord
     int code;
 
     *s = (struct mix_steps){ .mix = mix, .order = *order, .rounds = mix_rounds(mix, order) };
-    code = mix->stages != NULL ? begin_weighted(s, err) : begin_counted(s, err);
+    code = mix->stages != NULL ? mix_steps_begin_weighted(s, err) : mix_steps_begin_counted(s, err);
     if (code != SHEAF_OK)
         mix_steps_free(s);
     return code;
@@ -137,7 +138,7 @@ void mix_steps_free(struct mix_steps *s)
 
 /* ---- Draws ----------------------------------------------------------------------------------- */
 
-static uint64_t stage_begin(const struct mix_steps *s, size_t stage)
+static uint64_t mix_steps_stage_begin(const struct mix_steps *s, size_t stage)
 {
     return mix_stage_begin(s->mix, &s->order, stage);
 }
@@ -145,8 +146,8 @@ static uint64_t stage_begin(const struct mix_steps *s, size_t stage)
 /* Counts a lane's draws from a source in a stage, from the step `from`, at which the stage begins,
  * to the step `to`. Both step numbers count through all epochs. A stage has a table with the source
  * of each step. If there is only one lane, the table is read from its start in each epoch. */
-static uint64_t count_stage(const struct mix_steps *s, size_t stage, uint32_t lane, size_t source,
-                            uint64_t from, uint64_t to)
+static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, uint32_t lane,
+                                      size_t source, uint64_t from, uint64_t to)
 {
     const struct mix_places *p = &s->places[stage];
     uint64_t first;
@@ -167,10 +168,11 @@ static uint64_t count_before(const struct mix_steps *s, uint32_t lane, size_t so
 {
     uint64_t count = 0;
 
-    for (*stage = 0; stage_begin(s, *stage + 1) <= g; ++*stage)
-        count += count_stage(s, *stage, lane, source, stage_begin(s, *stage),
-                             stage_begin(s, *stage + 1));
-    return count + count_stage(s, *stage, lane, source, stage_begin(s, *stage), g);
+    for (*stage = 0; mix_steps_stage_begin(s, *stage + 1) <= g; ++*stage)
+        count += mix_steps_count_stage(s, *stage, lane, source, mix_steps_stage_begin(s, *stage),
+                                       mix_steps_stage_begin(s, *stage + 1));
+    return count + mix_steps_count_stage(s, *stage, lane, source, mix_steps_stage_begin(s, *stage),
+                                         g);
 }
 
 void mix_steps_draws(const struct mix_steps *s, uint32_t lane, size_t source, uint64_t *first,
@@ -257,17 +259,17 @@ static uint64_t find_weighted(const struct mix_steps *s, uint32_t lane, size_t s
     size_t stage;
     uint64_t before = count_before(s, lane, source, epoch_begin, &stage);
 
-    for (uint64_t from = epoch_begin;; from = stage_begin(s, ++stage)) {
+    for (uint64_t from = epoch_begin;; from = mix_steps_stage_begin(s, ++stage)) {
         const struct mix_places *p = &s->places[stage];
-        const uint64_t end = stage_begin(s, stage + 1);
-        const uint64_t begin = s->order.lanes > 1 ? stage_begin(s, stage) : from;
+        const uint64_t end = mix_steps_stage_begin(s, stage + 1);
+        const uint64_t begin = s->order.lanes > 1 ? mix_steps_stage_begin(s, stage) : from;
         const uint64_t at = (mix_phase(&s->mix->stages[stage], &s->order, lane) + from - begin)
                             % p->period;
         const uint64_t count = end == UINT64_MAX ? UINT64_MAX - before
                              : count_entries(p, source, at, end - from);
 
         if (draw < before + count)
-            return from - epoch_begin + find_entry(p, source, at, draw - before);
+            return from - epoch_begin + mix_steps_find_entry(p, source, at, draw - before);
         before += count;
     }
 }
@@ -288,7 +290,8 @@ static int find_counted(struct mix_steps *s, uint32_t lane, size_t source, uint6
             code = places_make(p, s->turns.table, s->turns.period, s->mix->source_count, err);
     }
     if (code == SHEAF_OK)
-        *step = s->turns.step + find_entry(p, source, s->turns.at, draw - s->drawn[source]);
+        *step = s->turns.step + mix_steps_find_entry(p, source, s->turns.at,
+                                                     draw - s->drawn[source]);
     else
         places_free(p);
     return code;

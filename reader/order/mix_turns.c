@@ -52,8 +52,8 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
  * of the stage) to step `to`. Steps are counted over all epochs. The stage's table has the source
  * of each step, and the lane goes through the table again and again. If there is only one lane, it
  * starts at the beginning of the table in each epoch. */
-static void count_stage(const struct mix_turns *t, const struct mix_stage *stage, uint64_t from,
-                        uint64_t to, uint64_t rounds, uint64_t *drawn)
+static void mix_turns_count_stage(const struct mix_turns *t, const struct mix_stage *stage,
+                                  uint64_t from, uint64_t to, uint64_t rounds, uint64_t *drawn)
 {
     uint64_t first;
 
@@ -72,7 +72,7 @@ uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_
     return stage < mix->stage_count ? mix->stages[stage].samples / order->lanes : UINT64_MAX;
 }
 
-static uint64_t stage_begin(const struct mix_turns *t, size_t stage)
+static uint64_t mix_turns_stage_begin(const struct mix_turns *t, size_t stage)
 {
     return mix_stage_begin(t->mix, &t->order, stage);
 }
@@ -82,9 +82,9 @@ static void enter_stage(struct mix_turns *t, size_t number, uint64_t g)
 {
     const struct mix_stage *stage = &t->mix->stages[number];
     const uint64_t epoch_begin = g - t->step;
-    uint64_t begin = stage_begin(t, number);
+    uint64_t begin = mix_turns_stage_begin(t, number);
 
-    t->stage_end = stage_begin(t, number + 1);
+    t->stage_end = mix_turns_stage_begin(t, number + 1);
     t->stage_end -= t->stage_end == UINT64_MAX ? 0 : epoch_begin;
     if (t->order.lanes == 1)
         begin = MAX(begin, epoch_begin);
@@ -94,17 +94,18 @@ static void enter_stage(struct mix_turns *t, size_t number, uint64_t g)
     t->at = (mix_phase(stage, &t->order, t->lane) + (g - begin)) % stage->period;
 }
 
-static void begin_weighted(struct mix_turns *t, uint64_t rounds, uint64_t *drawn)
+static void mix_turns_begin_weighted(struct mix_turns *t, uint64_t rounds, uint64_t *drawn)
 {
     const uint64_t g = t->order.epoch * rounds + t->step;
     size_t stage = 0;
 
-    while (stage_begin(t, stage + 1) <= g) {
-        count_stage(t, &t->mix->stages[stage], stage_begin(t, stage), stage_begin(t, stage + 1),
-                    rounds, drawn);
+    while (mix_turns_stage_begin(t, stage + 1) <= g) {
+        mix_turns_count_stage(t, &t->mix->stages[stage], mix_turns_stage_begin(t, stage),
+                              mix_turns_stage_begin(t, stage + 1), rounds, drawn);
         stage++;
     }
-    count_stage(t, &t->mix->stages[stage], stage_begin(t, stage), g, rounds, drawn);
+    mix_turns_count_stage(t, &t->mix->stages[stage], mix_turns_stage_begin(t, stage), g, rounds,
+                          drawn);
     enter_stage(t, stage, g);
 }
 
@@ -162,7 +163,8 @@ static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *
 }
 
 /* Moves to a step: first to the block that contains it, and then step by step. */
-static int go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn, struct sheaf_error *err)
+static int mix_turns_go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn,
+                           struct sheaf_error *err)
 {
     uint64_t block = 0;
     int code;
@@ -202,11 +204,11 @@ static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-static int begin_counted(struct mix_turns *t, uint64_t *drawn, struct sheaf_error *err)
+static int mix_turns_begin_counted(struct mix_turns *t, uint64_t *drawn, struct sheaf_error *err)
 {
     const int code = begin_blocks(t, err);
 
-    return code == SHEAF_OK ? go_to(t, t->step, drawn, err) : code;
+    return code == SHEAF_OK ? mix_turns_go_to(t, t->step, drawn, err) : code;
 }
 
 /* ---- Turns ----------------------------------------------------------------------------------- */
@@ -222,9 +224,9 @@ int mix_turns_begin(struct mix_turns *t, const struct mix *mix, const struct ord
     t->step = MIN(step, t->steps);
     memset(drawn, 0, mix->source_count * sizeof(drawn[0]));
     if (mix->stages != NULL)
-        begin_weighted(t, mix_rounds(mix, order), drawn);
+        mix_turns_begin_weighted(t, mix_rounds(mix, order), drawn);
     else
-        code = begin_counted(t, drawn, err);
+        code = mix_turns_begin_counted(t, drawn, err);
     if (code != SHEAF_OK)
         mix_turns_free(t);
     return code;

@@ -11,7 +11,7 @@
 
 #define WORDS_A_COUNT 8u        /* 512 bits */
 
-static int check_total(uint64_t total, struct sheaf_error *err)
+static int selection_check_total(uint64_t total, struct sheaf_error *err)
 {
     return total <= SELECTION_TOTAL_MOST ? SHEAF_OK
          : err_set(err, SHEAF_ERR_LIMIT, "a data set of %" PRIu64 " samples: a view chooses among "
@@ -31,7 +31,7 @@ static int allocate_runs(struct selection *s, uint64_t runs, struct sheaf_error 
 
 int selection_all(struct selection *s, uint64_t total, struct sheaf_error *err)
 {
-    int code = check_total(total, err);
+    int code = selection_check_total(total, err);
 
     *s = (struct selection){ .total = total, .count = total };
     if (code == SHEAF_OK)
@@ -117,7 +117,7 @@ static int copy_bits(struct selection *s, const uint64_t *bits, struct sheaf_err
 int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
                       struct sheaf_error *err)
 {
-    const int code = check_total(total, err);
+    const int code = selection_check_total(total, err);
 
     *s = (struct selection){ .total = total };
     if (code != SHEAF_OK)

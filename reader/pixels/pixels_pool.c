@@ -113,8 +113,9 @@ static bool is_mask(const struct crop_plan *plan, const char *name)
 
 /* Finds the field with this name. If `name` is NULL, finds the first field that is named like an
  * image and is not a mask. */
-static const struct sheaf_field *field_of(const struct crop_plan *plan,
-                                          const struct sheaf_sample *sample, const char *name)
+static const struct sheaf_field *pixels_pool_field_of(const struct crop_plan *plan,
+                                                      const struct sheaf_sample *sample,
+                                                      const char *name)
 {
     for (size_t i = 0; i < sample->field_count; i++) {
         const struct sheaf_field *field = &sample->fields[i];
@@ -127,8 +128,8 @@ static const struct sheaf_field *field_of(const struct crop_plan *plan,
     return NULL;
 }
 
-static int refuse_sample(const struct sheaf_sample *sample, const char *name,
-                         struct sheaf_error *err)
+static int pixels_pool_refuse_sample(const struct sheaf_sample *sample, const char *name,
+                                     struct sheaf_error *err)
 {
     char key[256];
 
@@ -160,10 +161,10 @@ static int crop_masks(const struct sheaf_pixels_batch *b, const struct sheaf_sam
 
     (void)image_look(image->data, image->size, &look);
     for (size_t i = 0; i < plan->mask_count; i++) {
-        const struct sheaf_field *field = field_of(plan, sample, plan->masks[i]);
+        const struct sheaf_field *field = pixels_pool_field_of(plan, sample, plan->masks[i]);
 
         if (field == NULL)
-            return refuse_sample(sample, plan->masks[i], err);
+            return pixels_pool_refuse_sample(sample, plan->masks[i], err);
         if (crop_mask(plan, field->data, field->size, &look, sample->seed, &b->pool->memory.room,
                       out + (i + 1) * plan->group_count, err) != SHEAF_OK)
             return place_field(sample, field, err);
@@ -177,12 +178,12 @@ static int crop_sample(const struct sheaf_pixels_batch *b, size_t index,
     const struct crop_plan *plan = &b->pool->plan;
     const size_t views = plan->group_count * (plan->mask_count + 1);
     const struct sheaf_sample *sample = &b->samples[index];
-    const struct sheaf_field *field = field_of(plan, sample, b->field);
+    const struct sheaf_field *field = pixels_pool_field_of(plan, sample, b->field);
     uint8_t **out;
     int code;
 
     if (field == NULL)
-        return refuse_sample(sample, b->field, err);
+        return pixels_pool_refuse_sample(sample, b->field, err);
     out = malloc(views * sizeof(out[0]));
     if (out == NULL)
         return err_memory(err, views * sizeof(out[0]));
@@ -204,7 +205,7 @@ static uint64_t thread_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void run(struct job *job)
+static void pixels_pool_run(struct job *job)
 {
     struct sheaf_pixels_batch *b = ((struct crop_job *)(void *)job)->batch;
     const uint64_t begun = thread_ns();
@@ -263,7 +264,7 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
     }
     b->job_count = MIN(count, p->threads);
     for (size_t i = 0; i < b->job_count; i++) {
-        b->jobs[i] = (struct crop_job){ .job = { .run = run }, .batch = b };
+        b->jobs[i] = (struct crop_job){ .job = { .run = pixels_pool_run }, .batch = b };
         workers_submit(p->workers, &b->jobs[i].job);
     }
     *batch = b;

@@ -37,7 +37,7 @@ struct indexing {
     atomic_uint_fast64_t read_bytes;
 };
 
-static void show_progress(struct indexing *x)
+static void index_foreign_show_progress(struct indexing *x)
 {
     const struct sheaf_progress progress = {
         .stage = "index",
@@ -53,8 +53,9 @@ static void show_progress(struct indexing *x)
 
 /* Finds the payload size and the key of the sample in a frame (stored record). Reports a frame that
  * cannot be decoded. */
-static int take_sample(struct indexing *x, const struct walk *walk, const struct frame *frame,
-                      uint64_t *bytes, struct sheaf_error *err)
+static int index_foreign_take_sample(struct indexing *x, const struct walk *walk,
+                                     const struct frame *frame, uint64_t *bytes,
+                                     struct sheaf_error *err)
 {
     const struct decode_context context = dataset_decode_context(x->dataset, walk->shard);
     const uint64_t number = walk->frames.framing.records - 1;
@@ -77,8 +78,8 @@ static int take_sample(struct indexing *x, const struct walk *walk, const struct
 }
 
 /* Makes the section of a shard frame by frame. */
-static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *shard,
-                  struct index_writer *writer, struct sheaf_error *err)
+static int index_foreign_gather(struct indexing *x, struct walk *walk, struct manifest_shard *shard,
+                                struct index_writer *writer, struct sheaf_error *err)
 {
     uint64_t end = 0;
 
@@ -96,14 +97,14 @@ static int gather(struct indexing *x, struct walk *walk, struct manifest_shard *
             code = interop_add_frame(&x->interop, x->result->samples, frame.offset, frame.data,
                                      frame.size, err);
         if (code == SHEAF_OK)
-            code = take_sample(x, walk, &frame, &shard->payload_bytes, err);
+            code = index_foreign_take_sample(x, walk, &frame, &shard->payload_bytes, err);
         if (code != SHEAF_OK)
             return code;
         end = frame.offset + frame.size;
         shard->largest = MAX(shard->largest, frame.size);
         shard->samples++;
         if (++x->result->samples % 256 == 0)
-            show_progress(x);
+            index_foreign_show_progress(x);
     }
 }
 
@@ -127,7 +128,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     interrupt_watch(before);
     if (code != SHEAF_OK)
         return code;
-    code = gather(x, &walk, shard, &writer, err);
+    code = index_foreign_gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, NULL, shard->xxh3, err);
     /* When a data set of foreign shards is opened, the headers of local shards are scanned, which
@@ -158,7 +159,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     return code;
 }
 
-static int refuse(const struct sheaf_dataset *d, struct sheaf_error *err)
+static int index_foreign_refuse(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     if (d->format == NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be indexed", d->url);
@@ -185,7 +186,7 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
     x->manifest.shard_count = count;
     for (uint32_t i = 0; code == SHEAF_OK && i < count; i++) {
         code = index_shard(x, i, err);
-        show_progress(x);
+        index_foreign_show_progress(x);
     }
     if (code == SHEAF_OK)
         code = repeated_keys_end(&x->repeated, x->dataset, &x->result->repeated_keys,
@@ -198,7 +199,7 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
 }
 
 /* Claims the directory, so that no other run can use it until the manifest is written. */
-static int claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
+static int index_foreign_claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
 {
     char *url = store_join(x->directory, MANIFEST_NAME);
     bool finished;
@@ -222,13 +223,13 @@ static int claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
     return code;
 }
 
-static int open_all(struct indexing *x, const char *index, struct sheaf_error *err)
+static int index_foreign_open_all(struct indexing *x, const char *index, struct sheaf_error *err)
 {
     int code = dataset_open_foreign(&x->directory, 1, x->options->join, &x->dataset, err);
 
     x->output.interop = index;
     if (code == SHEAF_OK)
-        code = refuse(x->dataset, err);
+        code = index_foreign_refuse(x->dataset, err);
     if (code == SHEAF_OK)
         code = interop_open(&x->interop, index, x->dataset->manifest.container, SHEAF_CODEC_NONE,
                             err);
@@ -266,9 +267,9 @@ int sheaf_index(const char *directory, const char *index, int overwrite,
     memset(result, 0, sizeof(*result));
     code = refuse_names(directory, err);
     if (code == SHEAF_OK)
-        code = claim(&x, overwrite != 0, err);
+        code = index_foreign_claim(&x, overwrite != 0, err);
     if (code == SHEAF_OK) {
-        code = open_all(&x, index, err);
+        code = index_foreign_open_all(&x, index, err);
         if (code == SHEAF_OK)
             code = index_all(&x, err);
         if (code == SHEAF_OK)

@@ -60,8 +60,8 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
 /* Finds the number by which an index file of another program names the sample of a frame (stored
  * record). In data sets that our packer made, some of these numbers are missing, because the packer
  * skipped the samples. */
-static int number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
-                     struct sheaf_error *err)
+static int peer_index_number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
+                                struct sheaf_error *err)
 {
     const struct sheaf_dataset *source = dataset_source(p->dataset, p->shard);
 
@@ -77,7 +77,7 @@ int peer_index_add(struct peer_index *p, const struct frame *frame, struct sheaf
 
     if (!p->is_on)
         return SHEAF_OK;
-    code = number_of(p, frame, &number, err);
+    code = peer_index_number_of(p, frame, &number, err);
     if (code == SHEAF_OK)
         code = interop_add_frame(&p->writer, number, frame->offset, frame->data, frame->size, err);
     p->is_on = code == SHEAF_OK;
@@ -100,7 +100,7 @@ struct comparison {
 
 /* Returns the number of characters of a line that are shown. The end of the file may cut the
  * line. */
-static int shown_size(const char *text, size_t begin, size_t end)
+static int peer_index_shown_size(const char *text, size_t begin, size_t end)
 {
     size_t size = 0;
 
@@ -135,16 +135,16 @@ static bool find_fault(char text[FAULT_SIZE], const char *found, size_t size, ui
                  "index of this shard has %zu", all, plural(all), expected_size);
     else if (is_text)
         snprintf(text + head, FAULT_SIZE - (size_t)head, "is \"%.*s\", but the shard says "
-                 "\"%.*s\"", shown_size(found, begin, size), found + begin,
-                 shown_size(expected, begin, expected_size), expected + begin);
+                 "\"%.*s\"", peer_index_shown_size(found, begin, size), found + begin,
+                 peer_index_shown_size(expected, begin, expected_size), expected + begin);
     else
         snprintf(text + head, FAULT_SIZE - (size_t)head, "the byte is 0x%02x, but the shard says "
                  "0x%02x", (unsigned char)found[at], (unsigned char)expected[at]);
     return true;
 }
 
-static int compare(const struct comparison *c, struct store_object *object, const char *expected,
-                   size_t expected_size, struct sheaf_error *err)
+static int peer_index_compare(const struct comparison *c, struct store_object *object,
+                              const char *expected, size_t expected_size, struct sheaf_error *err)
 {
     const size_t size = (size_t)MIN(object->bytes, expected_size);
     char *found = malloc(size + 1), fault[FAULT_SIZE];
@@ -176,7 +176,7 @@ static int compare_file(void *context, const char *name, const void *data, size_
     if (code == SHEAF_ERR_NOT_FOUND)
         return SHEAF_OK;
     if (code == SHEAF_OK)
-        code = compare(c, object, data, size, err);
+        code = peer_index_compare(c, object, data, size, err);
     store_close(object);
     return code;
 }

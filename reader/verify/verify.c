@@ -117,7 +117,7 @@ problem(struct check *c, const char *format, ...)
 }
 
 /* Returns the .lst line of a sample, without its newline. */
-static int name_line(struct check *c, uint64_t sample, const char **line, size_t *size)
+static int verify_name_line(struct check *c, uint64_t sample, const char **line, size_t *size)
 {
     const uint32_t *offsets = c->open->section->name_offsets;
     const uint64_t begin = offsets[sample], end = offsets[sample + 1];
@@ -154,14 +154,14 @@ static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
     size_t size = 0;
 
     if (s == NULL || s->crcs == NULL || i >= s->samples ||
-        (c->open->names != NULL && name_line(c, i, &line, &size) != SHEAF_OK))
+        (c->open->names != NULL && verify_name_line(c, i, &line, &size) != SHEAF_OK))
         return true;
     return (line == NULL ? frame->crc : crc32c(frame->crc, line, size)) == s->crcs[i];
 }
 
 /* Compares a frame (stored record) with the entry for sample i in the index. */
-static int compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
-                   size_t line_size)
+static int verify_compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
+                          size_t line_size)
 {
     const struct index_section *s = c->open->section;
     const char *name = c->owner->dataset->urls[c->shard];
@@ -187,8 +187,8 @@ static int compare(struct check *c, uint64_t i, const struct frame *frame, const
 
 /* Compares a sample with the manifest: checks that it has no field cls if the manifest excludes
  * this field, and that the name of its class is right. Adds the sample to the counts. */
-static void check_sample(struct check *c, uint64_t i, uint64_t offset,
-                         const struct sheaf_sample *sample)
+static void verify_check_sample(struct check *c, uint64_t i, uint64_t offset,
+                                const struct sheaf_sample *sample)
 {
     const struct sheaf_dataset *d = c->owner->dataset;
     const struct manifest *m = &dataset_source(d, c->shard)->manifest;
@@ -219,8 +219,8 @@ static void check_sample(struct check *c, uint64_t i, uint64_t offset,
                 sample->labels[0], sample->class_name, m->classes[(size_t)number]);
 }
 
-static void count_labels(struct check *c, uint64_t i, uint64_t offset,
-                         const struct sheaf_sample *sample)
+static void verify_count_labels(struct check *c, uint64_t i, uint64_t offset,
+                                const struct sheaf_sample *sample)
 {
     if (sample->label_count != 0) {
         c->labelled++;
@@ -242,7 +242,7 @@ static bool has_place(const struct check *c, uint64_t i)
            (c->problem_count == 0 || dataset_source(c->owner->dataset, c->shard)->has_manifest);
 }
 
-static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
+static int verify_check_frame(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct sheaf_dataset *d = c->owner->dataset, *source = dataset_source(d, c->shard);
     const struct decode_context context = dataset_decode_context(d, c->shard);
@@ -254,9 +254,9 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
 
     if (has_place(c, i)) {
         if (c->open->names != NULL)
-            code = name_line(c, i, &record.name_line, &record.name_line_size);
+            code = verify_name_line(c, i, &record.name_line, &record.name_line_size);
         if (code == SHEAF_OK)
-            code = compare(c, i, frame, record.name_line, record.name_line_size);
+            code = verify_compare(c, i, frame, record.name_line, record.name_line_size);
     }
     if (code != SHEAF_OK)
         return code;
@@ -266,10 +266,10 @@ static int check_frame(struct check *c, uint64_t i, const struct frame *frame)
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);
     else {
-        count_labels(c, i, frame->offset, &sample);
+        verify_count_labels(c, i, frame->offset, &sample);
         code = tally_add(&c->fields, &sample, &c->error);
         if (source->has_manifest)
-            check_sample(c, i, frame->offset, &sample);
+            verify_check_sample(c, i, frame->offset, &sample);
         if (code == SHEAF_OK && !source->manifest.ours)
             code = repeated_keys_add(&c->owner->repeated, sample.key, c->shard, i, &c->error);
     }
@@ -319,7 +319,7 @@ static int check_frames(struct check *c, struct walk *walk)
             c->error = error;
             return code;
         } else {
-            code = check_frame(c, walk->frames.framing.records - 1, &frame);
+            code = verify_check_frame(c, walk->frames.framing.records - 1, &frame);
             if (code == SHEAF_OK)
                 code = add_to_peers(c, &frame);
             if (code != SHEAF_OK)
@@ -371,7 +371,7 @@ static int check_peers(struct check *c)
                                  : peer_index_end(&c->peers, tell_fault, c, &c->error);
 }
 
-static void check_shard(struct job *job)
+static void verify_check_shard(struct job *job)
 {
     struct check *c = (struct check *)(void *)job;
     struct checks *all = c->owner;
@@ -416,8 +416,8 @@ static void check_shard(struct job *job)
 
 /* ---- All of them ---------------------------------------------------------------------------- */
 
-static void report(const struct checks *all, const struct check *c,
-                   struct sheaf_verify_result *result)
+static void verify_report(const struct checks *all, const struct check *c,
+                          struct sheaf_verify_result *result)
 {
     result->shards++;
     result->samples += c->samples;
@@ -434,7 +434,7 @@ static void report(const struct checks *all, const struct check *c,
                              &c->problems[i]);
 }
 
-static void show_progress(struct checks *all, const struct sheaf_verify_result *result)
+static void verify_show_progress(struct checks *all, const struct sheaf_verify_result *result)
 {
     const struct sheaf_progress progress = {
         .stage = "verify",
@@ -461,14 +461,14 @@ static int begin_keys(struct check *c, const struct sheaf_dataset *d)
 
 /* Opens the shard's index section, through the table of open shards, and starts the job that checks
  * the shard. */
-static int begin_check(struct checks *all, uint32_t i)
+static int verify_begin_check(struct checks *all, uint32_t i)
 {
     struct check *c = &all->list[i];
     int code = SHEAF_OK;
 
     c->owner = all;
     c->shard = i;
-    c->job.run = check_shard;
+    c->job.run = verify_check_shard;
     code = begin_keys(c, all->dataset);
     if (code != SHEAF_OK)
         return code;
@@ -494,15 +494,15 @@ static int finish_check(struct checks *all, struct check *c, struct sheaf_verify
                         struct sheaf_error *err)
 {
     while (!workers_wait_for(all->workers, &c->job, PROGRESS_NS))
-        show_progress(all, result);
+        verify_show_progress(all, result);
     shards_drop(&all->shards, c->open);
     c->open = NULL;
-    report(all, c, result);
+    verify_report(all, c, result);
     if (c->code == SHEAF_OK)
         c->code = tally_merge(&all->fields[dataset_source_of(all->dataset, c->shard)], &c->fields,
                               &c->error);
     tally_clear(&c->fields);
-    show_progress(all, result);
+    verify_show_progress(all, result);
     if (c->code != SHEAF_OK && err != NULL)
         *err = c->error;
     free(c->problems);
@@ -518,7 +518,7 @@ static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_r
 
     for (uint32_t i = all->first; code == SHEAF_OK && i < all->end; i++) {
         for (; code == SHEAF_OK && begun < all->end && begun < i + window; begun++) {
-            code = begin_check(all, begun);
+            code = verify_begin_check(all, begun);
             if (code != SHEAF_OK && err != NULL)
                 *err = all->list[begun].error;
         }
@@ -554,7 +554,7 @@ static void choose_part(struct checks *all)
     }
 }
 
-static int allocate(struct checks *all, struct sheaf_error *err)
+static int verify_allocate(struct checks *all, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = all->dataset;
     const size_t sources = dataset_source_count(d);
@@ -595,7 +595,7 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
     all.frame_limit = (size_t)(own.memory_bytes / (2 * threads));
     all.large.limit = (size_t)(own.memory_bytes / 2);
     pthread_mutex_init(&all.large.lock, NULL);
-    code = allocate(&all, err);
+    code = verify_allocate(&all, err);
     if (code == SHEAF_OK)
         code = workers_open(&all.workers, threads, err);
     if (code == SHEAF_OK)

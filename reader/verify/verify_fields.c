@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 
-static void report(const struct sheaf_dataset *source, const struct sheaf_verify_options *options,
-                   const struct sheaf_error *error, struct sheaf_verify_result *result)
+static void verify_fields_report(const struct sheaf_dataset *source,
+                                 const struct sheaf_verify_options *options,
+                                 const struct sheaf_error *error,
+                                 struct sheaf_verify_result *result)
 {
     result->problems++;
     if (options->report != NULL)
@@ -28,12 +30,13 @@ static void compare_fields(const struct sheaf_dataset *source,
         return;
     err_set(&error, SHEAF_ERR_CORRUPT, "%s: \"fields\": what the manifest says of the field \"%s\" "
             "(%s) is not what was counted", source->url, name, what);
-    report(source, options, &error, result);
+    verify_fields_report(source, options, &error, result);
 }
 
-static void compare_classes(const struct sheaf_dataset *source,
-                            const struct sheaf_verify_options *options,
-                            const atomic_uint_fast64_t *counted, struct sheaf_verify_result *result)
+static void verify_fields_compare_classes(const struct sheaf_dataset *source,
+                                          const struct sheaf_verify_options *options,
+                                          const atomic_uint_fast64_t *counted,
+                                          struct sheaf_verify_result *result)
 {
     const struct manifest *m = &source->manifest;
     struct sheaf_error error;
@@ -46,10 +49,10 @@ static void compare_classes(const struct sheaf_dataset *source,
     err_set(&error, SHEAF_ERR_CORRUPT, "%s: \"class_samples\": the class \"%.200s\" has %" PRIu64
             " sample%s, but the manifest says %" PRIu64, source->url, m->classes[i], counted[i],
             plural(counted[i]), m->class_samples[i]);
-    report(source, options, &error, result);
+    verify_fields_report(source, options, &error, result);
 }
 
-static void tell(const struct sheaf_verify_options *options, const struct tally *all)
+static void verify_fields_tell(const struct sheaf_verify_options *options, const struct tally *all)
 {
     struct sheaf_field_info info;
 
@@ -72,14 +75,14 @@ int verify_fields(const struct sheaf_dataset *d, const struct sheaf_verify_optio
 
         if (is_whole && source->has_manifest) {
             compare_fields(source, options, &counted[i], result);
-            compare_classes(source, options, classes, result);
+            verify_fields_compare_classes(source, options, classes, result);
         }
         classes += source->manifest.class_count;
         if (options->field != NULL)
             code = tally_merge(&all, &counted[i], err);
     }
     if (code == SHEAF_OK && options->field != NULL)
-        tell(options, &all);
+        verify_fields_tell(options, &all);
     tally_clear(&all);
     return code;
 }

@@ -9,9 +9,9 @@
 
 /* Checks the table of keys of one part of the data set. `sum` is the sum of key_table_part over the
  * part's samples, or NULL if this sum is unknown. */
-static int check_part(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
-                      const struct sheaf_verify_options *options,
-                      struct sheaf_verify_result *result, struct sheaf_error *err)
+static int verify_keys_check_part(const struct sheaf_dataset *source, size_t part,
+                                  const uint64_t *sum, const struct sheaf_verify_options *options,
+                                  struct sheaf_verify_result *result, struct sheaf_error *err)
 {
     struct sheaf_error error;
     const int code = key_file_check(source, part, sum, &error);
@@ -37,8 +37,8 @@ int verify_keys(const struct sheaf_dataset *d, const struct sheaf_verify_options
         const struct sheaf_dataset *source = dataset_source_at(d, i);
 
         for (size_t p = 0; source->has_keys && p < source->part_count && code == SHEAF_OK; p++)
-            code = check_part(source, p, is_whole ? &sums[source->first_part + p] : NULL, options,
-                              result, err);
+            code = verify_keys_check_part(source, p, is_whole ? &sums[source->first_part + p]
+                                          : NULL, options, result, err);
     }
     interrupt_watch(before);
     return code;

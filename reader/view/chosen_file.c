@@ -22,7 +22,7 @@ static size_t bits_bytes(uint64_t total)
     return (size_t)(total / 64 + (total % 64 != 0)) * WORD;
 }
 
-static bool is_whole(const char *data, size_t size)
+static bool chosen_file_is_whole(const char *data, size_t size)
 {
     return size >= 2 * WORD && memcmp(data, MAGIC, WORD) == 0
            && load64(data + size - WORD) == XXH3_64bits(data, size - WORD);
@@ -36,7 +36,7 @@ void chosen_file_open(struct chosen_file *f, const char *url)
     if (asprintf(&path, "%s" CHOSEN_SUFFIX, url) < 0)
         return;
     if (store_get(path, BYTES_MOST, &f->data, &f->size, NULL) != SHEAF_OK
-        || !is_whole(f->data, f->size)) {
+        || !chosen_file_is_whole(f->data, f->size)) {
         free(f->data);
         f->data = NULL;
     }
@@ -95,7 +95,7 @@ int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const ui
 }
 
 /* Returns an error if the file belongs to another program, because it must not be replaced. */
-static int refuse_other(const char *path, struct sheaf_error *err)
+static int chosen_file_refuse_other(const char *path, struct sheaf_error *err)
 {
     uint8_t begins[WORD] = { 0 };
     struct store_object *object;
@@ -126,7 +126,7 @@ int chosen_file_put(struct chosen_file *f, const char *url, struct sheaf_error *
     if (code == SHEAF_OK && asprintf(&path, "%s" CHOSEN_SUFFIX, url) < 0)
         code = err_memory(err, strlen(url));
     if (code == SHEAF_OK)
-        code = refuse_other(path, err);
+        code = chosen_file_refuse_other(path, err);
     if (code == SHEAF_OK)
         code = store_put(path, f->added.data, f->added.size, err);
     free(path);

@@ -228,7 +228,8 @@ const char *sheaf_dataset_class(const struct sheaf_dataset *d, size_t index)
     return index < d->manifest.class_count ? d->manifest.classes[index] : NULL;
 }
 
-static void count_label(const struct sheaf_dataset *d, uint32_t label, uint64_t *samples)
+static void dataset_info_count_label(const struct sheaf_dataset *d, uint32_t label,
+                                     uint64_t *samples)
 {
     const uint32_t base = (uint32_t)d->manifest.label_base + 1;
 
@@ -237,7 +238,8 @@ static void count_label(const struct sheaf_dataset *d, uint32_t label, uint64_t 
 }
 
 /* Counts the samples of each label among the samples that an epoch can draw. */
-static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, uint64_t *samples)
+static void dataset_info_count_labels(const struct sheaf_dataset *d, const uint32_t *labels,
+                                      uint64_t *samples)
 {
     const uint64_t count = dataset_chosen_count(d);
     uint64_t run;
@@ -246,12 +248,13 @@ static void count_labels(const struct sheaf_dataset *d, const uint32_t *labels, 
         const uint64_t number = dataset_chosen_number(d, rank, &run);
 
         for (uint64_t i = 0; i < run; i++)
-            count_label(d, labels[number + i], samples);
+            dataset_info_count_label(d, labels[number + i], samples);
     }
 }
 
 /* Reads the labels of all samples (as label + 1) into newly allocated memory. */
-static int take_labels(const struct sheaf_dataset *d, uint32_t **labels, struct sheaf_error *err)
+static int dataset_info_take_labels(const struct sheaf_dataset *d, uint32_t **labels,
+                                    struct sheaf_error *err)
 {
     int code;
 
@@ -269,7 +272,7 @@ int sheaf_dataset_labels(const struct sheaf_dataset *d, int64_t *labels, struct 
     uint32_t *found = NULL;
     int code = d->is_stream || !d->has_manifest
         ? err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its labels are not known without an index: "
-                  "index it first", d->url) : take_labels(d, &found, err);
+                  "index it first", d->url) : dataset_info_take_labels(d, &found, err);
 
     for (uint64_t i = 0; code == SHEAF_OK && i < dataset_samples(d); i++)
         labels[i] = (int64_t)found[i] - 1;
@@ -291,9 +294,9 @@ int sheaf_dataset_class_samples(const struct sheaf_dataset *d, uint64_t *samples
     if (!d->has_manifest || d->manifest.class_count == 0)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its classes are not known", d->url);
     memset(samples, 0, bytes);
-    code = take_labels(d, &labels, err);
+    code = dataset_info_take_labels(d, &labels, err);
     if (code == SHEAF_OK)
-        count_labels(d, labels, samples);
+        dataset_info_count_labels(d, labels, samples);
     free(labels);
     return code;
 }

@@ -112,14 +112,15 @@ struct source_list {
     size_t count;
 };
 
-static void free_list(struct source_list *l)
+static void dataset_open_free_list(struct source_list *l)
 {
     for (size_t i = 0; i < l->count; i++)
         free(l->list[i]);
     free(l->list);
 }
 
-static int add_part(struct source_list *l, const char *text, size_t size, struct sheaf_error *err)
+static int dataset_open_add_part(struct source_list *l, const char *text, size_t size,
+                                 struct sheaf_error *err)
 {
     char **grown = reallocarray(l->list, l->count + 1, sizeof(grown[0]));
 
@@ -150,15 +151,15 @@ static int split_source(struct source_list *l, const char *source, struct sheaf_
         if (size == 0 && at != source + strlen(source))
             return err_set(err, SHEAF_ERR_ARGUMENT, "%s: names nothing before \"::\"", source);
         if (size != 0 || at == source)
-            code = add_part(l, at, size, err);
+            code = dataset_open_add_part(l, at, size, err);
         at = next == NULL ? NULL : next + 2;
         next = at == NULL ? NULL : strstr(at, "::");
     }
     return code;
 }
 
-static int open_sources(const char *const *sources, size_t source_count, bool joins,
-                        struct sheaf_dataset **dataset, struct sheaf_error *err)
+static int dataset_open_sources(const char *const *sources, size_t source_count, bool joins,
+                                struct sheaf_dataset **dataset, struct sheaf_error *err)
 {
     int code;
 
@@ -181,8 +182,8 @@ static int open_split(const char *const *sources, size_t source_count, bool join
     for (size_t i = 0; i < source_count && code == SHEAF_OK; i++)
         code = split_source(&l, sources[i], err);
     if (code == SHEAF_OK)
-        code = open_sources((const char *const *)l.list, l.count, joins, dataset, err);
-    free_list(&l);
+        code = dataset_open_sources((const char *const *)l.list, l.count, joins, dataset, err);
+    dataset_open_free_list(&l);
     return code;
 }
 

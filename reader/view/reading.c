@@ -48,8 +48,8 @@ static void add_records(struct reading *r, uint64_t record, uint64_t count)
 
 /* Adds the chosen samples of a shard to the sums. `rank` is the number of chosen samples in earlier
  * shards. Returns the corresponding number for the next shard. */
-static uint64_t add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
-                          uint64_t rank)
+static uint64_t reading_add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
+                                  uint64_t rank)
 {
     const uint64_t first = of->first_numbers[shard], end = of->first_numbers[shard + 1];
 
@@ -99,8 +99,8 @@ static int get_section(struct sections *sections, uint32_t shard,
     return code;
 }
 
-static int read_some(const struct sheaf_dataset *d, size_t source, uint64_t *chosen_bytes,
-                     uint64_t *read_bytes, struct sheaf_error *err)
+static int reading_read_some(const struct sheaf_dataset *d, size_t source, uint64_t *chosen_bytes,
+                             uint64_t *read_bytes, struct sheaf_error *err)
 {
     const struct order_chosen *of = &d->view->chosen[source];
     const uint64_t gap = stretch_gap(d->sources[source]->is_remote, d->read_bytes != 0);
@@ -117,7 +117,7 @@ static int read_some(const struct sheaf_dataset *d, size_t source, uint64_t *cho
         code = get_section(&sections, i, &r.section, &own, err);
         if (code != SHEAF_OK)
             break;
-        rank = add_shard(&r, of, i, rank);
+        rank = reading_add_shard(&r, of, i, rank);
         *chosen_bytes += dataset_stored_bytes(d, i, r.raw_chosen);
         *read_bytes += r.read;
         index_section_free(own);
@@ -136,7 +136,7 @@ int sheaf_dataset_reading(const struct sheaf_dataset *d, size_t source, uint64_t
         return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is no view with a source %zu", d->url, source);
     of = &d->view->chosen[source];
     if (of->chosen.count != of->chosen.total)
-        return read_some(d, source, chosen_bytes, read_bytes, err);
+        return reading_read_some(d, source, chosen_bytes, read_bytes, err);
     for (uint32_t i = of->first_shard; i < of->end_shard; i++)
         *chosen_bytes += d->manifest.shards[i].bytes;
     *read_bytes = *chosen_bytes;

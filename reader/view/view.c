@@ -19,7 +19,7 @@
 #include "store/over.h"
 #include "store/store.h"
 
-static char *directory_of(const char *url)
+static char *view_directory_of(const char *url)
 {
     const char *slash = strrchr(url, '/');
 
@@ -44,7 +44,7 @@ void dataset_view_free(struct dataset_view *v)
 
 /* Reads the text of the view at `url`. The caller frees it. Returns SHEAF_END if there is no
  * view. */
-static int read_text(const char *url, char **text, size_t *size, struct sheaf_error *err)
+static int view_read_text(const char *url, char **text, size_t *size, struct sheaf_error *err)
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
@@ -58,11 +58,11 @@ static int read_text(const char *url, char **text, size_t *size, struct sheaf_er
 
 /* Refuses a source that is itself a view. The source is not opened first, because a view may name
  * itself. */
-static int refuse_view(const char *url, struct sheaf_error *err)
+static int view_refuse(const char *url, struct sheaf_error *err)
 {
     char *text = NULL;
     size_t size = 0;
-    int code = view_is_name(url) ? read_text(url, &text, &size, err) : SHEAF_END;
+    int code = view_is_name(url) ? view_read_text(url, &text, &size, err) : SHEAF_END;
 
     free(text);
     if (code == SHEAF_OK)
@@ -71,13 +71,13 @@ static int refuse_view(const char *url, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-static int open_source(struct dataset_view *v, size_t i, const struct view_keys_how *how,
-                       struct sheaf_dataset **source, struct sheaf_error *err)
+static int view_open_source(struct dataset_view *v, size_t i, const struct view_keys_how *how,
+                            struct sheaf_dataset **source, struct sheaf_error *err)
 {
     struct view_source *s = &v->document.sources[i];
     char *path = view_keys_path(how->directory, s->source);
     const char *const paths[] = { path };
-    int code = path == NULL ? err_memory(err, strlen(s->source)) : refuse_view(path, err);
+    int code = path == NULL ? err_memory(err, strlen(s->source)) : view_refuse(path, err);
 
     if (code == SHEAF_OK)
         code = sheaf_dataset_open(paths, 1, source, err);
@@ -91,13 +91,13 @@ static int open_source(struct dataset_view *v, size_t i, const struct view_keys_
 }
 
 /* Opens all sources of a view. After a failure, the caller frees the sources that were opened. */
-static int open_sources(struct dataset_view *v, const struct view_keys_how *how,
-                        struct sheaf_dataset **sources, struct sheaf_error *err)
+static int view_open_sources(struct dataset_view *v, const struct view_keys_how *how,
+                             struct sheaf_dataset **sources, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < v->document.source_count && code == SHEAF_OK; i++) {
-        code = open_source(v, i, how, &sources[i], err);
+        code = view_open_source(v, i, how, &sources[i], err);
         if (code == SHEAF_OK) {
             sources[i]->fields = v->document.sources[i].fields;
             sources[i]->field_count = v->document.sources[i].field_count;
@@ -145,8 +145,8 @@ static int find_earlier(struct dataset_view *v, struct sheaf_dataset *const *sou
 
 /* Computes an identity for each source of a view. Sources with the same fingerprint and conditions
  * are told apart by their order. */
-static int name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
-                        struct sheaf_error *err)
+static int view_name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
+                             struct sheaf_error *err)
 {
     for (size_t i = 0; i < v->mix.source_count; i++) {
         const char *const fingerprint = sources[i]->manifest.fingerprint;
@@ -249,7 +249,7 @@ static int make_mix(struct dataset_view *v, struct sheaf_dataset *const *sources
         v->mix.sources[i].samples = v->chosen[i].chosen.count;
     code = find_earlier(v, sources, err);
     if (code == SHEAF_OK)
-        code = name_sources(v, sources, err);
+        code = view_name_sources(v, sources, err);
     if (code != SHEAF_OK)
         return code;
     return v->document.has_weights ? make_weights(v, err) : make_counts(v, err);
@@ -257,8 +257,8 @@ static int make_mix(struct dataset_view *v, struct sheaf_dataset *const *sources
 
 /* ---- Fingerprints ---------------------------------------------------------------------------- */
 
-static int name_stage(struct dataset_view *v, const char *const *names, size_t stage,
-                      struct sheaf_error *err)
+static int view_name_stage(struct dataset_view *v, const char *const *names, size_t stage,
+                           struct sheaf_error *err)
 {
     char *text;
     const int code = view_text(&v->document, names, stage, &text, err);
@@ -287,7 +287,7 @@ static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sour
     for (size_t i = 0; i < v->document.source_count; i++)
         names[i] = sources[i]->manifest.fingerprint;
     for (size_t i = 0; i < stages && code == SHEAF_OK; i++)
-        code = name_stage(v, names, i, err);
+        code = view_name_stage(v, names, i, err);
     free(names);
     return code;
 }
@@ -314,7 +314,7 @@ static uint64_t shared_of(const struct dataset_view *v, size_t i)
 }
 
 /* Sets the sample numbers and counts of a view, after its sources were united into one data set. */
-static void take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
+static void view_take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
 {
     for (size_t i = 0; i < d->source_count; i++) {
         v->chosen[i].first_number = d->sources[i]->first_number;
@@ -338,7 +338,7 @@ static int open_document(struct dataset_view *v, const char *url,
 {
     const size_t count = v->document.source_count;
     struct sheaf_dataset **sources = calloc(count, sizeof(sources[0]));
-    char *directory = directory_of(url), *shown = text_shown_url(url);
+    char *directory = view_directory_of(url), *shown = text_shown_url(url);
     const struct view_keys_how how = { directory, reading, file };
     int code = SHEAF_OK;
 
@@ -346,7 +346,7 @@ static int open_document(struct dataset_view *v, const char *url,
     if (sources == NULL || directory == NULL || shown == NULL || v->chosen == NULL)
         code = err_memory(err, count * sizeof(v->chosen[0]));
     if (code == SHEAF_OK)
-        code = open_sources(v, &how, sources, err);
+        code = view_open_sources(v, &how, sources, err);
     if (code == SHEAF_OK)
         code = make_mix(v, sources, err);
     if (code == SHEAF_OK)
@@ -367,7 +367,7 @@ static int open_document(struct dataset_view *v, const char *url,
     if (code == SHEAF_OK) {
         free((*dataset)->url);
         (*dataset)->url = shown;
-        take_numbers(*dataset, v);
+        view_take_numbers(*dataset, v);
         return SHEAF_OK;
     }
     free(shown);
@@ -421,7 +421,7 @@ int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sh
 {
     char *text = NULL;
     size_t size = 0;
-    int code = read_text(url, &text, &size, err);
+    int code = view_read_text(url, &text, &size, err);
 
     if (code == SHEAF_OK)
         code = dataset_open_document(text, size, url, dataset, err);
@@ -448,7 +448,7 @@ static int see_view(const char *path, bool overwrite, struct store_seen *seen,
         return code;
     if (!overwrite)
         return refuse_existing(path, "exists", err);
-    code = read_text(path, &text, &size, err);
+    code = view_read_text(path, &text, &size, err);
     free(text);
     return code != SHEAF_END ? code
          : err_set(err, SHEAF_ERR_EXISTS, "%s: exists, and is not a view: choose another name",

@@ -28,8 +28,8 @@ static bool is_same_column(const struct view_column *a, const struct view_column
 }
 
 /* Opens the column of a condition. */
-static int open_column(const struct sheaf_dataset *source, const struct view_column *c,
-                       struct column_set *set, struct sheaf_error *err)
+static int view_columns_open_column(const struct sheaf_dataset *source, const struct view_column *c,
+                                    struct column_set *set, struct sheaf_error *err)
 {
     char *name = strndup(c->field, c->name_size);
     const int code = name == NULL ? err_memory(err, c->name_size)
@@ -41,15 +41,15 @@ static int open_column(const struct sheaf_dataset *source, const struct view_col
 
 /* ---- Identity -------------------------------------------------------------------------------- */
 
-static int identify(const struct choice *c, const struct view_column *condition, struct buf *text,
-                    struct sheaf_error *err)
+static int view_columns_do_identify(const struct choice *c, const struct view_column *condition,
+                                    struct buf *text, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
     for (size_t s = 0; s < dataset_source_count(c->dataset) && code == SHEAF_OK; s++) {
         struct column_set set = { .layers = NULL };
 
-        code = open_column(dataset_source_at(c->dataset, s), condition, &set, err);
+        code = view_columns_open_column(dataset_source_at(c->dataset, s), condition, &set, err);
         for (size_t i = 0; i < set.count && code == SHEAF_OK; i++)
             code = buf_printf(text, err, "%s%s", text->size == 0 ? "" : ",",
                               set.layers[i].dataset->manifest.fingerprint);
@@ -69,7 +69,7 @@ int view_columns_identify(const struct choice *c, char ***texts, struct sheaf_er
     for (size_t i = 0; i < w->column_count && code == SHEAF_OK; i++) {
         struct buf text = BUF_INIT(SIZE_MAX / 4);
 
-        code = identify(c, &w->columns[i], &text, err);
+        code = view_columns_do_identify(c, &w->columns[i], &text, err);
         (*texts)[i] = code == SHEAF_OK ? strndup((const char *)text.data, text.size) : NULL;
         if (code == SHEAF_OK && (*texts)[i] == NULL)
             code = err_memory(err, text.size);
@@ -101,8 +101,8 @@ static bool fulfils(const struct view_column *c, double value)
 }
 
 /* Sets *fits to whether the record fulfils the condition. */
-static int compare(const struct view_column *c, const struct sheaf_sample *record, bool *fits,
-                   struct sheaf_error *err)
+static int view_columns_compare(const struct view_column *c, const struct sheaf_sample *record,
+                                bool *fits, struct sheaf_error *err)
 {
     const char *extension = c->field + c->name_size + 1;
     double value;
@@ -122,8 +122,9 @@ static int compare(const struct view_column *c, const struct sheaf_sample *recor
     return SHEAF_OK;
 }
 
-static int take_record(void *context, const struct sheaf_sample *record, uint64_t number,
-                       const struct sheaf_error *problem, struct sheaf_error *err)
+static int view_columns_take_record(void *context, const struct sheaf_sample *record,
+                                    uint64_t number, const struct sheaf_error *problem,
+                                    struct sheaf_error *err)
 {
     struct column_choice *k = context;
     const struct view_where *w = k->choice->where;
@@ -137,7 +138,7 @@ static int take_record(void *context, const struct sheaf_sample *record, uint64_
     }
     for (size_t i = 0; i < w->column_count && code == SHEAF_OK && fits; i++)
         if (is_same_column(&w->columns[i], k->first))
-            code = compare(&w->columns[i], record, &fits, err);
+            code = view_columns_compare(&w->columns[i], record, &fits, err);
     if (code != SHEAF_OK)
         return err == NULL ? code : err_prefix(err, "sample %" PRIu64 ": ", number);
     if (fits)
@@ -151,13 +152,14 @@ static int read_source(struct column_choice *k, const struct sheaf_dataset *sour
                        const struct sheaf_reader_options *options, struct sheaf_error *err)
 {
     struct column_set set = { .layers = NULL };
-    int code = open_column(source, k->first, &set, err);
+    int code = view_columns_open_column(source, k->first, &set, err);
 
     for (size_t i = 0; i < set.count && code == SHEAF_OK; i++) {
         struct column_pairs pairs = { .base = k->choice->dataset, .first = source->first_number,
                                       .layer = &set.layers[i] };
 
-        code = column_pairs_read(&pairs, options, k->watch.interrupt, take_record, k, err);
+        code = column_pairs_read(&pairs, options, k->watch.interrupt, view_columns_take_record, k,
+                                 err);
         column_pairs_close(&pairs);
     }
     column_set_close(&set);

@@ -45,7 +45,7 @@ static void keys_free(struct keys *k)
     free(k->keys);
 }
 
-static int compare_keys(const void *a, const void *b)
+static int view_keys_compare_keys(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -88,7 +88,7 @@ static int keys_parse(struct keys *k, size_t size, const char *name, struct shea
         return err_memory(err, lines * sizeof(k->keys[0]));
     utf8_pass_mark(&text, &size);
     code = keys_split(k, text, size, name, err);
-    qsort(k->keys, k->count, sizeof(k->keys[0]), compare_keys);
+    qsort(k->keys, k->count, sizeof(k->keys[0]), view_keys_compare_keys);
     return code;
 }
 
@@ -109,7 +109,7 @@ static int keys_load(const char *directory, const char *name, struct keys *k,
 static bool keys_have(const struct keys *k, const char *key)
 {
     return k->count != 0
-           && bsearch(&key, k->keys, k->count, sizeof(k->keys[0]), compare_keys) != NULL;
+           && bsearch(&key, k->keys, k->count, sizeof(k->keys[0]), view_keys_compare_keys) != NULL;
 }
 
 static bool fits_glob(const struct view_where *w, const char *key)
@@ -149,9 +149,11 @@ static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
 
 /* Calls `each` for the samples whose keys are in the list. Returns SHEAF_ERR_UNSUPPORTED if the
  * data set has no table of keys. */
-static int look_up(struct choice *c, const struct keys *list, const struct view_keys_how *how,
-                   void (*each)(struct choice *, const struct sheaf_sample *, uint64_t *marks),
-                   uint64_t *marks, struct sheaf_error *err)
+static int view_keys_look_up(struct choice *c, const struct keys *list,
+                             const struct view_keys_how *how,
+                             void (*each)(struct choice *, const struct sheaf_sample *,
+                                          uint64_t *marks),
+                             uint64_t *marks, struct sheaf_error *err)
 {
     const struct sheaf_read_options options = view_keys_options(how);
     const size_t at_once = keys_at_once(c->dataset, options.memory_bytes);
@@ -196,7 +198,7 @@ static int keep_listed(struct choice *c, const struct keys *keep, const struct v
     const uint64_t words = c->total / 64 + 1;
     uint64_t *marks = calloc(words, sizeof(marks[0]));
     int code = marks == NULL ? err_memory(err, words * sizeof(marks[0]))
-                             : look_up(c, keep, how, mark, marks, err);
+                             : view_keys_look_up(c, keep, how, mark, marks, err);
 
     for (uint64_t i = 0; i < words && code == SHEAF_OK; i++)
         c->bits[i] &= marks[i];
@@ -212,14 +214,14 @@ static int look_up_lists(struct choice *c, const struct keys *keep, const struct
     if (c->where->keys != NULL)
         code = keep_listed(c, keep, how, err);
     if (code == SHEAF_OK && c->where->not_keys != NULL)
-        code = look_up(c, bad, how, unmark, NULL, err);
+        code = view_keys_look_up(c, bad, how, unmark, NULL, err);
     return code;
 }
 
 /* ---- Reading all ----------------------------------------------------------------------------- */
 
-static void compare(struct choice *c, const struct keys *keep, const struct keys *bad,
-                    const struct sheaf_sample *samples, size_t count)
+static void view_keys_compare(struct choice *c, const struct keys *keep, const struct keys *bad,
+                              const struct sheaf_sample *samples, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (!key_is_chosen(c->where, keep, bad, samples[i].key))
@@ -227,8 +229,8 @@ static void compare(struct choice *c, const struct keys *keep, const struct keys
 }
 
 /* Reads all samples, because their keys are needed. */
-static int read_all(struct choice *c, const struct keys *keep, const struct keys *bad,
-                    const struct view_keys_how *how, struct sheaf_error *err)
+static int view_keys_read_all(struct choice *c, const struct keys *keep, const struct keys *bad,
+                              const struct view_keys_how *how, struct sheaf_error *err)
 {
     const struct sheaf_read_options reading = view_keys_options(how);
     struct watch watch = { .progress = reading.progress, .context = reading.context,
@@ -248,7 +250,7 @@ static int read_all(struct choice *c, const struct keys *keep, const struct keys
         return code;
     while ((code = watch_check(&watch, err)) == SHEAF_OK
            && (code = sheaf_reader_next_batch(reader, BATCH, &samples, &count)) == SHEAF_OK) {
-        compare(c, keep, bad, samples, count);
+        view_keys_compare(c, keep, bad, samples, count);
         progress.done_count += count;
         watch_show(&watch, &progress);
     }
@@ -271,7 +273,8 @@ int view_keys_select(struct choice *c, const struct view_keys *k, const struct v
     int code = c->where->key_glob != NULL && c->where->keys == NULL
                ? SHEAF_ERR_UNSUPPORTED : look_up_lists(c, &k->keep, &k->bad, how, err);
 
-    return code == SHEAF_ERR_UNSUPPORTED ? read_all(c, &k->keep, &k->bad, how, err) : code;
+    return code == SHEAF_ERR_UNSUPPORTED ? view_keys_read_all(c, &k->keep, &k->bad, how, err)
+        : code;
 }
 
 int view_keys_open(const struct view_where *where, const struct view_keys_how *how,

@@ -25,18 +25,18 @@
 #define SUFFIX      ".numbers"
 #define HEADER_ROOM 96u
 
-static uint64_t bytes_of(uint64_t samples)
+static uint64_t view_numbers_bytes_of(uint64_t samples)
 {
     return samples / 8 + (samples % 8 != 0);
 }
 
-static size_t write_header(const struct sheaf_dataset *d, char *header)
+static size_t view_numbers_write_header(const struct sheaf_dataset *d, char *header)
 {
     return (size_t)snprintf(header, HEADER_ROOM, "sheaf_numbers 1 %s %" PRIu64 "\n",
                             d->manifest.fingerprint, dataset_samples(d));
 }
 
-static void name_of(const void *data, size_t size, char name[48])
+static void view_numbers_name_of(const void *data, size_t size, char name[48])
 {
     char hash[33];
 
@@ -48,8 +48,8 @@ static void name_of(const void *data, size_t size, char name[48])
 
 /* Returns the error for a file whose header does not belong to the data set in its present
  * state. */
-static int refuse_other(const struct sheaf_dataset *d, const char *path, const char *data,
-                        size_t size, struct sheaf_error *err)
+static int view_numbers_refuse_other(const struct sheaf_dataset *d, const char *path,
+                                     const char *data, size_t size, struct sheaf_error *err)
 {
     char fingerprint[33] = "", header[HEADER_ROOM] = "";
     uint64_t before;
@@ -77,16 +77,16 @@ static int check_content(const struct sheaf_dataset *d, const char *path, const 
     const char *const slash = strrchr(path, '/'), *const base = slash == NULL ? path : slash + 1;
     char header[HEADER_ROOM], name[48];
 
-    name_of(data, size, name);
-    *header_size = write_header(d, header);
+    view_numbers_name_of(data, size, name);
+    *header_size = view_numbers_write_header(d, header);
     if (strcmp(base, name) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: its content has the name %s: it was changed",
                        path, name);
     if (size < *header_size || memcmp(data, header, *header_size) != 0)
-        return refuse_other(d, path, data, size, err);
-    if (size != *header_size + bytes_of(dataset_samples(d)))
+        return view_numbers_refuse_other(d, path, data, size, err);
+    if (size != *header_size + view_numbers_bytes_of(dataset_samples(d)))
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: %zu bytes, expected %" PRIu64, path, size,
-                       *header_size + bytes_of(dataset_samples(d)));
+                       *header_size + view_numbers_bytes_of(dataset_samples(d)));
     return SHEAF_OK;
 }
 
@@ -96,7 +96,7 @@ int view_numbers_load(const struct sheaf_dataset *d, const char *path, uint64_t 
     const uint64_t samples = dataset_samples(d);
     size_t size = 0, header = 0;
     char *data = NULL;
-    int code = store_get(path, HEADER_ROOM + bytes_of(samples), &data, &size, err);
+    int code = store_get(path, HEADER_ROOM + view_numbers_bytes_of(samples), &data, &size, err);
 
     if (code == SHEAF_OK)
         code = check_content(d, path, data, size, &header, err);
@@ -142,14 +142,14 @@ int sheaf_view_write_numbers(const struct sheaf_dataset *d, const uint64_t *numb
     if (d->is_stream || d->view != NULL)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a view or a stream, which is no source "
                        "of a view", d->url);
-    data = calloc(1, HEADER_ROOM + bytes_of(dataset_samples(d)));
+    data = calloc(1, HEADER_ROOM + view_numbers_bytes_of(dataset_samples(d)));
     if (data == NULL)
-        return err_memory(err, bytes_of(dataset_samples(d)));
-    size = write_header(d, data);
+        return err_memory(err, view_numbers_bytes_of(dataset_samples(d)));
+    size = view_numbers_write_header(d, data);
     code = set_bits(d, numbers, count, data + size, err);
-    size += bytes_of(dataset_samples(d));
+    size += view_numbers_bytes_of(dataset_samples(d));
     if (code == SHEAF_OK) {
-        name_of(data, size, name);
+        view_numbers_name_of(data, size, name);
         whole = beside(path, name);
         code = whole == NULL ? err_memory(err, strlen(path)) : store_put(whole, data, size, err);
     }

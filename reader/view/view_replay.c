@@ -45,7 +45,7 @@ void view_replay_free(struct view_replay *r)
     free(r);
 }
 
-static int begin_lanes(struct view_replay *r, struct sheaf_error *err)
+static int view_replay_begin_lanes(struct view_replay *r, struct sheaf_error *err)
 {
     uint64_t *drawn = calloc(r->source_count + 1, sizeof(drawn[0]));
     int code = drawn == NULL ? err_memory(err, r->source_count * sizeof(drawn[0])) : SHEAF_OK;
@@ -75,13 +75,13 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
     r->drawings = calloc(order->lanes * r->source_count, sizeof(r->drawings[0]));
     if (r->turns == NULL || r->drawings == NULL)
         return err_memory(err, order->lanes * r->source_count * sizeof(r->drawings[0]));
-    return code == SHEAF_OK ? begin_lanes(r, err) : code;
+    return code == SHEAF_OK ? view_replay_begin_lanes(r, err) : code;
 }
 
 /* Begins the stretch (a range of samples in one epoch of a source) that contains the next draw, and
  * moves to that draw. */
-static int begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
-                         struct sheaf_error *err)
+static int view_replay_begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
+                                     struct sheaf_error *err)
 {
     const struct dataset_view *view = r->dataset->view;
     struct replay_drawing *d = &r->drawings[lane * r->source_count + source];
@@ -119,7 +119,7 @@ int view_replay_next(struct view_replay *r, uint32_t lane, size_t *source, uint6
         return code;
     d = &r->drawings[lane * r->source_count + *source];
     if (d->left == 0)
-        code = begin_stretch(r, lane, *source, err);
+        code = view_replay_begin_stretch(r, lane, *source, err);
     if (code != SHEAF_OK)
         return code;
     d->left--;

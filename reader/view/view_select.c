@@ -37,7 +37,7 @@ static int mark_classes(const struct choice *c, uint8_t *marks, struct sheaf_err
     return SHEAF_OK;
 }
 
-static bool is_wanted(const struct view_where *w, uint32_t label)
+static bool view_select_is_wanted(const struct view_where *w, uint32_t label)
 {
     for (size_t i = 0; i < w->label_count; i++)
         if (label >= w->labels[i].first && label <= w->labels[i].last)
@@ -53,7 +53,7 @@ static void choose_labels(struct choice *c, const uint32_t *labels, const uint8_
     for (uint64_t i = 0; i < c->total; i++) {
         const uint32_t label = labels[i];
 
-        if ((w->labels != NULL && (label == 0 || !is_wanted(w, label - 1)))
+        if ((w->labels != NULL && (label == 0 || !view_select_is_wanted(w, label - 1)))
             || (w->classes != NULL && (label >= mark_count || !marks[label])))
             choice_leave_out(c, i);
     }

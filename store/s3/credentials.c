@@ -151,7 +151,7 @@ static int fetch_good(struct credentials_cache *cache, struct credentials **set,
     return code;
 }
 
-static void *fetch(void *argument)
+static void *credentials_fetch(void *argument)
 {
     struct credentials_cache *cache = argument;
     struct credentials *set = NULL;
@@ -185,7 +185,7 @@ static int begin_fetch_locked(struct credentials_cache *cache, struct sheaf_erro
         return SHEAF_OK;
     if (cache->locked.has_thread)
         pthread_join(cache->locked.thread, NULL);
-    failed = pthread_create(&cache->locked.thread, NULL, fetch, cache);
+    failed = pthread_create(&cache->locked.thread, NULL, credentials_fetch, cache);
     cache->locked.has_thread = cache->locked.fetching = failed == 0;
     return failed == 0 ? SHEAF_OK
                        : err_errno(err, failed, "cannot start the thread that gets credentials");

@@ -37,8 +37,8 @@ int credentials_from_environment(struct credentials **set, struct sheaf_error *e
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-static int search(struct credentials_source *source, struct credentials **set,
-                  struct sheaf_error *err)
+static int credentials_chain_search(struct credentials_source *source, struct credentials **set,
+                                    struct sheaf_error *err)
 {
     const struct credentials_context *c = &((struct chain *)source)->context;
     int code = credentials_from_environment(set, err);
@@ -68,7 +68,7 @@ int credentials_open(struct credentials_cache **cache, const struct credentials_
 
     if (chain == NULL)
         return err_memory(err, sizeof(*chain));
-    chain->base.fetch = search;
+    chain->base.fetch = credentials_chain_search;
     chain->base.free = chain_free;
     chain->context = *context;
     return credentials_cache_open(cache, &chain->base, err);

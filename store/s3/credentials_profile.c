@@ -149,8 +149,8 @@ static bool has_keys(const struct profiles *p, const char *profile)
 
 /* Checks the profile that is named as a source. A profile may name itself, which means its own
  * keys. */
-static int check_source(const struct profiles *p, const char *source, const struct step *step,
-                        struct sheaf_error *err)
+static int credentials_profile_check_source(const struct profiles *p, const char *source,
+                                            const struct step *step, struct sheaf_error *err)
 {
     if (step->number == SOURCES_MOST)
         return err_set(err, SHEAF_ERR_LIMIT, "source_profile \"%.80s\": more than %d profiles in a "
@@ -182,7 +182,7 @@ static int of_role_source(const struct credentials_context *c, const struct step
         return err_set(err, SHEAF_ERR_ACCESS, "source_profile and credential_source: one too many");
     if (source == NULL)
         return of_credential_source(c, other, set, err);
-    code = check_source(p, source, step, err);
+    code = credentials_profile_check_source(p, source, step, err);
     if (code == SHEAF_OK)
         code = of_profile(c, &next, set, err);
     if (code == SHEAF_END)

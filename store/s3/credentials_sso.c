@@ -42,8 +42,9 @@ static const char *of_session(const struct profiles *p, const struct sso *s, con
 
 /* Reads a setting. If both the profile and its session have the setting, the values must be equal.
  * If `is_shared` is set and the profile names a session, the session must have the setting. */
-static int read_setting(const struct profiles *p, const struct sso *s, const char *key,
-                        bool is_shared, const char **value, struct sheaf_error *err)
+static int credentials_sso_read_setting(const struct profiles *p, const struct sso *s,
+                                        const char *key, bool is_shared, const char **value,
+                                        struct sheaf_error *err)
 {
     const char *own = profiles_get(p, s->profile, key), *shared = of_session(p, s, key);
 
@@ -62,14 +63,14 @@ static int read_setting(const struct profiles *p, const struct sso *s, const cha
 
 static int read_settings(const struct profiles *p, struct sso *s, struct sheaf_error *err)
 {
-    int code = read_setting(p, s, "sso_region", true, &s->region, err);
+    int code = credentials_sso_read_setting(p, s, "sso_region", true, &s->region, err);
 
     if (code == SHEAF_OK)
-        code = read_setting(p, s, "sso_start_url", true, &s->start_url, err);
+        code = credentials_sso_read_setting(p, s, "sso_start_url", true, &s->start_url, err);
     if (code == SHEAF_OK)
-        code = read_setting(p, s, "sso_account_id", false, &s->account, err);
+        code = credentials_sso_read_setting(p, s, "sso_account_id", false, &s->account, err);
     if (code == SHEAF_OK)
-        code = read_setting(p, s, "sso_role_name", false, &s->role, err);
+        code = credentials_sso_read_setting(p, s, "sso_role_name", false, &s->role, err);
     if (code == SHEAF_OK && !aws_region_is_name(s->region))
         code = err_set(err, SHEAF_ERR_ARGUMENT, "invalid sso_region \"%.80s\"", s->region);
     return code;
@@ -83,7 +84,8 @@ static int log_in_again(const struct sso *s, const char *why, struct sheaf_error
                    "aws sso login --profile %.80s", why, s->profile);
 }
 
-static int token_path(const struct sso *s, char path[PATH_MOST], struct sheaf_error *err)
+static int credentials_sso_token_path(const struct sso *s, char path[PATH_MOST],
+                                      struct sheaf_error *err)
 {
     const char *home = getenv("HOME"), *name = s->session != NULL ? s->session : s->start_url;
     unsigned char hash[EVP_MAX_MD_SIZE];
@@ -115,11 +117,11 @@ static int check_token(const struct sso *s, const json_t *root, char **token,
     return *token == NULL ? err_memory(err, strlen(text)) : SHEAF_OK;
 }
 
-static int read_token(const struct sso *s, char **token, struct sheaf_error *err)
+static int credentials_sso_read_token(const struct sso *s, char **token, struct sheaf_error *err)
 {
     char path[PATH_MOST], *text = NULL;
     json_t *root = NULL;
-    int code = token_path(s, path, err);
+    int code = credentials_sso_token_path(s, path, err);
 
     if (code == SHEAF_OK)
         code = credentials_read_file(path, &text, err);
@@ -138,8 +140,8 @@ static int read_token(const struct sso *s, char **token, struct sheaf_error *err
 
 /* ---- The portal ------------------------------------------------------------------------------ */
 
-static int take_keys(const char *text, size_t size, struct credentials **set,
-                     struct sheaf_error *err)
+static int credentials_sso_take_keys(const char *text, size_t size, struct credentials **set,
+                                     struct sheaf_error *err)
 {
     json_t *root;
     int code = json_answer(text, size, &root, err);
@@ -185,7 +187,8 @@ static int ask_portal(const struct target *target, const struct sso *s, const ch
     if (code != SHEAF_OK && r.http.status == 401)
         code = log_in_again(s, "the portal does not take its token any more", err);
     if (code == SHEAF_OK)
-        code = take_keys((const char *)r.http.reply.data, r.http.reply.size, set, err);
+        code = credentials_sso_take_keys((const char *)r.http.reply.data, r.http.reply.size, set,
+                                         err);
     if (r.http.reply.data != NULL)
         explicit_bzero(r.http.reply.data, r.http.reply.size);
     request_free(&r);
@@ -208,7 +211,7 @@ int credentials_from_sso(const struct credentials_context *c, const char *profil
         return SHEAF_END;
     code = read_settings(p, &s, err);
     if (code == SHEAF_OK)
-        code = read_token(&s, &token, err);
+        code = credentials_sso_read_token(&s, &token, err);
     if (code == SHEAF_OK)
         code = s3_config_service_url(c->config, "sso", "portal.sso", s.region, &url, err);
     if (code == SHEAF_OK)

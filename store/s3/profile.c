@@ -21,7 +21,7 @@
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
-static char *trim(char *text)
+static char *profile_trim(char *text)
 {
     char *end;
 
@@ -75,7 +75,7 @@ static int add_setting(struct profiles *p, enum profile_file file, const char *s
 
 /* Removes the quotes around a name, if it has quotes. Returns NULL if the name has blanks but no
  * quotes. */
-static char *unquote(char *name)
+static char *profile_unquote(char *name)
 {
     const size_t size = strlen(name);
 
@@ -97,7 +97,7 @@ static bool section_name(char *line, enum profile_file file, char section[NAME_M
     if (end == NULL)
         return false;
     *end = '\0';
-    name = trim(name);
+    name = profile_trim(name);
     if (file == PROFILE_CREDENTIALS || strcmp(name, "default") == 0)
         return snprintf(section, NAME_MOST, "profile %s", name) < NAME_MOST;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
@@ -106,7 +106,7 @@ static bool section_name(char *line, enum profile_file file, char section[NAME_M
 
         if (strncmp(name, kinds[i], size) == 0 && name[size] != '\0' &&
             strchr(BLANK, name[size]) != NULL)
-            own = unquote(trim(name + size + 1));
+            own = profile_unquote(profile_trim(name + size + 1));
         if (own != NULL)
             return snprintf(section, NAME_MOST, "%s %s", kinds[i], own) < NAME_MOST;
     }
@@ -154,7 +154,7 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
     char *text, *equals, *key, *value;
 
     cut_comment(line);
-    text = trim(line);
+    text = profile_trim(line);
     if (*text == '\0')
         return SHEAF_OK;
     if (*text == '[' && !is_indented)
@@ -167,8 +167,8 @@ static int parse_line(struct parse *p, char *line, struct sheaf_error *err)
     if (equals == NULL)
         return SHEAF_OK;        /* a continued value; none of ours has one */
     *equals = '\0';
-    key = trim(text);
-    value = trim(equals + 1);
+    key = profile_trim(text);
+    value = profile_trim(equals + 1);
     for (char *c = key; *c != '\0'; c++)
         *c = (char)tolower((unsigned char)*c);
     if (!is_indented && is_there(p, p->section_at, p->section, key))
@@ -202,8 +202,8 @@ int profiles_parse(struct profiles *profiles, enum profile_file file, const char
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-static int load(struct profiles *profiles, enum profile_file file, const char *variable,
-                const char *usual, struct sheaf_error *err)
+static int profile_load(struct profiles *profiles, enum profile_file file, const char *variable,
+                        const char *usual, struct sheaf_error *err)
 {
     const char *named = getenv(variable), *home = getenv("HOME");
     const bool is_below_home = named == NULL || strncmp(named, "~/", 2) == 0;
@@ -232,11 +232,11 @@ static int load(struct profiles *profiles, enum profile_file file, const char *v
 
 int profiles_load(struct profiles *profiles, struct sheaf_error *err)
 {
-    int code = load(profiles, PROFILE_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE",
-                    "/.aws/credentials", err);
+    int code = profile_load(profiles, PROFILE_CREDENTIALS, "AWS_SHARED_CREDENTIALS_FILE",
+                            "/.aws/credentials", err);
 
     if (code == SHEAF_OK)
-        code = load(profiles, PROFILE_CONFIG, "AWS_CONFIG_FILE", "/.aws/config", err);
+        code = profile_load(profiles, PROFILE_CONFIG, "AWS_CONFIG_FILE", "/.aws/config", err);
     if (code != SHEAF_OK)
         profiles_free(profiles);
     return code;
@@ -257,8 +257,8 @@ void profiles_free(struct profiles *profiles)
 
 /* ---- Asking ---------------------------------------------------------------------------------- */
 
-static const char *get(const struct profiles *p, enum profile_file file, const char *section,
-                       const char *key)
+static const char *profile_get(const struct profiles *p, enum profile_file file,
+                               const char *section, const char *key)
 {
     for (size_t i = 0; i < p->count; i++)
         if ((file == PROFILE_ANY || p->entries[i].file == file) &&
@@ -269,13 +269,13 @@ static const char *get(const struct profiles *p, enum profile_file file, const c
 
 bool profiles_section_has(const struct profiles *profiles, const char *section)
 {
-    return get(profiles, PROFILE_ANY, section, "") != NULL;
+    return profile_get(profiles, PROFILE_ANY, section, "") != NULL;
 }
 
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key)
 {
-    return get(profiles, PROFILE_ANY, section, key);
+    return profile_get(profiles, PROFILE_ANY, section, key);
 }
 
 const char *profiles_get_from(const struct profiles *profiles, enum profile_file file,
@@ -285,7 +285,7 @@ const char *profiles_get_from(const struct profiles *profiles, enum profile_file
 
     if (snprintf(section, sizeof(section), "profile %s", profile) >= (int)sizeof(section))
         return NULL;
-    return get(profiles, file, section, key);
+    return profile_get(profiles, file, section, key);
 }
 
 const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key)

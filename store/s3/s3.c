@@ -256,7 +256,7 @@ static int find_bucket(struct s3_context *s3, bool is_google, const char *name,
 
 /* ---- The context ----------------------------------------------------------------------------- */
 
-static void context_close(void *state)
+static void s3_context_close(void *state)
 {
     struct s3_context *s3 = state;
     struct s3_bucket *b;
@@ -273,9 +273,9 @@ static void context_close(void *state)
     free(s3);
 }
 
-static int context_open(void **state, struct http_engine *engine,
-                        const struct request_patience *patience, const char *container_origin,
-                        struct sheaf_error *err)
+static int s3_context_open(void **state, struct http_engine *engine,
+                           const struct request_patience *patience, const char *container_origin,
+                           struct sheaf_error *err)
 {
     struct s3_context *s3 = calloc(1, sizeof(*s3));
     int code;
@@ -303,11 +303,11 @@ static int context_open(void **state, struct http_engine *engine,
     if (code == SHEAF_OK)
         *state = s3;
     else
-        context_close(s3);
+        s3_context_close(s3);
     return code;
 }
 
-static const struct remote_service service = { context_open, context_close };
+static const struct remote_service service = { s3_context_open, s3_context_close };
 
 /* ---- Finding a bucket ------------------------------------------------------------------------ */
 
@@ -407,7 +407,7 @@ struct head_request {
     const struct s3_checksum *checksum;
 };
 
-static int keep_text(char **field, const char *text, struct sheaf_error *err)
+static int s3_keep_text(char **field, const char *text, struct sheaf_error *err)
 {
     free(*field);
     *field = text != NULL ? strdup(text) : NULL;
@@ -446,11 +446,11 @@ static int head_classify(struct request *r, bool *again, struct sheaf_error *err
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     }
     head->etag_may_be_md5 = s3_etag_may_be_md5(r);
-    code = keep_text(&head->etag, http_answer_header(&r->http, "etag"), err);
+    code = s3_keep_text(&head->etag, http_answer_header(&r->http, "etag"), err);
     if (code == SHEAF_OK && checksum != NULL)
-        code = keep_text(&head->crc, http_answer_header(&r->http, checksum->header), err);
+        code = s3_keep_text(&head->crc, http_answer_header(&r->http, checksum->header), err);
     if (code == SHEAF_OK)
-        code = keep_text(&head->mark, http_answer_header(&r->http, S3_MARK), err);
+        code = s3_keep_text(&head->mark, http_answer_header(&r->http, S3_MARK), err);
     return code;
 }
 

@@ -37,8 +37,9 @@ static void on_done(struct request *r)
     event_set(&((struct ability_trial *)(void *)r)->answered);
 }
 
-static int start(struct ability_trial *t, const struct s3_bucket *bucket, const char *key,
-                 const struct store_seen *seen, struct sheaf_error *err)
+static int s3_abilities_start(struct ability_trial *t, const struct s3_bucket *bucket,
+                              const char *key, const struct store_seen *seen,
+                              struct sheaf_error *err)
 {
     struct s3_put *put = &t->put;
     int code;
@@ -57,7 +58,7 @@ static int start(struct ability_trial *t, const struct s3_bucket *bucket, const 
     return code;
 }
 
-static int finish(struct ability_trial *t, struct sheaf_error *err)
+static int s3_abilities_finish(struct ability_trial *t, struct sheaf_error *err)
 {
     int code;
 
@@ -94,15 +95,15 @@ static int try_again(const struct s3_bucket *bucket, const char *key, const char
     struct ability_look look = { .stat = { .url = url, .done = on_looked },
                                  .answered = EVENT_INIT };
     struct ability_trial second, over;
-    int code = start(&second, bucket, key, &nothing, err);
+    int code = s3_abilities_start(&second, bucket, key, &nothing, err);
 
     if (code != SHEAF_OK)
         return code;
-    code = start(&over, bucket, key, &another, err);
+    code = s3_abilities_start(&over, bucket, key, &another, err);
     store_stat_start(&look.stat);
-    a->second = finish(&second, NULL);
+    a->second = s3_abilities_finish(&second, NULL);
     if (code == SHEAF_OK)
-        a->over_another = finish(&over, NULL);
+        a->over_another = s3_abilities_finish(&over, NULL);
     event_wait(&look.answered);
     *seen = look.stat;
     if (code == SHEAF_OK && seen->code != SHEAF_OK && seen->code != SHEAF_ERR_NOT_FOUND) {
@@ -120,11 +121,11 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
 {
     struct store_stat seen = { .code = SHEAF_ERR_NOT_FOUND };
     struct ability_trial first;
-    int code = start(&first, bucket, key, &nothing, err);
+    int code = s3_abilities_start(&first, bucket, key, &nothing, err);
 
     if (code != SHEAF_OK)
         return code;
-    a->first = a->second = a->over_another = finish(&first, err);
+    a->first = a->second = a->over_another = s3_abilities_finish(&first, err);
     if (a->first == SHEAF_ERR_UNSUPPORTED) {
         *has_etag = *again = false;
         return SHEAF_OK;
@@ -144,8 +145,8 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
     return code;
 }
 
-static void tell(const char *directory, const struct answers *a,
-                 const struct store_abilities *found)
+static void s3_abilities_tell(const char *directory, const struct answers *a,
+                              const struct store_abilities *found)
 {
     const char *lack = !found->identifies ? "does not tell the ETag of an object"
                      : a->second == SHEAF_ERR_UNSUPPORTED ? "knows no conditions on writes"
@@ -170,7 +171,7 @@ static int try_bucket(const struct s3_bucket *bucket, const char *key, const cha
     found->compares = a.second == SHEAF_ERR_CHANGED && found->identifies &&
                       (a.over_another == SHEAF_ERR_CHANGED ||
                        a.over_another == SHEAF_ERR_NOT_FOUND);
-    tell(directory, &a, found);
+    s3_abilities_tell(directory, &a, found);
     return SHEAF_OK;
 }
 

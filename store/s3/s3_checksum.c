@@ -35,7 +35,8 @@ const struct s3_checksum *s3_checksum_of(const char *name)
 }
 
 /* Big-endian, as S3 has them everywhere. */
-static size_t bytes_of(const struct s3_checksum *kind, uint64_t crc, unsigned char bytes[8])
+static size_t s3_checksum_bytes_of(const struct s3_checksum *kind, uint64_t crc,
+                                   unsigned char bytes[8])
 {
     const unsigned size = kind->bits / 8;
 
@@ -48,7 +49,7 @@ void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3
 {
     unsigned char bytes[8];
 
-    EVP_EncodeBlock((unsigned char *)text, bytes, (int)bytes_of(kind, crc, bytes));
+    EVP_EncodeBlock((unsigned char *)text, bytes, (int)s3_checksum_bytes_of(kind, crc, bytes));
 }
 
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
@@ -60,7 +61,7 @@ uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part)
 {
     unsigned char bytes[8];
-    const size_t size = bytes_of(kind, part, bytes);
+    const size_t size = s3_checksum_bytes_of(kind, part, bytes);
 
     return s3_checksum_add(kind, nested, kind->of(bytes, size), size);
 }

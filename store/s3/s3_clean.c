@@ -42,7 +42,7 @@ struct cleaning {
     uint64_t seen;                  /* entries of all pages */
 };
 
-static void forget(struct cleaning *c)
+static void s3_clean_forget(struct cleaning *c)
 {
     while (c->count != 0) {
         c->count--;
@@ -51,7 +51,7 @@ static void forget(struct cleaning *c)
     }
 }
 
-static bool is_wanted(const struct cleaning *c, const char *key)
+static bool s3_clean_is_wanted(const struct cleaning *c, const char *key)
 {
     if (strncmp(key, c->prefix, strlen(c->prefix)) != 0)
         return false;
@@ -61,13 +61,13 @@ static bool is_wanted(const struct cleaning *c, const char *key)
     return strcmp(key, PROBE_NAME) == 0 || c->is_ours(c->context, key);     /* a killed run's */
 }
 
-static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+static int s3_clean_keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
 {
     struct cleaning *c = context;
     struct upload *u;
 
     c->seen += entry->upload_id != NULL;
-    if (entry->upload_id == NULL || !is_wanted(c, entry->key))
+    if (entry->upload_id == NULL || !s3_clean_is_wanted(c, entry->key))
         return SHEAF_OK;
     if (c->count == c->capacity) {
         const size_t capacity = MAX(2 * c->capacity, (size_t)64);
@@ -89,7 +89,7 @@ static int list_uploads(struct cleaning *c, struct sheaf_error *err)
     bool more = true;
     int code = SHEAF_OK;
 
-    forget(c);
+    s3_clean_forget(c);
     c->seen = 0;
     for (unsigned pages = 0; code == SHEAF_OK && more; pages++) {
         struct sigv4_pair query[5] = { { "uploads", "" }, { "prefix", c->prefix } };
@@ -101,7 +101,7 @@ static int list_uploads(struct cleaning *c, struct sheaf_error *err)
             query[count++] = (struct sigv4_pair){ "key-marker", page.key_marker };
         if (page.key_marker != NULL && page.id_marker != NULL)
             query[count++] = (struct sigv4_pair){ "upload-id-marker", page.id_marker };
-        code = s3_list_page(c->bucket, c->prefix, query, count, keep_entry, c, &next, err);
+        code = s3_list_page(c->bucket, c->prefix, query, count, s3_clean_keep_entry, c, &next, err);
         if (code == SHEAF_ERR_UNSUPPORTED || (code == SHEAF_ERR_NOT_FOUND && next.has_no_upload))
             code = SHEAF_OK;
         s3_xml_page_free(&page);
@@ -134,7 +134,7 @@ static int abort_all(struct cleaning *c, struct sheaf_error *err)
 
 static void cleaning_free(struct cleaning *c)
 {
-    forget(c);
+    s3_clean_forget(c);
     free(c->uploads);
 }
 

@@ -14,7 +14,7 @@
 #include "base/number.h"
 #include "store/s3/aws_partition.h"
 
-static const char *environment(const char *name)
+static const char *s3_config_environment(const char *name)
 {
     const char *value = getenv(name);
 
@@ -29,7 +29,7 @@ static bool is_true(const char *value)
 
 static const char *setting(const struct s3_config *c, const char *variable, const char *key)
 {
-    const char *value = environment(variable);
+    const char *value = s3_config_environment(variable);
 
     return value != NULL ? value : profiles_get(&c->profiles, c->profile, key);
 }
@@ -81,9 +81,9 @@ static int configured_endpoint(const struct s3_config *c, const char *service, c
         return SHEAF_OK;
     for (size_t i = 0; service[i] != '\0' && used + i + 1 < sizeof(variable); i++)
         variable[used + i] = (char)toupper((unsigned char)service[i]);
-    *value = environment(variable);
+    *value = s3_config_environment(variable);
     if (*value == NULL)
-        *value = environment("AWS_ENDPOINT_URL");
+        *value = s3_config_environment("AWS_ENDPOINT_URL");
     if (*value == NULL)
         code = services_endpoint(c, service, value, err);
     if (code == SHEAF_OK && *value == NULL)
@@ -177,7 +177,7 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
  * names of endpoints that people used to write as regions. */
 static int load_region(struct s3_config *c, struct sheaf_error *err)
 {
-    const char *value = environment("AWS_REGION");
+    const char *value = s3_config_environment("AWS_REGION");
     size_t size;
 
     if (value == NULL)
@@ -226,7 +226,8 @@ static int load_flags(struct s3_config *c, struct sheaf_error *err)
 
     c->use_arn_region = true;
     for (size_t i = 0; i < COUNT_OF(flags) && code == SHEAF_OK; i++) {
-        const char *what = flags[i].variable, *value = what != NULL ? environment(what) : NULL;
+        const char *what = flags[i].variable, *value = what != NULL ? s3_config_environment(what)
+            : NULL;
 
         if (value == NULL && flags[i].key != NULL)
             value = profiles_get(&c->profiles, c->profile, what = flags[i].key);
@@ -282,15 +283,16 @@ static int load_ca_file(struct s3_config *c, struct sheaf_error *err)
     return c->ca_file == NULL ? err_memory(err, strlen(value)) : SHEAF_OK;
 }
 
-static int load(struct s3_config *c, struct sheaf_error *err)
+static int s3_config_do_load(struct s3_config *c, struct sheaf_error *err)
 {
     const char *endpoint;
     int code = profiles_load(&c->profiles, err);
 
     if (code != SHEAF_OK)
         return code;
-    if ((environment("AWS_PROFILE") != NULL || environment("AWS_DEFAULT_PROFILE") != NULL) &&
-        !profiles_has(&c->profiles, c->profile))
+    if ((s3_config_environment("AWS_PROFILE") != NULL
+         || s3_config_environment("AWS_DEFAULT_PROFILE") != NULL) && !profiles_has(&c->profiles,
+                                                                                   c->profile))
         return err_set(err, SHEAF_ERR_ARGUMENT, "AWS_PROFILE: no profile \"%.80s\" in the AWS "
                        "configuration files", c->profile);
     code = load_flags(c, err);
@@ -310,7 +312,7 @@ static int load(struct s3_config *c, struct sheaf_error *err)
         code = load_checksums(c, err);
     if (code == SHEAF_OK)
         code = load_ca_file(c, err);
-    c->anonymous = is_true(environment("AWS_NO_SIGN_REQUEST"));
+    c->anonymous = is_true(s3_config_environment("AWS_NO_SIGN_REQUEST"));
     return code;
 }
 
@@ -320,7 +322,7 @@ int s3_config_load(struct s3_config *c, struct sheaf_error *err)
 
     memset(c, 0, sizeof(*c));
     c->profile = strdup(profile_in_use());
-    code = c->profile == NULL ? err_memory(err, 64) : load(c, err);
+    code = c->profile == NULL ? err_memory(err, 64) : s3_config_do_load(c, err);
     if (code != SHEAF_OK)
         s3_config_free(c);
     return code;

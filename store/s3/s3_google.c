@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-static const char *environment(const char *name)
+static const char *s3_google_environment(const char *name)
 {
     const char *value = getenv(name);
 
@@ -18,8 +18,8 @@ static const char *environment(const char *name)
 
 static int load_key(struct s3_google *g, struct sheaf_error *err)
 {
-    const char *id = environment("SHEAF_GS_ACCESS_KEY_ID");
-    const char *secret = environment("SHEAF_GS_SECRET_ACCESS_KEY");
+    const char *id = s3_google_environment("SHEAF_GS_ACCESS_KEY_ID");
+    const char *secret = s3_google_environment("SHEAF_GS_SECRET_ACCESS_KEY");
     struct credentials *set;
     int code;
 
@@ -39,7 +39,7 @@ static int load_key(struct s3_google *g, struct sheaf_error *err)
 
 int s3_google_open(struct s3_google *g, struct sheaf_error *err)
 {
-    const char *endpoint = environment("SHEAF_GS_ENDPOINT");
+    const char *endpoint = s3_google_environment("SHEAF_GS_ENDPOINT");
     int code;
 
     *g = (struct s3_google){ .credentials = NULL };

@@ -156,7 +156,7 @@ static const char *name_below(const struct name_listing *all, const char *key,
     return *base == '\0' || *base == '.' ? "" : name;
 }
 
-static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+static int s3_list_keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
 {
     struct name_listing *all = context;
     const size_t size = strlen(entry->key);
@@ -172,8 +172,8 @@ static int keep_entry(void *context, struct s3_xml_entry *entry, struct sheaf_er
     return listing_add(&all->listing, &found, err);
 }
 
-static int list(const char *url, bool directories, store_entry_fn *each, void *context,
-                struct sheaf_error *err)
+static int s3_list_do(const char *url, bool directories, store_entry_fn *each, void *context,
+                      struct sheaf_error *err)
 {
     struct name_listing all = { .directories = directories };
     const struct s3_bucket *bucket;
@@ -183,7 +183,7 @@ static int list(const char *url, bool directories, store_entry_fn *each, void *c
     if (code == SHEAF_OK) {
         all.prefix = prefix;
         all.prefix_size = strlen(prefix);
-        code = list_pages(bucket, prefix, "/", keep_entry, &all, err);
+        code = list_pages(bucket, prefix, "/", s3_list_keep_entry, &all, err);
     }
     code = listing_end(&all.listing, code, each, context);
     free(prefix);
@@ -192,11 +192,11 @@ static int list(const char *url, bool directories, store_entry_fn *each, void *c
 
 int s3_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err)
 {
-    return list(url, false, each, context, err);
+    return s3_list_do(url, false, each, context, err);
 }
 
 int s3_list_directories(const char *url, store_entry_fn *each, void *context,
                         struct sheaf_error *err)
 {
-    return list(url, true, each, context, err);
+    return s3_list_do(url, true, each, context, err);
 }

@@ -134,7 +134,7 @@ void s3_scope_end(struct store_scope *s)
     scope_free(s);
 }
 
-static bool is_in(const struct store_scope *s, const char *bucket, const char *key)
+static bool s3_scope_is_in(const struct store_scope *s, const char *bucket, const char *key)
 {
     const size_t size = strlen(s->key);
 
@@ -153,7 +153,7 @@ const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *b
 
     pthread_mutex_lock(&all->lock);
     for (const struct store_scope *s = all->locked.last; s != NULL; s = s->next)
-        if (is_in(s, bucket, key) && strlen(s->key) >= longest) {
+        if (s3_scope_is_in(s, bucket, key) && strlen(s->key) >= longest) {
             found = s->settings;
             longest = strlen(s->key);
         }

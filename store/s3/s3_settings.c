@@ -26,7 +26,7 @@ typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };
 
-static take_fn take_key, take_context, take_tags, take_owner, take_payer;
+static take_fn s3_settings_take_key, take_context, take_tags, take_owner, take_payer;
 
 static const struct setting {
     const char *name;
@@ -42,7 +42,8 @@ static const struct setting {
     [S3_ENCRYPTION] = { "encryption", "AES256|aws:kms|aws:kms:dsse",
         "x-amz-server-side-encryption", ON_NEW_OBJECTS, true, true, NULL },
     [S3_KMS_KEY] = { "kms-key", "the ID, ARN or alias of a key",
-        "x-amz-server-side-encryption-aws-kms-key-id", ON_NEW_OBJECTS, true, true, take_key },
+        "x-amz-server-side-encryption-aws-kms-key-id", ON_NEW_OBJECTS, true, true,
+            s3_settings_take_key },
     [S3_BUCKET_KEY] = { "bucket-key", "true|false",
         "x-amz-server-side-encryption-bucket-key-enabled", ON_NEW_OBJECTS, true, false, NULL },
     [S3_ENCRYPTION_CONTEXT] = { "encryption-context", "a JSON object of strings",
@@ -78,7 +79,7 @@ const char *sheaf_s3_setting(size_t index, const char **values, const char **hea
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static bool take_key(const char *value, char **header)
+static bool s3_settings_take_key(const char *value, char **header)
 {
     (void)header;
     for (; isalnum((unsigned char)*value) || (*value != '\0' && strchr("-_/:", *value)); value++)
@@ -151,7 +152,7 @@ static bool is_listed(const char *values, const char *value)
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-static int refuse_name(const char *name, size_t size, struct sheaf_error *err)
+static int s3_settings_refuse_name(const char *name, size_t size, struct sheaf_error *err)
 {
     const int code = err_set(err, SHEAF_ERR_ARGUMENT, "invalid S3 setting \"%.*s\": expected one "
                              "of", (int)MIN(size, 80u), name);
@@ -204,7 +205,7 @@ static int set_text(struct s3_settings *to, const char *text, struct sheaf_error
             return text[size] == '=' ? set_value(to, i, text + size + 1, err)
                                      : err_set(err, SHEAF_ERR_ARGUMENT, "invalid S3 setting "
                                                "\"%.80s\": expected %s=VALUE", text, text);
-    return refuse_name(text, size, err);
+    return s3_settings_refuse_name(text, size, err);
 }
 
 /* Rejects settings that are valid alone but not together. */
@@ -281,7 +282,7 @@ static int set_variable(struct s3_settings *to, const char *variable, struct she
     else if (is_variable("addressing", name, size))     /* s3_config.h has it */
         return SHEAF_OK;
     else
-        code = refuse_name(name, size, err);
+        code = s3_settings_refuse_name(name, size, err);
     return code == SHEAF_OK ? code : err_prefix(err, "%.*s: ", (int)(size + strlen(VARIABLE)),
                                                 variable);
 }
@@ -338,7 +339,7 @@ int s3_settings_apply(const struct s3_settings *settings, struct request *r, boo
 
 /* Adds to the error message the headers that a bucket's policy may demand and that this request did
  * not have. Returns whether there are any. */
-static bool name_missing(const struct request *r, struct sheaf_error *err)
+static bool s3_settings_name_missing(const struct request *r, struct sheaf_error *err)
 {
     bool any = false;
 
@@ -366,7 +367,7 @@ void s3_settings_explain(const struct request *r, const char *code, struct sheaf
     if (is_denied && has_header(r, owner, strlen(owner) + 1))
         err_append(err, ", nor may anybody if the bucket is not of the account in %s", owner);
     if (makes_object(r)) {
-        if (name_missing(r, err))
+        if (s3_settings_name_missing(r, err))
             (void)err_because(err, err->code, SHEAF_REASON_BUCKET_POLICY);
     } else if (is_denied && !has_header(r, payer, strlen(payer) + 1)) {
         err_append(err, "; if the bucket's requester pays, set SHEAF_S3_REQUESTER_PAYS=true");

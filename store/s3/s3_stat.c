@@ -36,7 +36,7 @@ static void keep_note(char note[STORE_NOTE_SIZE], const char *found)
     snprintf(note, STORE_NOTE_SIZE, "%s", found == NULL ? "" : found);
 }
 
-static int classify(struct request *r, bool *again, struct sheaf_error *err)
+static int s3_stat_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct store_stat *stat = ((struct stat_asking *)r)->stat;
     keep_identity(stat, http_answer_header(&r->http, "etag"),
@@ -52,7 +52,7 @@ static int classify(struct request *r, bool *again, struct sheaf_error *err)
     return aws_classify(r, again, err);
 }
 
-static void done(struct request *r)
+static void s3_stat_done(struct request *r)
 {
     struct stat_asking *a = (struct stat_asking *)r;
     struct store_stat *stat = a->stat;
@@ -65,7 +65,7 @@ static void done(struct request *r)
     stat->done(stat);
 }
 
-static int prepare(struct stat_asking *a, struct sheaf_error *err)
+static int s3_stat_prepare(struct stat_asking *a, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
     char *key;
@@ -92,7 +92,8 @@ void s3_stat_start(struct store_stat *stat)
 
     if (a != NULL)
         a->stat = stat;
-    stat->code = a == NULL ? err_memory(&stat->error, sizeof(*a)) : prepare(a, &stat->error);
+    stat->code = a == NULL ? err_memory(&stat->error, sizeof(*a)) : s3_stat_prepare(a,
+                                                                                    &stat->error);
     if (stat->code != SHEAF_OK) {
         free(a);
         stat->done(stat);
@@ -100,7 +101,7 @@ void s3_stat_start(struct store_stat *stat)
     }
     a->request.http.into = &a->byte;
     a->request.http.into_size = 1;
-    a->request.classify = classify;
-    a->request.done = done;
+    a->request.classify = s3_stat_classify;
+    a->request.done = s3_stat_done;
     request_start(&a->request);
 }

@@ -19,7 +19,7 @@
 
 /* ---- Proofs ---------------------------------------------------------------------------------- */
 
-static void hexadecimal(const unsigned char *digest, size_t size, char *text)
+static void s3_upload_hexadecimal(const unsigned char *digest, size_t size, char *text)
 {
     for (size_t i = 0; i < size; i++)
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
@@ -61,7 +61,7 @@ static void prove_md5(struct s3_put *put)
     const struct http_exchange *http = &put->request.http;
 
     if (EVP_Digest(http->body, http->body_size, put->proof.md5, NULL, EVP_md5(), NULL) == 1)
-        hexadecimal(put->proof.md5, MD5_BYTES, put->proof.md5_text);
+        s3_upload_hexadecimal(put->proof.md5, MD5_BYTES, put->proof.md5_text);
 }
 
 static int send_md5(struct s3_put *put, struct sheaf_error *err)
@@ -241,7 +241,7 @@ static int make_mark(char mark[S3_MARK_SIZE], struct sheaf_error *err)
 
     if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
         return err_errno(err, errno, "cannot get a random number for the upload");
-    hexadecimal(bits, sizeof(bits), mark);
+    s3_upload_hexadecimal(bits, sizeof(bits), mark);
     return SHEAF_OK;
 }
 
@@ -266,7 +266,7 @@ static int begin_classify(struct request *r, bool *again, struct sheaf_error *er
 
 /* Checks the response to the beginning of an upload. If it is damaged, the id of the upload is
  * unknown; store_clean will find and remove the upload later. */
-static int begin_check(struct request *r, struct sheaf_error *err)
+static int s3_upload_begin_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_upload_id(r->http.reply.data, r->http.reply.size,
                             ((struct beginning *)r)->upload_id, err);
@@ -294,7 +294,7 @@ int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_p
     int code = s3_request_init(r, bucket, HTTP_POST, key, query, 1, "starting the upload of", err);
 
     r->classify = begin_classify;
-    r->check = begin_check;
+    r->check = s3_upload_begin_check;
     *upload_id = NULL;
     if (code == SHEAF_OK)
         code = request_set_header(r, "content-type", "application/octet-stream", err);
@@ -373,7 +373,7 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     free(all);
     if (!is_md5)
         return NOT_SAID;
-    hexadecimal(digest, MD5_BYTES, digits);
+    s3_upload_hexadecimal(digest, MD5_BYTES, digits);
     snprintf(expected, expected_size, "ETag \"%s%s\"", digits, suffix);
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
@@ -404,8 +404,9 @@ static enum proof check_crc(const struct s3_completion *u, const char *answered,
 
 /* Requests the state of the completed object to check it, because the response to the completion
  * may be lost, and some stores send an empty response. */
-static int check_object(const struct s3_completion *u, const char *what, enum proof *proof,
-                        struct store_seen *now, struct sheaf_error *err)
+static int s3_upload_check_object(const struct s3_completion *u, const char *what,
+                                  enum proof *proof, struct store_seen *now,
+                                  struct sheaf_error *err)
 {
     struct s3_head head;
     char expected[64];
@@ -480,9 +481,9 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
      * happened. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
-        code = check_object(u, r.what, &proof, now, err);
+        code = s3_upload_check_object(u, r.what, &proof, now, err);
     else if ((code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_CHANGED) &&
-             check_object(u, r.what, &proof, now, NULL) == SHEAF_OK && proof == PROVEN)
+             s3_upload_check_object(u, r.what, &proof, now, NULL) == SHEAF_OK && proof == PROVEN)
         code = SHEAF_OK;
     request_free(&r);
     buf_free(&body);

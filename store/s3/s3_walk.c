@@ -82,7 +82,7 @@ static void page_done(struct request *r)
                                                                         request)));
 }
 
-static void cancel(struct inflight_item *item)
+static void s3_walk_cancel(struct inflight_item *item)
 {
     request_cancel(&((struct walk_lane *)item)->request.base);
 }
@@ -150,7 +150,7 @@ static int64_t seconds_of(const char *modified)
     return modified != NULL && credentials_parse_time(modified, &ms) ? ms / 1000 : 0;
 }
 
-static int take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
+static int s3_walk_take_entry(void *context, struct s3_xml_entry *entry, struct sheaf_error *err)
 {
     const struct parsing *p = context;
     struct prefix_walk *w = p->lane->walk;
@@ -191,7 +191,7 @@ static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sh
 
 /* Continues the listing of one prefix after a page of its entries has been handled. If this
  * function fails, the caller must end the listing. */
-static int go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
+static int s3_walk_go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;
     char *prefix;
@@ -211,7 +211,7 @@ static int go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_
     return turn_page(lane, page, err);
 }
 
-static int take_page(struct walk_lane *lane, struct sheaf_error *err)
+static int s3_walk_take_page(struct walk_lane *lane, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;
     struct s3_page_request p = lane->request;
@@ -221,10 +221,10 @@ static int take_page(struct walk_lane *lane, struct sheaf_error *err)
     if (code != SHEAF_OK && err != NULL)
         *err = p.base.error;
     if (code == SHEAF_OK)
-        code = s3_page_entries(&p, take_entry, &parsing, err);
+        code = s3_page_entries(&p, s3_walk_take_entry, &parsing, err);
     request_free(&p.base);
     if (code == SHEAF_OK)
-        code = go_on(lane, &p.page, err);
+        code = s3_walk_go_on(lane, &p.page, err);
     if (code != SHEAF_OK)
         end_lane(lane);
     s3_xml_page_free(&p.page);
@@ -255,7 +255,7 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
     char *prefix = NULL;
     int code = s3_locate_directory(url, &w.bucket, &prefix, err);
 
-    inflight_open(&w.window, INFLIGHT_ANY, cancel, interrupt_watched());
+    inflight_open(&w.window, INFLIGHT_ANY, s3_walk_cancel, interrupt_watched());
     for (size_t i = 0; i < LANES; i++) {
         w.lanes[i].walk = &w;
         inflight_add(&w.window, &w.lanes[i].item);
@@ -269,7 +269,7 @@ int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_e
             code = fill_lanes(&w, err);
         lane = code == SHEAF_OK ? (struct walk_lane *)inflight_next(&w.window) : NULL;
         if (lane != NULL)
-            code = take_page(lane, err);
+            code = s3_walk_take_page(lane, err);
     } while (lane != NULL);
     walk_stop(&w);
     while (w.waiting_count != 0)

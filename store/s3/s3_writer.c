@@ -92,7 +92,7 @@ static void give_memory(struct part_slot *slot)
 
 /* Records that the upload of a part has ended, successfully (`error` is NULL) or not. Called on any
  * thread. */
-static void end_part(struct part_slot *slot, const struct sheaf_error *error)
+static void s3_writer_end_part(struct part_slot *slot, const struct sheaf_error *error)
 {
     slot->error = error == NULL ? (struct sheaf_error){ 0 } : *error;
     part_memory_end(slot->writer->memory, slot->size);
@@ -101,7 +101,7 @@ static void end_part(struct part_slot *slot, const struct sheaf_error *error)
 }
 
 /* Takes the result of a part. */
-static void settle(struct s3_writer *w, struct part_slot *slot)
+static void s3_writer_settle(struct s3_writer *w, struct part_slot *slot)
 {
     if (slot->error.code == SHEAF_OK)
         w->proofs[slot->number - 1] = slot->put.proof;
@@ -116,15 +116,16 @@ static void cancel_part(struct inflight_item *item)
     request_cancel(&((struct part_slot *)item)->put.request);
 }
 
-static struct part_slot *slot_of(struct s3_put *put)
+static struct part_slot *s3_writer_slot_of(struct s3_put *put)
 {
     return (struct part_slot *)(void *)((char *)put - offsetof(struct part_slot, put));
 }
 
 /* On the engine's thread. */
-static void part_done(struct request *r)
+static void s3_writer_part_done(struct request *r)
 {
-    end_part(slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL : &r->error);
+    s3_writer_end_part(s3_writer_slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL
+                       : &r->error);
 }
 
 /* Sends the part that the writer has been filling. The part is full, or is the last one. */
@@ -149,15 +150,15 @@ static int send_part(struct s3_writer *w, struct sheaf_error *err)
                        slot->data, slot->size, &error);
     if (code == SHEAF_OK)
         code = s3_put_prove(&slot->put, &error);
-    slot->put.request.done = part_done;
+    slot->put.request.done = s3_writer_part_done;
     if (code == SHEAF_OK)
         request_start(&slot->put.request);
     else
-        end_part(slot, &error);
+        s3_writer_end_part(slot, &error);
     return SHEAF_OK;
 }
 
-static int failed(const struct s3_writer *w, struct sheaf_error *err)
+static int s3_writer_failed(const struct s3_writer *w, struct sheaf_error *err)
 {
     return w->error.code == SHEAF_OK ? SHEAF_OK
                                      : err_set(err, w->error.code, "%s", w->error.message);
@@ -182,7 +183,7 @@ static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf
 
 /* Gets a free part_slot (the buffer and state of one part) with memory for the next part, and waits
  * for one if necessary. */
-static int take_slot(struct s3_writer *w, struct sheaf_error *err)
+static int s3_writer_take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
     struct inflight_item *item;
     struct part_slot *slot;
@@ -190,8 +191,8 @@ static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 
     while ((item = w->window.count == SLOTS ? inflight_next(&w->window)
                                             : inflight_take(&w->window)) != NULL)
-        settle(w, (struct part_slot *)item);
-    code = failed(w, err);
+        s3_writer_settle(w, (struct part_slot *)item);
+    code = s3_writer_failed(w, err);
     if (code != SHEAF_OK)
         return code;
     slot = (struct part_slot *)inflight_idle(&w->window);
@@ -206,18 +207,18 @@ static int take_slot(struct s3_writer *w, struct sheaf_error *err)
 }
 
 /* Waits until no part is under way. */
-static int drain(struct s3_writer *w, struct sheaf_error *err)
+static int s3_writer_drain(struct s3_writer *w, struct sheaf_error *err)
 {
     struct part_slot *slot;
 
     while ((slot = (struct part_slot *)inflight_next(&w->window)) != NULL)
-        settle(w, slot);
-    return failed(w, err);
+        s3_writer_settle(w, slot);
+    return s3_writer_failed(w, err);
 }
 
 /* ---- The store's calls ----------------------------------------------------------------------- */
 
-static void writer_free(struct s3_writer *w)
+static void s3_writer_free(struct s3_writer *w)
 {
     for (size_t i = 0; i < SLOTS; i++)
         give_memory(&w->slots[i]);
@@ -262,7 +263,7 @@ int s3_create_within(const char *url, struct part_memory *memory, uint64_t expec
     if (code == SHEAF_OK)
         *writer = &w->base;
     else
-        writer_free(w);
+        s3_writer_free(w);
     return code;
 }
 
@@ -286,7 +287,7 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
         if (w->filling != NULL && w->filling->size == full)
             code = send_part(w, err);
         if (code == SHEAF_OK && w->filling == NULL)
-            code = take_slot(w, err);
+            code = s3_writer_take_slot(w, err);
         if (code != SHEAF_OK)
             break;
         piece = MIN(size, part_bytes(w, w->part_count + 1) - w->filling->size);
@@ -413,19 +414,19 @@ int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
     }
     if (w->upload_id == NULL) {
         code = put_over(w, seen, now, err);
-        writer_free(w);
+        s3_writer_free(w);
         return code;
     }
     if (w->filling != NULL && w->filling->size != 0)
         code = send_part(w, err);
     if (code == SHEAF_OK)
-        code = drain(w, err);
+        code = s3_writer_drain(w, err);
     if (code == SHEAF_OK)
         code = complete_over(w, seen, now, err);
     if (code != SHEAF_OK)
         s3_abort(writer);
     else
-        writer_free(w);
+        s3_writer_free(w);
     return code;
 }
 
@@ -441,9 +442,9 @@ void s3_abort(struct store_writer *writer)
     struct s3_writer *w = (struct s3_writer *)writer;
 
     inflight_cancel(&w->window);
-    (void)drain(w, NULL);
+    (void)s3_writer_drain(w, NULL);
     /* If the upload cannot be aborted now, store_clean finds and removes it later. */
     if (w->upload_id != NULL)
         (void)s3_upload_abort(w->bucket, w->key, w->upload_id, NULL);
-    writer_free(w);
+    s3_writer_free(w);
 }

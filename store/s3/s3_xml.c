@@ -103,8 +103,8 @@ static void on_doctype(void *context, const XML_Char *name, const XML_Char *syst
     walker_stop(w, err_set(w->err, SHEAF_ERR_CORRUPT, "an XML reply with a document type"));
 }
 
-static int walk(const void *data, size_t size, visit_fn *visit, void *context,
-                struct sheaf_error *err)
+static int s3_xml_walk(const void *data, size_t size, visit_fn *visit, void *context,
+                       struct sheaf_error *err)
 {
     struct walker w = { .visit = visit, .context = context, .err = err,
                         .text = BUF_INIT(TEXT_MOST) };
@@ -134,7 +134,7 @@ static int walk(const void *data, size_t size, visit_fn *visit, void *context,
     return code;
 }
 
-static int keep_text(char **field, const char *text, struct sheaf_error *err)
+static int s3_xml_keep_text(char **field, const char *text, struct sheaf_error *err)
 {
     free(*field);
     *field = strdup(text);
@@ -178,7 +178,7 @@ int s3_xml_error(const void *data, size_t size, struct s3_xml_error *out)
     int code;
 
     memset(out, 0, sizeof(*out));
-    code = walk(data, size, error_visit, &parse, NULL);
+    code = s3_xml_walk(data, size, error_visit, &parse, NULL);
     if (code != SHEAF_OK)
         return SHEAF_ERR_CORRUPT;
     return parse.is_error ? SHEAF_OK : SHEAF_END;
@@ -220,9 +220,9 @@ static bool may_be_encoded(const char *text)
 
 /* Stores a key in `field`, and decodes it if necessary. Some servers (s3s-fs) say that keys are
  * encoded, but send them unencoded. */
-static int keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
+static int s3_xml_keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
 {
-    int code = keep_text(field, text, err);
+    int code = s3_xml_keep_text(field, text, err);
 
     if (code == SHEAF_OK && is_encoded && (!may_be_encoded(text) || !url_decode(*field, true)))
         return err_set(err, SHEAF_ERR_CORRUPT, "a listing says that its keys are encoded, but has "
@@ -256,7 +256,7 @@ static int entry_end(struct list_parse *p, bool is_upload, struct sheaf_error *e
 
 static int prefix_visit(struct list_parse *p, const char *text, struct sheaf_error *err)
 {
-    int code = keep_key(&p->entry.key, text, p->page->is_encoded, err);
+    int code = s3_xml_keep_key(&p->entry.key, text, p->page->is_encoded, err);
 
     p->entry.is_prefix = p->has_bytes = true;
     return code == SHEAF_OK ? entry_end(p, false, err) : code;
@@ -275,13 +275,13 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     if (text == NULL)
         return entry_end(p, is_upload, err);
     if (strcmp(name, "Key") == 0)
-        return keep_key(&p->entry.key, text, p->page->is_encoded, err);
+        return s3_xml_keep_key(&p->entry.key, text, p->page->is_encoded, err);
     if (strcmp(name, "UploadId") == 0)
-        return keep_text(&p->entry.upload_id, text, err);
+        return s3_xml_keep_text(&p->entry.upload_id, text, err);
     if (strcmp(name, "ETag") == 0)
-        return keep_text(&p->entry.etag, text, err);
+        return s3_xml_keep_text(&p->entry.etag, text, err);
     if (strcmp(name, "LastModified") == 0)
-        return keep_text(&p->entry.modified, text, err);
+        return s3_xml_keep_text(&p->entry.modified, text, err);
     if (strcmp(name, "Size") == 0) {
         p->has_bytes = true;
         return parse_bytes(text, &p->entry.bytes, err);
@@ -312,11 +312,11 @@ static int page_visit(void *context, const char *parent, const char *name, const
     else if (strcmp(name, "IsTruncated") == 0)
         page->is_truncated = strcmp(text, "true") == 0;
     else if (strcmp(name, "NextContinuationToken") == 0)
-        return keep_text(&page->token, text, err);
+        return s3_xml_keep_text(&page->token, text, err);
     else if (strcmp(name, "NextKeyMarker") == 0)
-        return keep_text(&page->key_marker, text, err);
+        return s3_xml_keep_text(&page->key_marker, text, err);
     else if (strcmp(name, "NextUploadIdMarker") == 0)
-        return keep_text(&page->id_marker, text, err);
+        return s3_xml_keep_text(&page->id_marker, text, err);
     return SHEAF_OK;
 }
 
@@ -332,14 +332,14 @@ void s3_xml_page_free(struct s3_xml_page *page)
 int s3_xml_page(const void *data, size_t size, struct s3_xml_page *page, struct sheaf_error *err)
 {
     memset(page, 0, sizeof(*page));
-    return walk(data, size, page_visit, page, err);
+    return s3_xml_walk(data, size, page_visit, page, err);
 }
 
 int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_xml_entry_fn *each,
                    void *context, struct sheaf_error *err)
 {
     struct list_parse p = { .each = each, .context = context, .page = page };
-    const int code = walk(data, size, entry_visit, &p, err);
+    const int code = s3_xml_walk(data, size, entry_visit, &p, err);
 
     entry_free(&p);
     return code;
@@ -354,7 +354,7 @@ static int upload_id_visit(void *context, const char *parent, const char *name, 
 {
     if (text == NULL || strcmp(name, "UploadId") != 0 || strcmp(parent, "Error") == 0)
         return SHEAF_OK;
-    return keep_text(context, text, err);
+    return s3_xml_keep_text(context, text, err);
 }
 
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err)
@@ -362,7 +362,7 @@ int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_erro
     int code;
 
     *id = NULL;
-    code = walk(data, size, upload_id_visit, id, err);
+    code = s3_xml_walk(data, size, upload_id_visit, id, err);
     if (code == SHEAF_OK && (*id == NULL || **id == '\0'))
         code = err_set(err, SHEAF_ERR_CORRUPT, "the reply that begins an upload has no UploadId");
     if (code == SHEAF_OK)
@@ -385,7 +385,7 @@ static int completed_visit(void *context, const char *parent, const char *name, 
 
 int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err)
 {
-    return walk(data, size, completed_visit, NULL, err);
+    return s3_xml_walk(data, size, completed_visit, NULL, err);
 }
 
 /* ---- Credentials ----------------------------------------------------------------------------- */
@@ -398,13 +398,13 @@ static int credentials_visit(void *context, const char *parent, const char *name
     if (text == NULL || strcmp(parent, "Credentials") != 0)
         return SHEAF_OK;
     if (strcmp(name, "AccessKeyId") == 0)
-        return keep_text(&out->access_key_id, text, err);
+        return s3_xml_keep_text(&out->access_key_id, text, err);
     if (strcmp(name, "SecretAccessKey") == 0)
-        return keep_text(&out->secret_access_key, text, err);
+        return s3_xml_keep_text(&out->secret_access_key, text, err);
     if (strcmp(name, "SessionToken") == 0)
-        return keep_text(&out->session_token, text, err);
+        return s3_xml_keep_text(&out->session_token, text, err);
     if (strcmp(name, "Expiration") == 0)
-        return keep_text(&out->expiration, text, err);
+        return s3_xml_keep_text(&out->expiration, text, err);
     return SHEAF_OK;
 }
 
@@ -427,7 +427,7 @@ int s3_xml_credentials(const void *data, size_t size, struct s3_xml_credentials 
     int code;
 
     memset(out, 0, sizeof(*out));
-    code = walk(data, size, credentials_visit, out, err);
+    code = s3_xml_walk(data, size, credentials_visit, out, err);
     if (code == SHEAF_OK && (out->access_key_id == NULL || out->secret_access_key == NULL ||
                              out->session_token == NULL))
         code = err_set(err, SHEAF_ERR_CORRUPT, "a reply with credentials lacks %s",

@@ -19,7 +19,7 @@
 #define DIGEST_SIZE 32
 #define CANONICAL_MOST ((size_t)256 << 10)
 
-static void hexadecimal(const unsigned char digest[DIGEST_SIZE], char text[SIGV4_HASH_SIZE])
+static void sigv4_hexadecimal(const unsigned char digest[DIGEST_SIZE], char text[SIGV4_HASH_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
 
@@ -36,7 +36,7 @@ int sigv4_hash(const void *data, size_t size, char hash[SIGV4_HASH_SIZE], struct
 
     if (EVP_Digest(data, size, digest, NULL, EVP_sha256(), NULL) != 1)
         return err_set(err, SHEAF_ERR_MEMORY, "SHA-256 is not available from libcrypto");
-    hexadecimal(digest, hash);
+    sigv4_hexadecimal(digest, hash);
     return SHEAF_OK;
 }
 
@@ -233,8 +233,8 @@ static int hmac(unsigned char key[EVP_MAX_MD_SIZE], size_t key_size, const char 
 
 /* Signs the text. The signing key is the secret, which is hashed with the date, then with the
  * region, then with the service. */
-static int sign(const struct sigv4_signer *s, const char *text, char signature[SIGV4_HASH_SIZE],
-                struct sheaf_error *err)
+static int sigv4_sign(const struct sigv4_signer *s, const char *text,
+                      char signature[SIGV4_HASH_SIZE], struct sheaf_error *err)
 {
     const char date[9] = { s->date[0], s->date[1], s->date[2], s->date[3], s->date[4],
                            s->date[5], s->date[6], s->date[7], '\0' };
@@ -253,7 +253,7 @@ static int sign(const struct sigv4_signer *s, const char *text, char signature[S
         key_size = DIGEST_SIZE;
     }
     if (code == SHEAF_OK)
-        hexadecimal(key, signature);
+        sigv4_hexadecimal(key, signature);
     OPENSSL_cleanse(key, sizeof(key));
     return code;
 }
@@ -291,7 +291,7 @@ int sigv4_authorization(const struct sigv4_request *r, const struct sigv4_signer
     sort_headers(r, sorted);
     code = string_to_sign(r, s, scope, &text, err);
     if (code == SHEAF_OK)
-        code = sign(s, (const char *)text.data, signature, err);
+        code = sigv4_sign(s, (const char *)text.data, signature, err);
     if (code == SHEAF_OK)
         code = buf_printf(out, err, "AWS4-HMAC-SHA256 Credential=%s/%s, SignedHeaders=",
                           s->access_key_id, scope);

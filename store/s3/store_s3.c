@@ -18,8 +18,8 @@
 
 /* Computes what all read requests for an object share: the path "/encoded%20key", before which each
  * request puts "/bucket" if necessary, and the headers that the object's settings demand. */
-static char *take_path(struct remote_object *o, const struct s3_bucket *bucket, const char *key,
-                       struct sheaf_error *err)
+static char *store_s3_take_path(struct remote_object *o, const struct s3_bucket *bucket,
+                                const char *key, struct sheaf_error *err)
 {
     struct request r;
     char *path = NULL;
@@ -59,7 +59,7 @@ static int finish_open(struct remote_object *o, const char *url, const struct s3
         o->target = &bucket->target;
         o->classify = aws_classify;
         code = remote_object_init(o, bucket->is_google ? &store_gs_ops : &store_s3_ops, url,
-                                  (int)strlen(url), take_path(o, bucket, key, err), err);
+                                  (int)strlen(url), store_s3_take_path(o, bucket, key, err), err);
     }
     if (code == SHEAF_OK)
         *object = &o->base;
@@ -216,7 +216,7 @@ static int s3_scope_open(const char *url, const char *const *texts, struct store
 
 /* ---- Google Cloud Storage -------------------------------------------------------------------- */
 
-static int refuse(const char *url, const char *what, struct sheaf_error *err)
+static int store_s3_refuse(const char *url, const char *what, struct sheaf_error *err)
 {
     (void)what;
     return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: Google Cloud Storage can only be read here: "
@@ -233,7 +233,7 @@ static int refuse(const char *url, const char *what, struct sheaf_error *err)
 const struct store_ops store_gs_ops = {
     .scheme = S3_GOOGLE_SCHEME, .place = "Google Cloud Storage",
     READING,
-    .refuse = refuse,
+    .refuse = store_s3_refuse,
 };
 
 /* ---- S3 -------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Takes a number, and moves past it. */
-static bool take_number(const char **at, double *value)
+static bool crop_choice_take_number(const char **at, double *value)
 {
     char *end;
 
@@ -23,7 +23,8 @@ static bool take_side(const char **at, uint32_t *side)
 {
     double value;
 
-    if (!take_number(at, &value) || value < 1 || value > 65535 || value != (uint32_t)value)
+    if (!crop_choice_take_number(at, &value) || value < 1 || value > 65535
+        || value != (uint32_t)value)
         return false;
     *side = (uint32_t)value;
     return true;
@@ -43,7 +44,8 @@ static bool take_sides(const char **at, uint32_t *width, uint32_t *height)
 
 static bool take_range(const char *text, double range[2])
 {
-    if (!take_number(&text, &range[0]) || *text++ != ':' || !take_number(&text, &range[1]))
+    if (!crop_choice_take_number(&text, &range[0]) || *text++ != ':'
+        || !crop_choice_take_number(&text, &range[1]))
         return false;
     return *text == '\0';
 }
@@ -81,7 +83,7 @@ static bool take_filter(struct crop_choice *c, const char *text)
     return taken;
 }
 
-static bool take_order(struct crop_choice *c, const char *text)
+static bool crop_choice_take_order(struct crop_choice *c, const char *text)
 {
     static const char *const words[] = { "pillow12", "pillow13" };
     unsigned value = 0;
@@ -108,10 +110,10 @@ static bool take_ratio(struct crop_choice *c, const char *text)
 
 static bool take_flip(struct crop_choice *c, const char *text)
 {
-    return take_number(&text, &c->options.flip) && *text == '\0';
+    return crop_choice_take_number(&text, &c->options.flip) && *text == '\0';
 }
 
-static bool take_field(struct crop_choice *c, const char *text)
+static bool crop_choice_take_field(struct crop_choice *c, const char *text)
 {
     c->field = text;
     return *text != '\0';
@@ -147,8 +149,8 @@ static const struct setting {
     { "ratio", "two numbers, as in 0.75:1.3333", take_ratio },
     { "flip", "a probability, 0 to 1", take_flip },
     { "filter", "bilinear, bicubic or lanczos", take_filter },
-    { "order", "pillow12 or pillow13", take_order },
-    { "field", "the name of a field", take_field },
+    { "order", "pillow12 or pillow13", crop_choice_take_order },
+    { "field", "the name of a field", crop_choice_take_field },
     { "mask", "the name of a field, for at most 8 masks", take_mask },
     { "view", "COUNT:SIZE:LOW:HIGH, as in 2:224:0.32:1, for at most 16 views", take_view },
 };

@@ -75,7 +75,7 @@ struct crop_files {
     uint64_t number;                    /* of the next sample */
 };
 
-static bool is_empty(const char *directory)
+static bool crop_files_is_empty(const char *directory)
 {
     DIR *dir = opendir(directory);
     const struct dirent *entry;
@@ -97,7 +97,7 @@ static char *path_in(const char *directory, const char *name)
 }
 
 /* Creates a file in the directory. Prints an error message if that fails. */
-static FILE *create(const char *directory, const char *name, char **path)
+static FILE *crop_files_create(const char *directory, const char *name, char **path)
 {
     FILE *file = NULL;
 
@@ -109,12 +109,12 @@ static FILE *create(const char *directory, const char *name, char **path)
     return file;
 }
 
-static int open_list(struct crop_files *f)
+static int crop_files_open_list(struct crop_files *f)
 {
     static const char head[] = "file\tkey\tlabels\ttop\tleft\theight\twidth\tflipped\tseed\n";
     char *path;
 
-    f->list_file = create(f->directory, "samples.tsv", &path);
+    f->list_file = crop_files_create(f->directory, "samples.tsv", &path);
     free(path);
     if (f->list_file == NULL)
         return STATUS_FAILURE;
@@ -156,11 +156,11 @@ int crop_files_open(const char *directory, const struct crop_choice *choice, uns
     if (mkdir(directory, 0777) != 0) {
         if (errno != EEXIST)
             return fail_file(directory);
-        if (!is_empty(directory))
+        if (!crop_files_is_empty(directory))
             return misuse("%s is not empty: crops are written to an empty or a new directory",
                           shown(directory));
     }
-    return open_list(f);
+    return crop_files_open_list(f);
 }
 
 /* Writes crop number `crop` of sample i as a PNG. `number` is an index into crops.views: v for view
@@ -181,7 +181,7 @@ static int put_png(struct crop_files *f, size_t number, size_t i, size_t crop, c
     if (sheaf_pixels_png(pixels, view->width, view->height, channels, f->choice->options.layout,
                          f->png, &size, &error) != SHEAF_OK)
         return fail(&error);
-    file = create(f->directory, name, &path);
+    file = crop_files_create(f->directory, name, &path);
     if (file == NULL)
         status = STATUS_FAILURE;
     else {
@@ -238,7 +238,7 @@ static int put_crop(struct crop_files *f, size_t v, size_t i, size_t crop, const
     return status;
 }
 
-static int put_sample(struct crop_files *f, const struct sheaf_sample *sample, size_t i)
+static int crop_files_put_sample(struct crop_files *f, const struct sheaf_sample *sample, size_t i)
 {
     const struct sheaf_crop_box *box = f->crops.boxes + i * sheaf_pixels_crops(f->crops.pool);
     size_t k = 0;
@@ -263,8 +263,8 @@ static int put_sample(struct crop_files *f, const struct sheaf_sample *sample, s
 
 /* Handles a sample for which no crops could be made. Returns -1 if the sample may be left out;
  * otherwise returns the exit status. */
-static int leave_out(struct crop_policy *policy, const struct sheaf_sample *sample,
-                     const struct sheaf_error *found)
+static int crop_files_leave_out(struct crop_policy *policy, const struct sheaf_sample *sample,
+                                const struct sheaf_error *found)
 {
     struct sheaf_shard_info shard;
     struct sheaf_error error = *found;
@@ -289,8 +289,8 @@ int crop_files_put(struct crop_files *f, const struct sheaf_sample *samples, siz
     for (size_t i = 0; i < count && status < 0; i++) {
         const struct sheaf_error *error = sheaf_pixels_error(f->crops.batch, i);
 
-        status = error == NULL ? put_sample(f, &samples[i], i)
-                               : leave_out(policy, &samples[i], error);
+        status = error == NULL ? crop_files_put_sample(f, &samples[i], i)
+                               : crop_files_leave_out(policy, &samples[i], error);
     }
     crops_free(&f->crops);
     return status;
@@ -330,8 +330,8 @@ struct rate {
     uint64_t busy_ns;
 };
 
-static int measure(const struct sheaf_dataset *dataset, const struct crop_choice *choice,
-                   const uint64_t *numbers, size_t count, struct rate *rate)
+static int crop_files_measure(const struct sheaf_dataset *dataset, const struct crop_choice *choice,
+                              const uint64_t *numbers, size_t count, struct rate *rate)
 {
     struct crops crops = { .pool = NULL };
     struct sheaf_error error;
@@ -411,7 +411,7 @@ int crop_rate_print(const struct sheaf_dataset *dataset, const struct crop_choic
 
     if (sheaf_dataset_draw(dataset, RATE_SAMPLES, numbers, &count, &error) != SHEAF_OK)
         return refuse(&error);
-    status = measure(dataset, choice, numbers, count, &rate);
+    status = crop_files_measure(dataset, choice, numbers, count, &rate);
     if (status != STATUS_OK)
         return status;
     print_rate(choice, &rate, json);

@@ -16,7 +16,7 @@
 
 /* A random generator (splitmix64) of this program's own, so that it needs no other file of
  * Sheaf. */
-static uint64_t next(uint64_t *state)
+static uint64_t make_inventory_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
 
@@ -36,15 +36,16 @@ static int write_rows(const char *path, uint64_t first, uint64_t end, uint64_t c
         const int size = snprintf(row, sizeof(row),
                                   "\"images\",\"train/%05" PRIu64 "/img_%09" PRIu64 ".jpg\",\"%u\","
                                   "\"2026-11-20T12:00:00.000Z\",\"%016" PRIx64 "%016" PRIx64 "\"\n",
-                                  i % classes, i, 2000 + (unsigned)(next(&state) % 74000),
-                                  next(&state), next(&state));
+                                  i % classes, i,
+                                  2000 + (unsigned)(make_inventory_next(&state) % 74000),
+                                  make_inventory_next(&state), make_inventory_next(&state));
 
         bad = gzwrite(out, row, (unsigned)size) != size;
     }
     return (out != NULL && gzclose(out) != Z_OK) || bad;
 }
 
-static int write_report(const char *directory, uint64_t files)
+static int make_inventory_write_report(const char *directory, uint64_t files)
 {
     const uint64_t wanted = (files + CLASS_ROWS - 1) / CLASS_ROWS;
     const uint64_t classes = wanted < CLASS_MOST ? wanted : CLASS_MOST;
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
     snprintf(data, sizeof(data), "%s/data", argv[1]);
     mkdir(argv[1], 0777);
     if (files == 0 || *end != '\0' || (mkdir(data, 0777) != 0 && errno != EEXIST) ||
-        write_report(argv[1], files)) {
+        make_inventory_write_report(argv[1], files)) {
         fprintf(stderr, "make_inventory: cannot make %s of %s\n", argv[1], argv[2]);
         return 1;
     }

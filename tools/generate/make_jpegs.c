@@ -127,7 +127,7 @@ static uint8_t clamp(double value)
 }
 
 /* Draws an image: clouds at several scales in two colours, and a few discs with hard edges. */
-static void draw(uint8_t *pixels, int width, int height)
+static void make_jpegs_draw(uint8_t *pixels, int width, int height)
 {
     static struct noise octaves[OCTAVES];
     double colour[3], tint[3], disc[4][4];
@@ -167,8 +167,8 @@ static void draw(uint8_t *pixels, int width, int height)
     }
 }
 
-static struct image encode(const uint8_t *pixels, int width, int height, int quality,
-                           bool progressive)
+static struct image make_jpegs_encode(const uint8_t *pixels, int width, int height, int quality,
+                                      bool progressive)
 {
     struct jpeg_compress_struct jpeg;
     struct jpeg_error_mgr errors;
@@ -218,9 +218,9 @@ static struct image make_image(double bytes, uint8_t *pixels)
         double ratio;
 
         state = texture;
-        draw(pixels, width, height);
+        make_jpegs_draw(pixels, width, height);
         state = kept;
-        image = encode(pixels, width, height, quality, progressive);
+        image = make_jpegs_encode(pixels, width, height, quality, progressive);
         ratio = bytes / (double)image.size;
         if (attempt == 3 || (ratio > 0.97 && ratio < 1.03))
             return image;
@@ -279,7 +279,7 @@ static uint64_t *class_sizes(uint64_t images, uint64_t classes)
 
 /* Writes the image's bytes, with a comment segment inserted after the first two bytes (the SOI
  * marker). */
-static void write_file(const char *path, const struct image *image, uint64_t number)
+static void make_jpegs_write_file(const char *path, const struct image *image, uint64_t number)
 {
     uint8_t comment[40] = { 0xff, 0xd8, 0xff, 0xfe };
     const int length = snprintf((char *)comment + 6, sizeof(comment) - 6, "image %" PRIu64,
@@ -336,7 +336,7 @@ static void write_class(const struct options *o, uint64_t class, uint64_t size,
                      "%s/%03" PRIu64 ".%s-%s/%03" PRIu64 "_%04" PRIu64 "%s.jpg", o->directory,
                      class + 1, first[class % first_count], second[class % second_count],
                      class + 1, i + 1, copy);
-            write_file(path, image, (*number)++);
+            make_jpegs_write_file(path, image, (*number)++);
         }
     }
 }
@@ -370,7 +370,7 @@ static const char usage[] =
     "  --mean-bytes N   mean size of a file (default: 39000)\n"
     "  --replicate K    write each image K times, under names of their own (default: 1)\n";
 
-static uint64_t parse_number(const char *name, const char *text, uint64_t least)
+static uint64_t make_jpegs_parse_number(const char *name, const char *text, uint64_t least)
 {
     char *end;
     unsigned long long value;
@@ -405,7 +405,7 @@ int main(int argc, char **argv)
         while (t < count && strcmp(argv[i], table[t].name) != 0)
             t++;
         if (t < count && i + 1 < argc) {
-            *table[t].value = parse_number(table[t].name, argv[i + 1], table[t].least);
+            *table[t].value = make_jpegs_parse_number(table[t].name, argv[i + 1], table[t].least);
             i++;
         } else if (t == count && argv[i][0] != '-' && !o.directory) {
             o.directory = argv[i];

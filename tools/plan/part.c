@@ -24,7 +24,7 @@ static bool read_number(const char *text, char stop, const char **end, uint32_t 
            *after == stop;
 }
 
-static int take_environment(uint32_t *part, uint32_t *parts)
+static int part_take_environment(uint32_t *part, uint32_t *parts)
 {
     struct sheaf_error error;
     const char *source;
@@ -43,7 +43,7 @@ int part_take(const char *text, uint32_t *part, uint32_t *parts)
     *part = 0;
     *parts = 1;
     if (text == NULL)
-        return take_environment(part, parts);
+        return part_take_environment(part, parts);
     if (!read_number(text, '/', &rest, part) || !read_number(rest, '\0', &rest, parts) ||
         *part >= *parts)
         return misuse("--part: invalid part \"%s\", expected I/N with I from 0 to N - 1", text);

@@ -46,7 +46,7 @@ static void print_stretch(const struct plan *p, const struct sheaf_stretch *s, s
 }
 
 /* Prints the worker whose ranges are gathered. */
-static void flush(struct plan *p)
+static void plan_flush(struct plan *p)
 {
     uint64_t samples = 0;
 
@@ -74,7 +74,7 @@ static void add_stretch(void *context, const struct sheaf_stretch *stretch)
 
     if (p->count != 0 && (p->list[0].rank != stretch->rank
                           || p->list[0].worker != stretch->worker))
-        flush(p);
+        plan_flush(p);
     if (p->count == p->capacity) {
         const size_t capacity = p->capacity == 0 ? 64 : p->capacity * 2;
         struct sheaf_stretch *grown = realloc(p->list, capacity * sizeof(*grown));
@@ -99,7 +99,7 @@ int plan_print(const struct sheaf_dataset *dataset, const struct sheaf_reader_op
     if (json)
         printf("[");
     code = sheaf_dataset_plan(dataset, options, add_stretch, &plan, &error);
-    flush(&plan);
+    plan_flush(&plan);
     if (json)
         printf("]");
     free(plan.list);

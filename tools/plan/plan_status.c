@@ -19,7 +19,8 @@ struct status {
     struct sheaf_error error;
 };
 
-static int shard_at(struct status *s, uint64_t index, struct sheaf_plan_shard *shard, int *done)
+static int plan_status_shard_at(struct status *s, uint64_t index, struct sheaf_plan_shard *shard,
+                                int *done)
 {
     return sheaf_plan_shard(s->plan, index, shard, done, &s->error);
 }
@@ -32,7 +33,7 @@ static int print_missing(struct status *s)
     for (uint64_t i = 0; i < s->info.shards; i++) {
         struct sheaf_plan_shard shard;
         char path[600];
-        int done, code = shard_at(s, i, &shard, &done);
+        int done, code = plan_status_shard_at(s, i, &shard, &done);
 
         if (code != SHEAF_OK)
             return code;
@@ -66,7 +67,7 @@ static int is_missing(struct status *s, uint32_t part, bool *missing)
         struct sheaf_plan_shard shard;
         int done;
 
-        code = shard_at(s, i, &shard, &done);
+        code = plan_status_shard_at(s, i, &shard, &done);
         *missing = !done;
     }
     return code;
@@ -90,7 +91,7 @@ static int print_parts(struct status *s)
     return code;
 }
 
-static void print_classes(const struct status *s)
+static void plan_status_print_classes(const struct status *s)
 {
     if (s->info.class_count != 0)
         printf("classes       %zu\n", s->info.class_count);
@@ -99,7 +100,7 @@ static void print_classes(const struct status *s)
                shown(sheaf_plan_class(s->plan, i)));
 }
 
-static int print_text(struct status *s)
+static int plan_status_print_text(struct status *s)
 {
     const struct sheaf_plan_info *i = &s->info;
     int code = SHEAF_OK;
@@ -119,7 +120,7 @@ static int print_text(struct status *s)
     printf("shards        %" PRIu64 " of %" PRIu64 "\n", i->done_shards, i->shards);
     printf("committed     %s\n", !i->committed ? "no" : i->done_shards == i->shards ? "yes"
            : "yes, but shards are missing or altered since");
-    print_classes(s);
+    plan_status_print_classes(s);
     if (i->done_shards == i->shards)
         return SHEAF_OK;
     if (i->parts != 0) {
@@ -131,7 +132,7 @@ static int print_text(struct status *s)
     return code == SHEAF_OK ? print_missing(s) : code;
 }
 
-static int print_json(struct status *s)
+static int plan_status_print_json(struct status *s)
 {
     const struct sheaf_plan_info *i = &s->info;
     int code = SHEAF_OK;
@@ -175,7 +176,7 @@ int plan_status_print(const char *url, int json)
     status.plan = plan;
     sheaf_plan_get_info(plan, &status.info, sizeof(status.info));
     status.has_payload = strcmp(status.info.source, "column") != 0;
-    code = json ? print_json(&status) : print_text(&status);
+    code = json ? plan_status_print_json(&status) : plan_status_print_text(&status);
     sheaf_plan_free(plan);
     return code == SHEAF_OK ? STATUS_OK : fail(&status.error);
 }

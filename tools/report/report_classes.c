@@ -24,7 +24,7 @@ struct class_count {
 };
 
 /* Orders classes by their number of samples, the largest first. Equal classes keep their order. */
-static int compare_classes(const void *a, const void *b)
+static int report_classes_compare(const void *a, const void *b)
 {
     const struct class_count *x = a, *y = b;
 
@@ -142,7 +142,7 @@ void report_classes(const struct report *r)
         return;
     for (size_t i = 0; i < count; i++)
         list[i] = (struct class_count){ i, r->class_samples[i] };
-    qsort(list, count, sizeof(list[0]), compare_classes);
+    qsort(list, count, sizeof(list[0]), report_classes_compare);
     fprintf(r->f, "<section id=classes><h2>Classes</h2>\n");
     say_classes(r, list, count);
     if (count <= NAMED_MOST) {

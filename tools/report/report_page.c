@@ -157,7 +157,7 @@ void report_head(const struct report *r)
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
 
-static struct sheaf_shard_info shard_at(const struct report *r, size_t index)
+static struct sheaf_shard_info report_page_shard_at(const struct report *r, size_t index)
 {
     struct sheaf_shard_info shard = { .name = "" };
 
@@ -166,7 +166,7 @@ static struct sheaf_shard_info shard_at(const struct report *r, size_t index)
     return shard;
 }
 
-static int compare_numbers(const void *a, const void *b)
+static int report_page_compare_numbers(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -205,7 +205,7 @@ void report_shards(const struct report *r)
 
     fprintf(r->f, "<section id=shards><h2>Shards</h2>\n");
     for (size_t i = 0; bytes != NULL && i < count; i++) {
-        const struct sheaf_shard_info shard = shard_at(r, i);
+        const struct sheaf_shard_info shard = report_page_shard_at(r, i);
 
         bytes[i] = shard.bytes;
         most_samples = shard.samples > most_samples ? shard.samples : most_samples;
@@ -217,7 +217,7 @@ void report_shards(const struct report *r)
         for (size_t i = 0; i < count; i++)
             most = bytes[i] > most ? bytes[i] : most;
         shard_bars(r, bytes, most);
-        qsort(bytes, count, sizeof(bytes[0]), compare_numbers);
+        qsort(bytes, count, sizeof(bytes[0]), report_page_compare_numbers);
         fprintf(r->f, "<p>The smallest has ");
         html_size(r->f, (double)bytes[0]);
         fprintf(r->f, ", the median ");
@@ -229,9 +229,9 @@ void report_shards(const struct report *r)
         fprintf(r->f, " to ");
         html_count(r->f, most_samples);
         fprintf(r->f, " samples. In their order, from ");
-        html_text(r->f, shard_at(r, 0).name, REPORT_NAME_MOST);
+        html_text(r->f, report_page_shard_at(r, 0).name, REPORT_NAME_MOST);
         fprintf(r->f, " to ");
-        html_text(r->f, shard_at(r, count - 1).name, REPORT_NAME_MOST);
+        html_text(r->f, report_page_shard_at(r, count - 1).name, REPORT_NAME_MOST);
         fprintf(r->f, ".</p>\n");
     } else {
         fprintf(r->f, "<p class=dim>%zu shard%s, whose samples are not counted.</p>\n", count,

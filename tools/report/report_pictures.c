@@ -104,7 +104,7 @@ static void size_table(const struct report *r)
 }
 
 /* Rounds a number up to the next one of 10, 15, 20, 30, ..., 100, 150, ... */
-static uint32_t round_up(uint32_t value)
+static uint32_t report_pictures_round_up(uint32_t value)
 {
     static const uint32_t steps[] = { 10, 15, 20, 30, 40, 50, 60, 80 };
     uint64_t power = 1;
@@ -124,7 +124,7 @@ static void scatter(const struct report *r)
         most = s->looks[i].width > most ? s->looks[i].width : most;
         most = s->looks[i].height > most ? s->looks[i].height : most;
     }
-    most = round_up(most);
+    most = report_pictures_round_up(most);
     fprintf(r->f, "<svg class=square viewBox=\"0 0 340 330\" role=img "
             "aria-label=\"width and height of images\">"
             "<line class=axis x1=40 y1=10 x2=40 y2=290 /><line class=axis x1=40 y1=290 x2=330 "

@@ -43,7 +43,7 @@ static size_t format_of(const struct sheaf_image *image)
     return i;
 }
 
-static void look_at(struct report_samples *s, const struct sheaf_sample *sample)
+static void report_samples_look_at(struct report_samples *s, const struct sheaf_sample *sample)
 {
     struct sheaf_image image;
 
@@ -72,7 +72,7 @@ static void take_image(struct report_picture *p, const struct sheaf_field *field
     }
 }
 
-static bool is_text(const struct sheaf_field *field)
+static bool report_samples_is_text(const struct sheaf_field *field)
 {
     const unsigned char *p = field->data;
     const size_t size = field->size < TEXT_MOST ? field->size : TEXT_MOST;
@@ -95,7 +95,7 @@ static char *text_of(const struct sheaf_sample *sample)
     for (size_t i = 0; f != NULL && i < sample->field_count && !found; i++) {
         const struct sheaf_field *field = &sample->fields[i];
 
-        found = is_text(field);
+        found = report_samples_is_text(field);
         for (size_t k = 0; found && k < field->size && k < TEXT_MOST; k++) {
             const char c = ((const char *)field->data)[k];
 
@@ -147,7 +147,7 @@ static void take_crops(struct report_samples *s, const struct sheaf_sample *samp
     free(strip->png);
 }
 
-static void show(struct report_samples *s, const struct sheaf_sample *sample)
+static void report_samples_show(struct report_samples *s, const struct sheaf_sample *sample)
 {
     struct report_picture *p = &s->pictures[s->picture_count];
     const struct sheaf_field *field;
@@ -174,7 +174,7 @@ static void show(struct report_samples *s, const struct sheaf_sample *sample)
 
 typedef void sample_fn(struct report_samples *s, const struct sheaf_sample *sample);
 
-static void note_problem(struct report_samples *s, const struct sheaf_error *error)
+static void report_samples_note_problem(struct report_samples *s, const struct sheaf_error *error)
 {
     s->bad++;
     if (s->problem[0] == '\0')
@@ -183,8 +183,8 @@ static void note_problem(struct report_samples *s, const struct sheaf_error *err
 
 /* Reads several samples in one call. If one of them is bad, the call returns none of them, and then
  * each sample is read alone. */
-static void read_some(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
-                      sample_fn *each, struct report_samples *s)
+static void report_samples_read_some(const struct sheaf_dataset *dataset, const uint64_t *numbers,
+                                     size_t count, sample_fn *each, struct report_samples *s)
 {
     const struct sheaf_sample *samples;
     struct sheaf_kept *kept;
@@ -195,18 +195,19 @@ static void read_some(const struct sheaf_dataset *dataset, const uint64_t *numbe
             each(s, &samples[i]);
         sheaf_kept_free(kept);
     } else if (count == 1) {
-        note_problem(s, &error);
+        report_samples_note_problem(s, &error);
     } else {
         for (size_t i = 0; i < count; i++)
-            read_some(dataset, &numbers[i], 1, each, s);
+            report_samples_read_some(dataset, &numbers[i], 1, each, s);
     }
 }
 
-static void read_all(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
-                     sample_fn *each, struct report_samples *s)
+static void report_samples_read_all(const struct sheaf_dataset *dataset, const uint64_t *numbers,
+                                    size_t count, sample_fn *each, struct report_samples *s)
 {
     for (size_t at = 0; at < count; at += AT_ONCE)
-        read_some(dataset, numbers + at, count - at < AT_ONCE ? count - at : AT_ONCE, each, s);
+        report_samples_read_some(dataset, numbers + at, count - at < AT_ONCE ? count - at : AT_ONCE,
+                                 each, s);
 }
 
 /* Reads the beginning of a stream. */
@@ -223,7 +224,7 @@ static void read_stream(const struct sheaf_dataset *dataset, struct report_sampl
     options.no_shuffle = 1;
     code = sheaf_reader_open(dataset, &options, &reader, &error);
     if (code != SHEAF_OK) {
-        note_problem(s, &error);
+        report_samples_note_problem(s, &error);
         return;
     }
     while (code == SHEAF_OK && s->read < REPORT_LOOKS_MOST && bytes < READ_BYTES) {
@@ -232,17 +233,17 @@ static void read_stream(const struct sheaf_dataset *dataset, struct report_sampl
             break;
         for (size_t i = 0; i < sample->field_count; i++)
             bytes += sample->fields[i].size;
-        look_at(s, sample);
-        show(s, sample);
+        report_samples_look_at(s, sample);
+        report_samples_show(s, sample);
     }
     if (code < 0)
-        note_problem(s, sheaf_reader_error(reader));
+        report_samples_note_problem(s, sheaf_reader_error(reader));
     sheaf_reader_free(reader);
 }
 
 /* Returns how many samples of average size have about READ_BYTES bytes together, within the limits
  * AT_ONCE and REPORT_LOOKS_MOST. */
-static size_t count_of(const struct sheaf_dataset_info *info)
+static size_t report_samples_count_of(const struct sheaf_dataset_info *info)
 {
     const uint64_t each = info->samples == 0 ? 1 : info->bytes / info->samples + 1;
     const uint64_t count = READ_BYTES / each;
@@ -277,13 +278,14 @@ void report_read_samples(const struct sheaf_dataset *dataset, struct report_samp
         read_stream(dataset, s);
         return;
     }
-    most = count_of(&info);
+    most = report_samples_count_of(&info);
     if (sheaf_dataset_draw(dataset, most < REPORT_PICTURES_MOST ? most : REPORT_PICTURES_MOST,
                            numbers, &count, &error) == SHEAF_OK)
-        read_all(dataset, numbers, count, show, s);
+        report_samples_read_all(dataset, numbers, count, report_samples_show, s);
     else
-        note_problem(s, &error);
-    read_all(dataset, numbers, spread(dataset, &info, numbers, most), look_at, s);
+        report_samples_note_problem(s, &error);
+    report_samples_read_all(dataset, numbers, spread(dataset, &info, numbers, most),
+                            report_samples_look_at, s);
 }
 
 void report_free_samples(struct report_samples *s)
