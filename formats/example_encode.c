@@ -55,9 +55,12 @@ struct features {
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
-    /* whether the decoder will take image/height and image/width as the image's size instead of
-     * making fields of them */
+    /* whether no field may be written as image/height or image/width, because the decoder would
+     * take them as the image's size, or would make a field of image/format */
     bool takes_sizes;
+    /* whether no field may be written as image/format, because the decoder would make no field of
+     * it */
+    bool takes_format;
 };
 
 /* A sample's fields in byte order of their suffixes, and the kept features that the fields were
@@ -305,6 +308,21 @@ static bool is_jpeg(const struct sheaf_field *image)
     return format != NULL && strcmp(format, "JPEG") == 0;
 }
 
+/* Returns whether the decoder would make no field of a kept feature image/format that is a field
+ * now. In an Example with a size, the decoder makes a field of the format of an image that is not a
+ * JPEG. So this happens if the fields with the size were left out. */
+static bool loses_format(const struct example_source *s)
+{
+    const struct sheaf_field *image = s->sorted[s->image];
+    const struct kept_feature *format = own_field(s, "image/format");
+    const char *usual = format_of_image(image);
+
+    return format != NULL && format->is_value && usual != NULL && !is_jpeg(image)
+           && format->content_size == strlen(usual)
+           && memcmp(format->content, usual, format->content_size) == 0
+           && own_field(s, "image/height") == NULL && own_field(s, "image/width") == NULL;
+}
+
 /* Returns whether the decoder would find the image's suffix without a file name. */
 static bool names_itself(const struct example_source *s)
 {
@@ -314,7 +332,7 @@ static bool names_itself(const struct example_source *s)
     /* the decoder makes a field of image/format if its text is not the usual one */
     struct text text = { usual, usual == NULL ? 0 : strlen(usual) };
     const bool is_taken = taken_out(s, "image/format") != NULL;
-    const bool is_text = is_taken || (format != NULL && format->is_value);
+    const bool is_text = is_taken || (format != NULL && format->is_value && !loses_format(s));
     char name[16];
 
     if (!is_taken && is_text)
@@ -335,14 +353,15 @@ static void add_own_image(struct features *all, const struct example_source *s)
         add_filename(all, s->sample->key, image);
     else
         add_key(all, s->sample);
-    all->takes_sizes = taken_out(s, "image/format") != NULL && is_jpeg(image);
+    all->takes_sizes = taken_out(s, "image/format") != NULL;
+    all->takes_format = loses_format(s);
     for (size_t i = 0; i < COUNT_OF(derived); i++) {
         const struct kept_feature *f = taken_out(s, derived[i]);
 
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    if (all->takes_sizes &&
+    if (all->takes_sizes && is_jpeg(image) &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);
 }
@@ -350,14 +369,13 @@ static void add_own_image(struct features *all, const struct example_source *s)
 static void add_image(struct features *all, const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
-
     const char *format = format_of_image(image);
 
     add_content(all, "image/encoded", image);
     add_filename(all, s->sample->key, image);
     add_bytes(all, "image/format", format, strlen(format));
-    all->takes_sizes = is_jpeg(image);
-    if (all->takes_sizes)
+    all->takes_sizes = true;
+    if (is_jpeg(image))
         add_sizes(all, image);
 }
 
@@ -406,9 +424,8 @@ static bool example_encode_has_name(const struct features *all, struct text name
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)
-    || (all->takes_sizes && (is_named(f, "image/height") ||
-                                                                          is_named(f,
-                                                                                   "image/width")));
+           || (all->takes_sizes && (is_named(f, "image/height") || is_named(f, "image/width")))
+           || (all->takes_format && is_named(f, "image/format"));
 }
 
 static void example_encode_add_field(struct features *all, const struct sheaf_field *field,
@@ -448,7 +465,7 @@ static int collect_features(const struct sheaf_sample *sample, const struct enco
     int code = find_source(sample, context->kept, &s, err);
 
     all->count = 0;
-    all->takes_sizes = false;
+    all->takes_sizes = all->takes_format = false;
     if (code != SHEAF_OK)
         return code;
     if (s.image == s.count)

@@ -328,6 +328,46 @@ static void writes_what_a_field_has_become(void **state)
     assert_true(IS_WRITTEN(f, "image/channels\x12\x05\x1a\x03\x0a\x01\x03"));
 }
 
+/* Tests a PNG whose fields with the size are left out, or which is renamed so that the features of
+ * the image are written anew: the other fields are read again as they were. */
+static void keeps_the_format_without_the_size(void **state)
+{
+    struct fixture *f = *state;
+
+    for (unsigned turn = 0; turn < 2; turn++) {
+        struct encode_context context = { .kept = NULL };
+        struct buf out = BUF_INIT(1000);
+        struct kept_features kept;
+        struct sheaf_field *fields;
+        size_t count = 0;
+
+        f->scratch.keeps = true;
+        assert_int_equal(decode(f, &foreign, foreign_example, sizeof(foreign_example)), SHEAF_OK);
+        kept = kept_of(f);
+        context.kept = &kept;
+        fields = (struct sheaf_field *)(void *)f->scratch.fields.data;
+        for (size_t i = 0; i < f->sample.field_count; i++) {
+            if (turn == 1 && strcmp(fields[i].name, "png") == 0)
+                fields[i].data = "changed.....";
+            if (turn == 1 || (strcmp(fields[i].name, "image.height") != 0 &&
+                              strcmp(fields[i].name, "image.width") != 0))
+                fields[count++] = fields[i];
+        }
+        f->sample.field_count = count;
+        assert_int_equal(example_encode(&f->sample, &context, 0, &out, &f->err),
+                         SHEAF_OK);
+        assert_int_equal(decode(f, &of_ours, out.data, out.size), SHEAF_OK);
+        assert_int_equal(f->sample.field_count, count);
+        assert_field(&f->sample, "image.format", "PNG", 3);
+        if (turn == 1) {
+            assert_field(&f->sample, "image.height", "3", 1);
+            assert_field(&f->sample, "image.width", "4", 1);
+        }
+        assert_field(&f->sample, "png", turn == 0 ? "\x89PNG\r\n\x1a\nrest" : "changed.....", 12);
+        buf_free(&out);
+    }
+}
+
 /* If a sample has no JPEG, its field "png", "webp", "gif" or "bmp" is written as image/encoded.
  * Other image fields, such as "seg.png" and "tiff", are written under their own names. All of them
  * are read back as the same fields. */
@@ -507,6 +547,7 @@ int main(void)
         TEST(keeps_features_as_they_are),
         TEST(writes_what_a_field_has_become),
         TEST(writes_other_images),
+        TEST(keeps_the_format_without_the_size),
         TEST(leaves_anything_else_alone),
         TEST(refuses_two_features_of_one_name),
         TEST(reads_as_many_fields_as_it_writes),
