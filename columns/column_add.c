@@ -576,10 +576,16 @@ static int add_column(struct add *a, const char *dataset, struct sheaf_column_re
     return code;
 }
 
-static void watch_with(struct add *a)
+/* Takes the caller's options, and makes the result empty. */
+static int column_add_begin(struct add *a, const struct sheaf_column_options *options,
+                            struct sheaf_column_result *result, struct sheaf_error *err)
 {
+    const int code = column_options_take(options, &a->options, err);
+
+    *result = (struct sheaf_column_result){ .samples = 0 };
     a->watch = (struct watch){ .progress = a->options.progress, .context = a->options.context,
                                .interrupt = a->options.interrupt };
+    return code;
 }
 
 int sheaf_column_add(const char *dataset, const char *name, const char *source,
@@ -593,9 +599,7 @@ int sheaf_column_add(const char *dataset, const char *name, const char *source,
 
     result = result != NULL ? result : &own_result;
     error = error != NULL ? error : &own_error;
-    *result = (struct sheaf_column_result){ .samples = 0 };
-    code = column_options_take(options, &a.options, error);
-    watch_with(&a);
+    code = column_add_begin(&a, options, result, error);
     return code == SHEAF_OK ? add_column(&a, dataset, result, error) : code;
 }
 
@@ -610,9 +614,7 @@ int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
 
     result = result != NULL ? result : &own_result;
     error = error != NULL ? error : &own_error;
-    *result = (struct sheaf_column_result){ .samples = 0 };
-    code = column_options_take(options, &a.options, error);
-    watch_with(&a);
+    code = column_add_begin(&a, options, result, error);
     if (code == SHEAF_OK)
         code = sheaf_column_open_part(plan, part, parts, &a.options, &a.writer, error);
     if (code != SHEAF_OK)

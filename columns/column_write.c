@@ -324,7 +324,7 @@ int sheaf_column_append(struct sheaf_column_writer *w, const struct sheaf_field 
 
     if (w->next == w->end || w->is_finished)
         return err_set(err, SHEAF_ERR_STATE,
-                       "%s: has no sample after sample %" PRIu64 " that needs " "a record",
+                       "%s: has no sample after sample %" PRIu64 " that needs a record",
                        w->base->url, w->end - 1);
     for (size_t i = 0; i < count; i++)
         bytes += fields[i].size + 64;

@@ -345,7 +345,7 @@ void remote_read_start(struct store_read *read)
     read->state = NULL;
     if (read->size > o->base.bytes || read->offset > o->base.bytes - read->size) {
         remote_read_report(read, err_set(&read->error, SHEAF_ERR_TRUNCATED,
-                                         "%s: has %llu byte%s, cannot " "read %zu at offset %llu",
+                                         "%s: has %llu byte%s, cannot read %zu at offset %llu",
                                          o->base.url, (unsigned long long)o->base.bytes,
                                          plural(o->base.bytes), read->size,
                                          (unsigned long long)read->offset));

@@ -160,8 +160,8 @@ static int plan_facts_malformed(struct facts_cursor *c, const char *what)
 static int plan_facts_take_number(struct facts_cursor *c, uint64_t most, uint64_t *value,
                                   const char *what)
 {
-    return varint_take(&c->at, c->end, value) && *value <= most ? SHEAF_OK
-    : plan_facts_malformed(c, what);
+    return varint_take(&c->at, c->end, value) && *value <= most
+               ? SHEAF_OK : plan_facts_malformed(c, what);
 }
 
 static int plan_facts_take_bytes(struct facts_cursor *c, const uint8_t **data, size_t *size,

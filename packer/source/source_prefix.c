@@ -45,7 +45,7 @@ static int source_prefix_take(void *context, const struct store_entry *entry)
         return source_prefix_take_object(w, entry->name, entry);
     path = store_join(w->below, entry->name);
     code = path == NULL ? err_memory(w->err, strlen(entry->name))
-    : source_prefix_take_object(w, path, entry);
+                        : source_prefix_take_object(w, path, entry);
     free(path);
     return code;
 }
