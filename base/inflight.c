@@ -106,9 +106,9 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Finds the item to collect next. This is the oldest item, or, if the window's order is
- * INFLIGHT_ANY, the oldest of the items that are done. Returns the address of the pointer to this
- * item in the list, or NULL if the item is not done or there is none. */
+/* Finds the item to collect next. If the window's order is INFLIGHT_ANY, this is the oldest of the
+ * items that are done. Otherwise it is the oldest item, which must be done. Returns the address of
+ * the pointer to this item in the list. Returns NULL if no item can be collected now. */
 static struct inflight_item **inflight_find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;

@@ -9,10 +9,10 @@
 
 #include <stdint.h>
 
-/* Returns a number that identifies a source (a data set) with `samples` samples. `before` is the
- * number of sources before this one, in the list of all sources, that have as many samples. If the
- * source consists of the shards of one host, `host` and `hosts` are that host's number and the
- * number of hosts; otherwise both are 0. */
+/* Returns a number that identifies a source (a data set) with `samples` samples. Sources with the
+ * same number of samples are distinguished by `before`: it counts the sources of this size that
+ * precede this one in the list of all sources. If the source consists of the shards of one host,
+ * `host` and `hosts` are that host's number and the number of hosts; otherwise both are 0. */
 uint64_t sample_seed_source(uint64_t samples, uint64_t before, uint32_t host, uint32_t hosts);
 
 /* Returns the seed of a sample. `number` is the sample's number in its source. `source` identifies

@@ -240,8 +240,8 @@ static bool is_own_image(const struct kept_feature *f)
     return example_encode_is_own(f, "image/encoded") && f->is_value;
 }
 
-/* Returns the index of the field that is named like an image: a JPEG or, if there is none, the
- * field "png", "webp", "gif" or "bmp". Returns `count` if there is no such field. */
+/* Returns the index of the field that is named like a JPEG. If no field is, returns the index of
+ * the field "png", "webp", "gif" or "bmp". Returns `count` if the sample has none of these. */
 static size_t example_encode_find_name(const struct example_source *s)
 {
     size_t i = sample_image(s->sorted, s->count);

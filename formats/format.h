@@ -73,7 +73,8 @@ struct format_scan {
 struct record {
     const uint8_t *data;        /* the frame's bytes as stored, after decompression */
     size_t size;
-    /* RecordIO: the record's line in the .lst file, without the newline; NULL if there is none */
+    /* RecordIO: the record's line in the .lst file, without the newline; NULL without a .lst
+     * file */
     const char *name_line;
     size_t name_line_size;
     uint64_t number;            /* in the data set */

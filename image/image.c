@@ -85,8 +85,7 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
 }
 
 static const struct kind_row {
-    /* `suffixes` are the suffixes of file names of this kind. (If a record has no file name,
-     * formats/sample.c chooses its suffix by the first bytes of the content.) */
+    /* `suffixes` end the names of files of this kind. */
     const char *name, *suffixes[2];
     size_t at, begins_size;
     const char *begins;

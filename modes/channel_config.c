@@ -145,8 +145,8 @@ static int channel_config_parse_entry(const json_t *entry, struct channel_config
     return code == SHEAF_OK ? parse_shuffle(entry, c, err) : code;
 }
 
-/* Sets the error for an unknown channel. The message lists as many of the existing channels as fit
- * into it. */
+/* Sets the error for an unknown channel. The message lists the existing channels. If
+ * they do not all fit, the last ones are left out. */
 static int no_such_channel(json_t *json, const char *name, struct sheaf_error *err)
 {
     char names[512] = "";

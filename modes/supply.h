@@ -49,8 +49,8 @@ void supply_close(struct supply *supply);
 int supply_next(struct supply *supply, const struct supply_piece **piece, struct sheaf_error *err);
 /* Returns whether supply_next would return at once. */
 bool supply_is_ready(struct supply *supply);
-/* Begins as many requests as memory and the limit of requests allow. A caller may use this function
- * while it waits for something else. */
+/* Begins requests until the memory, or the limit of requests, is used up. A caller may use this
+ * function while it waits for something else. */
 int supply_fill(struct supply *supply, struct sheaf_error *err);
 /* Skips the rest of an epoch, including its end. */
 int supply_pass(struct supply *supply, uint64_t epoch, struct sheaf_error *err);

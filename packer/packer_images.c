@@ -10,9 +10,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* The JPEGs that the packer makes get 1 / SHARE_PART of the run's memory. A JPEG may be larger than
- * the image from which it was made, so the images of one group may have only a quarter as many
- * bytes. */
+/* The JPEGs that the packer makes get 1 / SHARE_PART of the run's memory. A JPEG may be
+ * larger than the image from which it was made. So the images of one group may have at most a
+ * quarter of this memory. */
 #define SHARE_PART 8
 
 /* A buffer of at most this size is kept for reuse by the next group of samples. */
