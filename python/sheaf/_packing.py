@@ -12,6 +12,7 @@ import warnings
 from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from . import _sheaf
+from ._rows import are_numbers, not_numbers, plain
 from ._sheaf import ArgumentError
 from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Progress, Size, _s3,
                      _size, _text, _told)
@@ -46,11 +47,16 @@ class Packer(_sheaf.Packer):
 
     def append(self, key: str, fields: Mapping[str, Any], labels: Labels = None,
                class_name: Optional[str] = None) -> None:
-        """Packs one sample: its key, {name: bytes} and labels. If the packer has `classes`, the label must be the
-        number of a class, and of the class class_name if this is given. Otherwise raises ArgumentError, which names
-        the label.
+        """Packs one sample: its key, {name: bytes} and labels. A label may be a Python number, or a number of NumPy
+        or PyTorch; several labels may be a list, an array or a tensor. A fraction is rounded to a 32-bit float. An
+        integer is never rounded: beyond 2^53, it is refused unless a 32-bit float equals it. If the packer has
+        `classes`, the label must be the number of a class, and of the class class_name if this is given. Raises
+        ArgumentError or TypeError, which names the label, if a label is refused.
 
             packer.append("pets/1", {"jpg": data, "json": b"{}"}, labels=1)"""
+        labels = plain(labels)
+        if labels is not None and not are_numbers(labels):
+            raise TypeError(not_numbers(key, labels))
         if self._classes is not None and labels is not None:
             self._check_labels(key, labels, class_name)
         super().append(key, fields, labels, class_name)
@@ -183,8 +189,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
 
     transform(sample) returns a replacement for the sample: a sample, several samples (a list or a generator), or None
     to leave it out. A sample may be a mapping of fields, which keeps the key and the labels; a tuple (key, fields[,
-    labels[, class_name]]); or the sample that transform received. sheaf.sources describes how fields that are not
-    bytes are stored. If the function raises an exception, TransformError names the key.
+    labels[, class_name]]), where the name of a class may take the place of the labels; or the sample that transform
+    received. sheaf.sources describes which values are labels, and how fields that are not bytes are stored. If the function raises an exception, TransformError names the key.
 
     The transform function runs in `jobs` processes of start_method ("fork", "spawn", "forkserver"; by default
     Python's own choice). Samples are packed in the order of the plan, so the bytes are the same for any number of

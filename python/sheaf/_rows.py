@@ -5,6 +5,8 @@ whatever library it comes from."""
 from __future__ import annotations
 
 import collections.abc
+import decimal
+import numbers
 import os
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
@@ -27,23 +29,44 @@ class Label(NamedTuple):
     columns: Tuple[str, ...]        # the columns that gave the label or class name
 
 
+# Types with items that are not labels: bytes, names, and collections without an order.
+_NOT_SEVERAL = (str, bytes, bytearray, collections.abc.Mapping, collections.abc.Set)
+
+
+def _scalar(value: Any) -> Any:
+    """Returns a number of any library as an int or a float. Returns a value that is not a number unchanged."""
+    if hasattr(value, "tolist") and not isinstance(value, memoryview) and getattr(value, "ndim", 1) <= 1:
+        value = value.tolist()
+    if isinstance(value, (decimal.Decimal, numbers.Rational)) and not isinstance(value, int):
+        return int(value) if float(value).is_integer() else float(value)
+    return int(value) if isinstance(value, bool) else value
+
+
 def plain(labels: Any) -> Any:
-    """Returns labels as None, a number, or a tuple of numbers. Arrays and tensors are accepted as well."""
-    if hasattr(labels, "tolist"):
-        labels = labels.tolist()
-    is_several = isinstance(labels, collections.abc.Iterable) and not isinstance(labels, (str, bytes))
-    return tuple(labels) or None if is_several else labels
+    """Returns labels as None, an int, a float, or a tuple of these. They may be numbers, arrays and tensors of any
+    library. Returns a value that cannot be labels, such as a name or bytes, unchanged, or as a tuple with an item
+    that is not a number."""
+    if type(labels) in (int, float) or labels is None:
+        return labels
+    labels = _scalar(labels)
+    if not isinstance(labels, collections.abc.Iterable) or isinstance(labels, _NOT_SEVERAL) \
+            or isinstance(labels, memoryview) and labels.itemsize == 1 or getattr(labels, "ndim", 1) > 1:
+        return labels
+    return tuple(map(_scalar, labels)) or None
 
 
-def is_number(label: Any) -> bool:
-    return isinstance(label, (int, float))
+def are_numbers(labels: Any) -> bool:
+    """Returns whether the result of plain() is a number or several numbers."""
+    if isinstance(labels, tuple):
+        return all(isinstance(label, (int, float)) for label in labels)
+    return isinstance(labels, (int, float))
 
 
-def _are_numbers(value: Any) -> bool:
-    value = plain(value) if not isinstance(value, collections.abc.Mapping) else value
-    if isinstance(value, tuple):
-        return all(map(is_number, value))
-    return is_number(value)
+def not_numbers(key: str, labels: Any) -> str:
+    """Returns a message that names the first label that is not a number."""
+    wrong = [label for label in labels if not are_numbers(label)] if isinstance(labels, tuple) else [labels]
+    return "sample %r: the label is %.50r, expected a number, several, or None (the name of a class " \
+           "is given as class_name)" % (key, wrong[0])
 
 
 def label_of(row: Mapping[str, Any], column: Optional[str] = None) -> Label:
@@ -57,14 +80,15 @@ def label_of(row: Mapping[str, Any], column: Optional[str] = None) -> Label:
         value = None if name is None else row[name]
         if name is None or usual == "cls" and isinstance(value, (bytes, bytearray, memoryview)):
             continue
+        value = plain(value)
         if value is None:
             used.append(name)
         elif isinstance(value, str):
-            if class_name is None:
-                class_name = value
+            if class_name is None and (value or usual != "cls"):
+                class_name = str(value)
                 used.append(name)
-        elif labels is None and _are_numbers(value):
-            labels = plain(value)
+        elif labels is None and are_numbers(value):
+            labels = value
             used.append(name)
     return Label(labels, class_name, tuple(used))
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import collections.abc
 import io
 import json
+import re
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ._rows import is_number, label_of, plain, unpack_images
+from ._rows import are_numbers, label_of, not_numbers, plain, unpack_images
 from ._sheaf import ArgumentError, Sample
 
 # Suffixes of text, and of JSON values.
@@ -82,7 +83,8 @@ def content(key: str, name: str, value: Any) -> Tuple[str, bytes]:
         return _named(name, _TEXTS), value.encode()
     library = type(value).__module__.partition(".")[0]
     if library == "torch":
-        value, library = value.numpy(), "numpy"
+        value = value.detach().cpu()
+        value, library = (value.tolist(), "") if value.ndim == 0 else (value.numpy(), "numpy")
     if library == "PIL":
         to = io.BytesIO()
         value.save(to, "PNG")
@@ -112,20 +114,24 @@ def _fields(sample: Any) -> Dict[str, Any]:
 
 def _number(word: str) -> Any:
     """Returns the number in a word. An integer stays an integer and is not rounded, so that the packer refuses one
-    that it cannot store."""
+    that it cannot store. Raises ValueError if the word is not a decimal number."""
+    if not re.fullmatch(r"[-+.0-9eE]+", word):
+        raise ValueError(word)
     try:
         return int(word)
     except ValueError:
         return float(word)
 
 
-def _of_cls(value: Any, otherwise: Any) -> Any:
-    """Returns the labels in a field `cls`, which may be text or numbers."""
-    text = bytes(value).decode() if isinstance(value, (bytes, bytearray, memoryview)) else value
+def _of_cls(value: Any) -> Any:
+    """Returns the labels in a field `cls`, which may be text or numbers, or None if it has no labels."""
+    text = bytes(value).decode(errors="replace") \
+        if isinstance(value, (bytes, bytearray, memoryview)) else plain(value)
     try:
-        return [_number(word) for word in text.split()] if isinstance(text, str) else plain(text)
+        labels = tuple(map(_number, text.split())) if isinstance(text, str) else text
     except ValueError:
-        return otherwise
+        return None
+    return labels if are_numbers(labels) and labels != () else None
 
 
 def _one(value: Any, key: str, given: Any) -> Made:
@@ -143,11 +149,13 @@ def _one(value: Any, key: str, given: Any) -> Made:
                                 "and a class name" % (key, len(value)))
         key, fields = value[0], value[1]
         if len(value) > 2:
-            labels, class_name = value[2], value[3] if len(value) > 3 else None
+            labels, class_name = plain(value[2]), value[3] if len(value) > 3 else None
+        if isinstance(labels, str) and class_name is None:
+            labels, class_name = None, labels
     else:
         key, fields = value.get("__key__", key), {**value}
         fields.pop("__key__", None)
-        in_cls = _of_cls(fields["cls"], None) if "cls" in fields else None
+        in_cls = _of_cls(fields["cls"]) if "cls" in fields else None
         said = label_of({name: field for name, field in fields.items()
                          if name != "cls" or in_cls is None})
         fields, names = unpack_images({name: field for name, field in fields.items()
@@ -158,9 +166,8 @@ def _one(value: Any, key: str, given: Any) -> Made:
         if in_cls is not None and said.labels is None:
             labels = in_cls
     labels = plain(labels)
-    for label in labels if isinstance(labels, tuple) else (labels,):
-        if label is not None and not is_number(label):
-            raise ArgumentError("sample %r: the label is %.50r, expected a number" % (key, label))
+    if labels is not None and not are_numbers(labels):
+        raise ArgumentError(not_numbers(key, labels))
     if not isinstance(key, str) or not isinstance(fields, collections.abc.Mapping):
         raise ArgumentError("sample %r: expected (key, fields), a text and a mapping, not (%.50r, "
                             "%.50r)" % (given_key, key, fields))

@@ -13,8 +13,11 @@ nine digits.
 
 A sample's labels are the column `label`. If this is not given, they are the column "__label__", "label", "labels",
 "cls", "class" or "class_name", in upper or lower case. The value is a number, several numbers, or the name of a
-class. A name needs pack(classes=[...]), unless the data set itself has names. The same rules hold for the dicts that
-a program makes. A value that cannot be a label, such as a box, stays a field.
+class. Numbers may be those of Python, NumPy or PyTorch; several numbers may be a list, an array or a tensor. None
+and an empty list are no label. A fraction is rounded to a 32-bit float. An integer is never rounded: beyond 2^53, it
+is refused unless a 32-bit float equals it. A name needs pack(classes=[...]), unless the data set itself has names.
+The same rules hold for the dicts and tuples that a program makes. A value that cannot be a label, such as a box,
+stays a field.
 
 The other columns are the sample's fields, or only those that `fields` names: {"image": "jpg"} stores the column image
 as the field jpg, ["image"] stores it as image. A column that is None in a sample does not become a field of it.

@@ -82,9 +82,10 @@ int borrowed_fields(struct borrowed *b, PyObject *mapping)
     return name_fields(b);
 }
 
-/* Sets *label to the number. Refuses an integer that is not exact as a double. It must be refused
- * here, because the conversion would turn it into another label that the library would accept. */
-static int packer_take_label(PyObject *number, double *label)
+/* Sets *label to the number, a label of the sample `key`. Refuses an integer that is not exact as a
+ * double. It must be refused here, because the conversion would turn it into another label that the
+ * library would accept. */
+static int packer_take_label(const char *key, PyObject *number, double *label)
 {
     PyObject *whole = PyFloat_Check(number) ? NULL : PyNumber_Index(number), *back;
     int same = 1;
@@ -101,8 +102,8 @@ static int packer_take_label(PyObject *number, double *label)
         Py_XDECREF(back);
     }
     if (same == 0)
-        error_raise_argument("the label %S: an integer beyond 2^53 must be exactly a 32-bit float, "
-                             "and this one is not even a 64-bit float", whole);
+        error_raise_argument("%s: the label %S is neither an integer up to 2^53 nor a 32-bit float",
+                             key, whole);
     Py_XDECREF(whole);
     return PyErr_Occurred() ? -1 : 0;
 }
@@ -122,7 +123,7 @@ static int borrow_labels(struct borrowed *b, PyObject *labels)
     if (count >= 0 && b->labels == NULL)
         PyErr_NoMemory();
     for (Py_ssize_t i = 0; i < count && !PyErr_Occurred(); i++)
-        (void)packer_take_label(PyList_GetItem(list, i), &b->labels[i]);
+        (void)packer_take_label(b->sample.key, PyList_GetItem(list, i), &b->labels[i]);
     Py_XDECREF(list);
     b->sample.labels = b->labels;
     b->sample.label_count = (size_t)(count < 0 ? 0 : count);

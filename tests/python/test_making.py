@@ -112,7 +112,7 @@ class TransformTest(Case):
                              (b"x", "not b'x'"), ([1], "expected samples, not 1"),
                              (("a",), "a tuple of 1"), (("a", 5), "a mapping, not"),
                              ({"x": object()}, "the field 'x' is a object"),
-                             (("class0/000", {}, "cat"), "the label is 'cat'")):
+                             (("class0/000", {}, "cat"), "has the class 'cat': name all classes|the class 'cat' is none")):
             with self.assertRaisesRegex(sheaf.Error, "class0/000.*" + words):
                 self.pack("set", transform=lambda sample, value=value: value, no_shuffle=True,
                           jobs=1)
