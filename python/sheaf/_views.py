@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import json
 import operator
 import os
@@ -167,10 +168,14 @@ def _conditions(where: Mapping[str, Any]) -> Dict[str, Any]:
                 name, ", ".join(sorted(_CONDITIONS))))
         if member in made:
             raise _sheaf.ArgumentError("where: %r is the second condition of its kind" % name)
+        if value is None:
+            raise _sheaf.ArgumentError("where: %s is None: leave the condition out" % name)
         if member == "classes":
-            value = value.split(",") if isinstance(value, str) else list(value)
+            value = _names(name, value)
         elif member == "label":
-            value = _labels(value)
+            value = _labels(name, value)
+        elif member == "key_glob" and not isinstance(value, str):
+            raise _sheaf.ArgumentError("where: %s: %.80r: expected one pattern, such as '2025/*'" % (name, value))
         elif member in _BETWEEN and isinstance(value, str):
             value = _pair(value, _BETWEEN[member])
         elif member == "columns":
@@ -200,28 +205,63 @@ def _comparisons(value: Any) -> List[List[Any]]:
                                    "('quality.score', '>', 0.3)" % (value,)) from None
 
 
-def _labels(value: Any) -> List[Any]:
-    """Returns a label, a range of labels, or several of these in the form of the document: each is a number, or
-    [first, last]."""
+def _several(name: str, value: Any) -> List[Any]:
+    """Returns the items of a condition that chooses several classes or labels."""
     if isinstance(value, str):
         value = value.split(",")
-    elif isinstance(value, (int, range)):
+    elif not isinstance(value, collections.abc.Iterable) or isinstance(value, (bytes, range)):
         value = [value]
+    if not list(value):
+        raise _sheaf.ArgumentError("where: %s is empty, so no sample would be chosen" % name)
+    return list(value)
+
+
+def _names(name: str, value: Any) -> List[str]:
+    names = _several(name, value)
+    for each in names:
+        if not isinstance(each, str):
+            raise _sheaf.ArgumentError("where: %s: %.80r: expected the name of a class; a number is chosen by "
+                                       "'label'" % (name, each))
+    return names
+
+
+def _labels(name: str, value: Any) -> List[Any]:
+    """Returns a label, a range of labels, or several of these in the form of the document: each is a number, or
+    [first, last]."""
     labels: List[Any] = []
-    for each in value:
-        if isinstance(each, str):
-            labels.append(_pair(each, "..") if ".." in each else _pair(each + ".." + each, ".."))
-        elif isinstance(each, range):
+    for each in _several(name, value):
+        if isinstance(each, range):
             labels += [[each.start, each.stop - 1]] if each.step == 1 and each else list(each)
-        else:
-            labels.append(operator.index(each))
+            continue
+        ends = each.split("..") if isinstance(each, str) else \
+            list(each) if isinstance(each, (list, tuple)) else [each]
+        try:
+            numbers = [_whole(end) for end in ends]
+        except (TypeError, ValueError):
+            numbers = []
+        if len(numbers) not in (1, 2) or min(numbers) < 0:
+            raise _sheaf.ArgumentError("where: %s: %.80r: expected a whole number from 0, or a range such as '0..9' "
+                                       "or range(10); a name is chosen by 'class'" % (name, each))
+        labels.append(numbers if len(numbers) == 2 else numbers[0])
     return labels
+
+
+def _whole(number: Any) -> int:
+    """Returns a whole number, which may be a text or a float. Raises TypeError or ValueError if it is not whole."""
+    if isinstance(number, str) or isinstance(number, float) and number.is_integer():
+        return int(number)
+    return operator.index(number)
 
 
 def _lists(where: Mapping[str, Any], place: Callable[[str], str]) -> Dict[str, Any]:
     """Returns the conditions with `place` applied to the paths of their lists of keys, which may be path objects."""
-    return {name: place(os.fsdecode(value)) if name in ("keys", "not_keys") else value
-            for name, value in where.items()}
+    made = dict(where)
+    for name in {"keys", "not_keys"}.intersection(where):
+        if not isinstance(where[name], (str, bytes, os.PathLike)):
+            raise _sheaf.ArgumentError("where: %s: %.80r: expected the path of a file with a key in each line" % (
+                name, where[name]))
+        made[name] = place(os.fsdecode(where[name]))
+    return made
 
 
 def _relative(source: str, path: str) -> str:

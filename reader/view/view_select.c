@@ -5,6 +5,7 @@
  * Their result is stored in a file beside the view (chosen_file.h), so that samples and columns are
  * read for it only once. */
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -18,6 +19,25 @@
 
 /* ---- Labels and classes ---------------------------------------------------------------------- */
 
+/* Sets the error for a class that the data set does not have. Its message lists the first classes
+ * that it has. */
+static int set_unknown_class(const struct manifest *m, const char *name, struct sheaf_error *err)
+{
+    char known[300] = "";
+    size_t n = 0, at = 0;
+
+    if (m->class_count == 0)
+        return err_set(err, SHEAF_ERR_ARGUMENT,
+                       "the classes have no names here: choose by \"labels\"");
+    while (n < m->class_count && at + strlen(m->classes[n]) + 4 < sizeof(known)) {
+        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s\"%s\"", n == 0 ? "" : ", ",
+                               m->classes[n]);
+        n++;
+    }
+    return err_set(err, SHEAF_ERR_ARGUMENT, "there is no class \"%s\"; the %zu classes are %s%s",
+                   name, m->class_count, known, n < m->class_count ? ", ..." : "");
+}
+
 /* Marks the labels (plus 1) of the requested classes. */
 static int mark_classes(const struct choice *c, uint8_t *marks, struct sheaf_error *err)
 {
@@ -29,9 +49,7 @@ static int mark_classes(const struct choice *c, uint8_t *marks, struct sheaf_err
         while (n < m->class_count && strcmp(m->classes[n], c->where->classes[i]) != 0)
             n++;
         if (n == m->class_count)
-            return err_set(err, SHEAF_ERR_ARGUMENT, m->class_count == 0
-                           ? "the classes have no names here: choose by \"labels\""
-                           : "there is no class \"%s\"", c->where->classes[i]);
+            return set_unknown_class(m, c->where->classes[i], err);
         marks[n + (size_t)m->label_base + 1] = 1;
     }
     return SHEAF_OK;

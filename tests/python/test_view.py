@@ -68,6 +68,22 @@ class View(Case):
             labels({"klass": ["cat"]})
         with self.assertRaisesRegex(sheaf.ArgumentError, "second condition of its kind"):
             labels({"label": [1], "labels": [2]})
+        self.assertEqual(labels({"label": [[0, 1]]}), labels({"label": range(2)}))
+        self.assertEqual(labels({"label": 1.0}), labels({"label": 1}))
+        for where, message in (
+                ({"class": ["cow"]}, r'there is no class "cow"; the \d classes are ".*"'),
+                ({"class": 3}, "where: class: 3: expected the name of a class"),
+                ({"class": b"cat"}, "where: class: b'cat': expected the name"),
+                ({"class": []}, "where: class is empty"), ({"class": None}, "where: class is None"),
+                ({"labels": ["cat"]}, "where: labels: 'cat': expected a whole number.*by 'class'"),
+                ({"label": 1.5}, "where: label: 1.5: expected a whole number"),
+                ({"label": [-1]}, "where: label: -1: expected a whole number from 0"),
+                ({"label": [[0, 1, 2]]}, r"where: label: \[0, 1, 2\]: expected a whole number"),
+                ({"label": []}, "where: label is empty"),
+                ({"key": ["a*", "b*"]}, "where: key: .*expected one pattern"),
+                ({"keys": ["a", "b"]}, "where: keys: .*expected the path of a file")):
+            with self.subTest(where), self.assertRaisesRegex(sheaf.ArgumentError, message):
+                labels(where)
 
     def test_counts(self):
         for name, samples in EPOCH.items():

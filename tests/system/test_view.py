@@ -347,7 +347,7 @@ class View(Case):
 
     def test_refused(self):
         for sources, rest, reason in (
-                ([("large", {"where": {"classes": ["cow"]}})], {}, 'there is no class "cow"'),
+                ([("large", {"where": {"classes": ["cow"]}})], {}, 'there is no class "cow"; the '),
                 ([("large", {"where": {"labels": [7, 9]}})], {}, 'no sample fulfils "where"'),
                 ([("large", {"weight": 1})], {}, "no length of its own"),
                 ([("large", {"wieght": 1})], {}, 'unknown name "wieght"')):
