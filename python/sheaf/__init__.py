@@ -276,7 +276,8 @@ class Reader(_sheaf.Reader):
             self._found_rank = _rank_of(None, None, dataset)
         rank, world_size = self._found_rank or _rank_of(rank, world_size, dataset)
         worker, workers = _part_of(worker, workers)
-        given = {"seed": seed, "epoch": epoch, "shuffle_buffer": shuffle_buffer, "lanes": lanes}
+        given = {"seed": seed, "epoch": None if epoch is None else _epoch_of(epoch),
+                 "shuffle_buffer": shuffle_buffer, "lanes": lanes}
         order = {name: dataset.order[name] if value is None else value
                  for name, value in given.items()}
         self._claim = _claim_pipe(dataset) if dataset.is_pipe else None

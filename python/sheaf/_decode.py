@@ -47,6 +47,15 @@ class Told(NamedTuple):
         return self._replace(batch=pin_memory(self.batch))
 
 
+def unstopped(error: Exception) -> Exception:
+    """Returns a RuntimeError in place of a StopIteration, which would silently end the pass over the loader."""
+    if not isinstance(error, StopIteration):
+        return error
+    instead = RuntimeError("it raised StopIteration, as next() does at the end of an iterator")
+    instead.__cause__ = error
+    return instead
+
+
 def named(error: BaseException, where: str) -> BaseException:
     """Puts `where` before the exception's message, and keeps its type and traceback."""
     text = error.args[0] if error.args else ""
@@ -66,7 +75,7 @@ def decode_all(decode: Decode, samples: Iterable["sheaf.Sample"], skips: bool) -
             result = decode(sample)
         except Exception as error:
             if not skips:
-                raise named(error, "sample %r: decode" % sample.key)
+                raise named(unstopped(error), "sample %r: decode" % sample.key)
             decoded.problems.append(_problem(sample, "%s: %s" % (type(error).__name__, error)))
             continue
         if skips and result is None:

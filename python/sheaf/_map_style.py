@@ -15,7 +15,7 @@ import torch.utils.data
 import sheaf
 from sheaf._loader import BITS, MASK, Order
 from sheaf._batch import Batch
-from sheaf._decode import Decode, Decoded, Told, decode_all, times, warn_all
+from sheaf._decode import Decode, Decoded, Told, decode_all, named, times, unstopped, warn_all
 from sheaf._member import check_rank, rank_of
 from sheaf._rank import RankReader
 
@@ -62,7 +62,10 @@ class Collate:
             return samples
         begun = time.monotonic_ns()
         problems = samples.problems if isinstance(samples, Decoded) else []
-        batch = Nothing.SKIPPED if problems and not samples else self.collate(samples)
+        try:
+            batch = Nothing.SKIPPED if problems and not samples else self.collate(samples)
+        except StopIteration as error:
+            raise named(unstopped(error), "collate_fn")     # pylint: disable=raise-missing-from
         return Told(batch, problems, (times.reading, times.decoding, time.monotonic_ns() - begun))
 
 

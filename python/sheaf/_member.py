@@ -37,7 +37,7 @@ def rank_of(rank: Optional[int], world_size: Optional[int],
     found = _found(dataset)
     if found is None:
         return 0, 1
-    _tell(*found, is_expected=dataset.world is not None or found[2] == DISTRIBUTED)
+    _tell(*found)
     return found[:2]
 
 
@@ -57,17 +57,18 @@ def _found(dataset: sheaf.Dataset) -> Optional[Tuple[int, int, Optional[str]]]:
 _notices: Set[Tuple[int, int, Optional[str]]] = set()
 
 
-def _tell(rank: int, world_size: int, by: Optional[str], is_expected: bool) -> None:
-    """Logs the rank that was found. If the rank comes only from the environment, it is shown once even if logging is
-    off, as the command does, because the program may not expect to get only a part of the samples."""
+def _tell(rank: int, world_size: int, by: Optional[str]) -> None:
+    """Logs the rank that was found. The first time, it is shown even if logging is off, as the command does, because
+    the program may not expect to get only a part of the samples. For example, it may evaluate on one rank only."""
     if world_size == 1:
         return
     notice = (rank, world_size, by)
-    is_news = not is_expected and notice not in _notices and not is_worker()
+    is_news = notice not in _notices and not is_worker()
     _notices.add(notice)
     is_shown = _log.isEnabledFor(logging.INFO)
-    _log.log(logging.WARNING if is_news and not is_shown else logging.INFO, "rank %d of %d, by %s",
-             *notice)
+    _log.log(logging.WARNING if is_news and not is_shown else logging.INFO,
+             "rank %d of %d, by %s: reads only its part of the samples; rank=0, world_size=1 "
+             "reads all", *notice)
 
 
 def check_rank(rank: int, world_size: int, dataset: sheaf.Dataset) -> None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import atexit
 import inspect
+import multiprocessing
 import sys
 import time
 import warnings
@@ -38,7 +39,7 @@ from sheaf._loader import BITS, Place, batches_of, place_of, share_of, state_of
 from sheaf._batch import Batch, FieldBatch
 from sheaf._decode import Told
 from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dict
-from sheaf._member import epoch_of
+from sheaf._member import epoch_of, part_of
 from sheaf._rank import close_all
 from sheaf._sheaf import pixels_version
 from sheaf._seeded import seeded
@@ -138,6 +139,10 @@ class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
         """Begins a pass, which becomes the latest one."""
         source, place = self.source, self.next_place
         source.check_rank()
+        if part_of(None, None)[1] > 1:
+            raise sheaf.StateError("each worker of a DataLoader over an IterableDataset would read all samples of "
+                                   "the rank: iterate over a sheaf.Reader there, whose samples are divided among "
+                                   "the workers, or use sheaf.torch.DataLoader without the IterableDataset")
         if source.dataset.is_stream:
             first, count = place.done * source.reader.local_size // source.world_size, ENDLESS
         else:
@@ -219,7 +224,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                  fields: Optional[Sequence[str]] = None,
                  **options: Any) -> None:
         own = {name: options.pop(name) for name in list(options) if name in _DATASET_OPTIONS}
-        if options.pop("in_order", True) is False:
+        if not options.pop("in_order", True):
             raise sheaf.ArgumentError("in_order=False is not possible: batches that come in any order "
                                       "have no state to go on from, and would not be the same in "
                                       "every run")
@@ -350,6 +355,16 @@ def _is_wrapped(loader: DataLoader, caller: Any) -> bool:
         and getattr(wrapper, "dataset", None) is loader.dataset
 
 
+def _advise(loader: DataLoader, error: Exception) -> None:
+    """Adds the usual cause to PyTorch's error about workers that have ended. A worker that is not forked imports the
+    program, and ends if the program then creates the loader again."""
+    context = loader.multiprocessing_context or multiprocessing
+    if type(error) is RuntimeError and "exited unexpectedly" in str(error) \
+            and context.get_start_method() != "fork":
+        error.args = ("%s: workers import the program, so a loader must be created below if __name__ == "
+                      "'__main__':" % error,)
+
+
 class _Handed:
     """The number of batches that the program has received in the pass under way, or None if there is no pass. It is
     an object of its own, because setting an attribute of PyTorch's DataLoader takes long."""
@@ -416,8 +431,9 @@ class _Batches:
                 raise sheaf.CorruptError("decode has left out every sample of the pass, the last one "
                                          "since %s" % self.last_problem) from None
             raise
-        except Exception:
+        except Exception as error:
             self.has_given(self.given)
+            _advise(loader, error)
             raise
         finally:
             loader.dataset.reader.tell()

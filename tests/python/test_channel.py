@@ -74,7 +74,9 @@ class ChannelTest(Case):
         os.environ.update(RANK="4", WORLD_SIZE="6")
         with self.assertLogs("sheaf", "INFO") as logged:
             sheaf.Reader(self.set)
-        self.assertEqual(logged.output, ["INFO:sheaf:rank 4 of 6, by RANK and WORLD_SIZE"])
+        self.assertEqual(logged.output, [
+            "INFO:sheaf:rank 4 of 6, by RANK and WORLD_SIZE: reads only its part of the samples; "
+            "rank=0, world_size=1 reads all"])
         with self.assertNoLogs("sheaf", "INFO"):
             sheaf.Reader(self.set, rank=0, world_size=2)
 

@@ -35,6 +35,26 @@ print(len(list(made)))
 """
 
 
+PART = "reads only its part of the samples; rank=0, world_size=1 reads all"
+
+EVALUATES = """
+import os, sys, torch.distributed, sheaf, sheaf.torch
+rank = int(sys.argv[1])
+torch.distributed.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+if rank == 1:
+    for options in ({}, {}, {"rank": 0, "world_size": 1}):
+        loader = sheaf.torch.DataLoader(sys.argv[3], 8, no_shuffle=True, decode=lambda s: s.key, **options)
+        print(sum(map(len, loader)))
+torch.distributed.barrier()
+"""
+
+UNGUARDED = """
+import multiprocessing, sys, sheaf.torch
+multiprocessing.set_start_method("spawn")
+list(sheaf.torch.DataLoader(sys.argv[1], 8, 1))
+"""
+
+
 class Own(torch.utils.data.IterableDataset):
     """A user's data set over a Reader."""
 
@@ -69,6 +89,26 @@ def none_of_three(sample):
     return None if sample.number % 10 == 3 else sample.number
 
 
+def stops(sample):
+    return next(iter(()))
+
+
+def stops_on_three(sample):
+    return next(iter(())) if sample.number % 10 == 3 else sample.number
+
+
+class OverLoader(torch.utils.data.IterableDataset):
+    """A user's data set over a sampler of the package, which cannot be divided among workers."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.source = source
+
+    def __iter__(self):
+        dataset = sheaf.torch.Dataset(self.source, decode=key_of)
+        return (dataset[number] for number in dataset.sampler())
+
+
 def never(sample):
     raise OSError("broken")
 
@@ -90,7 +130,25 @@ class RanksTest(LoaderCase):
             for _ in range(2):
                 self.loader()
                 sheaf.Reader(self.set)
-        self.assertEqual(told.output, ["WARNING:sheaf:rank 0 of 7, by RANK and WORLD_SIZE"])
+        self.assertEqual(told.output, ["WARNING:sheaf:rank 0 of 7, by RANK and WORLD_SIZE: " + PART])
+
+    def test_a_rank_that_evaluates_alone_is_told(self):
+        ranks = [subprocess.Popen([sys.executable, "-c", EVALUATES, str(rank), self.path("store-alone"),
+                                   self.set], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) for rank in range(2)]
+        said = [rank.communicate() for rank in ranks]
+        self.assertEqual([rank.returncode for rank in ranks], [0, 0])
+        self.assertEqual(said[1][0].split(), ["100", "100", "200"])
+        self.assertEqual([each[1].count("by torch.distributed") for each in said], [0, 1])
+        self.assertIn("rank 1 of 2, by torch.distributed: " + PART, said[1][1])
+
+    def test_a_program_without_a_guard(self):
+        with open(self.path("unguarded.py"), "w", encoding="utf-8") as file:
+            file.write(UNGUARDED)
+        done = subprocess.run([sys.executable, self.path("unguarded.py"), self.set],
+                              stderr=subprocess.PIPE, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("if __name__ == '__main__':", done.stderr.splitlines()[-1])
 
     def test_a_batch_script_of_slurm_is_one_process(self):
         script = {"SLURM_JOB_ID": "1", "SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
@@ -112,6 +170,13 @@ class RanksTest(LoaderCase):
         whole = torch.utils.data.DataLoader(InReader(self.set), 2, num_workers=2)
         self.assertEqual([batch.tolist() for batch in whole], [[200, 200]] * 2)
 
+    def test_what_each_worker_would_read_whole_is_refused(self):
+        for workers in (0, 1):
+            loader = torch.utils.data.DataLoader(OverLoader(self.set), 16, num_workers=workers)
+            self.assertEqual(sum(map(len, loader)), 200)
+        with self.assertRaisesRegex(sheaf.StateError, "iterate over a sheaf.Reader there"):
+            list(torch.utils.data.DataLoader(OverLoader(self.set), 16, num_workers=2))
+
     def test_batches_in_any_order_are_refused(self):
         with self.assertRaisesRegex(sheaf.ArgumentError, "in_order"):
             self.loader(workers=2, in_order=False)
@@ -119,7 +184,7 @@ class RanksTest(LoaderCase):
 
     def test_epochs_out_of_range(self):
         loader = self.loader()
-        for epoch in (-1, 1 << 64):
+        for epoch in (-1, (1 << 63) - 1, 1 << 64):
             for call in (loader.set_epoch, lambda e: self.loader(epoch=e),
                          sheaf.Reader(self.set).epoch, lambda e: sheaf.Reader(self.set, epoch=e)):
                 with self.assertRaises(sheaf.ArgumentError):
@@ -251,6 +316,15 @@ class DecodeTest(LoaderCase):
                 list(self.loader(8, workers, decode=fails_on_three))
             with self.assertRaisesRegex(OSError, r"sample '.*': decode: broken"):
                 list(self.loader(8, workers, decode=never))
+
+    def test_a_stop_iteration_does_not_end_the_pass(self):
+        for workers in (0, 2):
+            with self.assertRaisesRegex(RuntimeError, "sample '.*': decode: it raised StopIteration"):
+                list(self.loader(8, workers, decode=stops))
+            with self.assertRaisesRegex(RuntimeError, "collate_fn: it raised StopIteration"):
+                list(self.loader(8, workers, collate_fn=stops))
+        loader = self.loader(8, 0, decode=stops_on_three, on_error="skip", report=lambda _: None)
+        self.assertEqual((sum(map(len, loader)), loader.stats().undecoded), (180, 20))
 
     def test_samples_that_are_left_out(self):
         expected = [[n for n in batch if n % 10 != 3] for batch in self.loader()]
