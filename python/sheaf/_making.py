@@ -141,6 +141,9 @@ class _Items:
         self.identity = self.origin = identity
         self.classes = getattr(source, "classes", None) or None if classes is None else classes
         self.names_classes = classes is not None
+        self._own = list(getattr(source, "classes", None) or []) if hasattr(source, "begin") else []
+        if self.names_classes and self._own == list(classes):
+            self._own = []              # the numbers of the source are those of the data set
         self.label_base = getattr(source, "label_base", label_base)
 
     def _items(self, first: int) -> Iterator[Tuple[int, Any]]:
@@ -148,12 +151,24 @@ class _Items:
         are not read."""
         begin = getattr(self._source, "begin", None)
         if begin is not None:
-            items = begin(first)
+            items = map(self._renumbered, begin(first)) if self.names_classes and self._own else begin(first)
         elif isinstance(self._source, _sheaf.Dataset):
             items = _dataset(self._source, first)
         else:
             items = itertools.islice(self._source, first, None)
         return enumerate(items, first)
+
+    def _renumbered(self, row: Any) -> Any:
+        """Replaces the labels of a row, which are numbers in the source's list of classes, by the numbers that the
+        names of these classes have in the data set."""
+        classes, labels = list(self.classes or []), []
+        for label in row.labels:
+            name = self._own[label] if label in range(len(self._own)) else label
+            if name not in classes:
+                raise ArgumentError("sample %r: the class %r is none of classes" % (row.key, name))
+            labels.append(classes.index(name) + self.label_base)
+        row.labels = tuple(labels)
+        return row
 
     def results(self, first: int, transform: Optional[Transform]) -> Iterator[Any]:
         if transform is None:

@@ -44,6 +44,7 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 import weakref
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -209,8 +210,7 @@ class parquet(_Source):                 # pylint: disable=invalid-name
                   if isinstance(each, dict) and each.get("_type") == "Image"]
         self.images = tuple(images if self._fields is None else
                             [to for name, to in self._fields.items() if name in images])
-        named = {name: each["names"] for name, each in features.items()
-                 if isinstance(each, dict) and each.get("_type") == "ClassLabel"}
+        named = {name: names for name, names in zip(features, map(_written_names, features.values())) if names}
         if self._label is None:
             self._label = _label_column(list(features), named)
         if self._label in named:
@@ -298,6 +298,14 @@ class huggingface(_Source):             # pylint: disable=invalid-name
             yield row
 
 
+def _written_names(feature: Any) -> Optional[List[str]]:
+    """Returns the names of the classes of a ClassLabel, or of a sequence of ClassLabels, in the notes of a file."""
+    while isinstance(feature, list) and feature or isinstance(feature, dict) and "feature" in feature:
+        feature = feature[0] if isinstance(feature, list) else feature["feature"]
+    is_label = isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
+    return feature["names"] if is_label else None
+
+
 def _names_of(feature: Any) -> Optional[List[str]]:
     """Returns the names of the classes of a ClassLabel, or of a sequence of ClassLabels."""
     return getattr(feature, "names", None) or getattr(getattr(feature, "feature", None), "names", None)
@@ -305,9 +313,13 @@ def _names_of(feature: Any) -> Optional[List[str]]:
 
 def _label_column(columns: Sequence[str], named: Mapping[str, Any]) -> Optional[str]:
     """Returns the column that is the label, among the columns with named classes: the one with a usual name, or the
-    only one. If it returns None, the usual names are looked for in each row."""
+    only one. If it returns None, the usual names are looked for in each row. Warns if there are several columns with
+    named classes, but no column has a usual name."""
     lower = {name.lower(): name for name in columns}
     usual = next((lower[name] for name in LABELS if lower.get(name) in named), None)
+    if len(named) > 1 and not lower.keys() & set(LABELS):
+        warnings.warn("the columns %s have named classes, and none of them is the label: choose one with label=%r"
+                      % (", ".join(map(repr, named)), next(iter(named))), stacklevel=4)
     return usual or (next(iter(named)) if len(named) == 1 else None)
 
 

@@ -54,6 +54,39 @@ class LabelsTest(RowsCase):
 
         self.assertEqual([row[1] for row in self.packed(Table(None, None, None))], [0, 1, 2])
 
+    def test_classes_of_a_table_get_the_numbers_that_classes_gives(self):
+        class Table(sheaf.sources._Source):
+            """What a ClassLabel column of Hugging Face's data sets gives."""
+            samples, classes, no_label = 4, ["cat", "dog"], -1
+
+            def rows(self, first):
+                for label in (0, 1, -1, [0, 1]):
+                    yield {"txt": "x", "label": label}
+
+        for classes, labels in ((None, [(0,), (1,), (), (0, 1)]), (["cat", "dog"], [(0,), (1,), (), (0, 1)]),
+                                (["eel", "dog", "cat"], [(2,), (1,), (), (2, 1)])):
+            sheaf.pack(Table(None, None, None), self.path("set"), classes=classes, overwrite=True)
+            made = sheaf.Dataset(self.path("set"))
+            self.assertEqual([sample.labels for sample in made], labels)
+            self.assertEqual([sample.class_name for sample in made][:2], ["cat", "dog"])
+        with self.assertRaisesRegex(sheaf.ArgumentError, "the class 'dog' is none of classes"):
+            sheaf.pack(Table(None, None, None), self.path("set"), classes=["cat"], overwrite=True)
+
+    def test_several_columns_with_named_classes(self):
+        for written in ({"_type": "ClassLabel", "names": ["a"]},
+                        {"_type": "Sequence", "feature": {"_type": "ClassLabel", "names": ["a"]}},
+                        [{"_type": "ClassLabel", "names": ["a"]}]):
+            self.assertEqual(sheaf.sources._written_names(written), ["a"])
+        for written in ({"_type": "Value", "dtype": "int64"}, [], {}, None):
+            self.assertIsNone(sheaf.sources._written_names(written))
+        named = {"coarse": ["a"], "fine": ["b"]}
+        with self.assertWarnsRegex(UserWarning, "columns 'coarse', 'fine' have named classes.*label='coarse'"):
+            self.assertIsNone(sheaf.sources._label_column(["txt", "coarse", "fine"], named))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            self.assertEqual(sheaf.sources._label_column(["txt", "fine"], {"fine": ["b"]}), "fine")
+            self.assertEqual(sheaf.sources._label_column(["Label", "x"], {"Label": ["a"], "x": ["b"]}), "Label")
+
     def test_what_cannot_be_a_label_stays_a_field(self):
         found = self.packed(iter([{"txt": "x", "labels": [[1, 2], [3, 4]]},
                                   {"txt": "x", "label": {"a": 1}}, {"txt": "x", "label": b"\0\1"},
