@@ -80,7 +80,7 @@ def killed_and_changed(chain, source):
 
 def changed_since_plan(chain, source):
     """A file changes before its part is packed. This ends the run, or, only with the option, the file is skipped and
-    named."""
+    named. A file that is skipped for another reason may be noticed as changed first."""
     job = plain_job(chain, source)
     path, data = touched(chain, source)
     plan, count, old = plan_of(chain, job), chain.chance.choice([1, 2, 3]), source.files[path]
@@ -93,10 +93,11 @@ def changed_since_plan(chain, source):
             for own in job.paths(gone):
                 job.planned.converted.pop(own, None)
         says = [model.printable(path)]
+        may_end = not job.settings.skip_changed and (gone is not None or path in job.planned.skipped)
         good = True
         for part in chain.chance.sample(range(count), count):
             done = chain.sheaf("pack", "--plan", plan, "--part", "%d/%d" % (part, count),
-                               status=0 if job.settings.skip_changed or gone is None else None, says=says)
+                               status=None if may_end else 0, says=says)
             good = good and done.returncode == 0
         if not good or not job.samples:
             chain.sheaf("commit", plan, status=1)
