@@ -310,6 +310,8 @@ struct sheaf_dataset_info {
      * NONE */
     enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
+    /* stored bytes, and bytes of the fields' content; payload_bytes is unknown if it is 0 and
+     * has_manifest is 0 */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */

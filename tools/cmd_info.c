@@ -350,6 +350,13 @@ static void print_columns(const struct sheaf_dataset *dataset,
         putchar(']');
 }
 
+/* Returns whether the size of the fields' content is known. A manifest states it. Without one, 0
+ * means unknown. */
+static bool cmd_info_knows_payload(const struct sheaf_dataset_info *info)
+{
+    return info->has_manifest || info->payload_bytes > 0;
+}
+
 static void cmd_info_print_text(const struct sheaf_dataset *dataset,
                                 const struct sheaf_dataset_info *info, const struct cost *costs)
 {
@@ -363,7 +370,7 @@ static void cmd_info_print_text(const struct sheaf_dataset *dataset,
         if (info->is_view)
             printf("epoch         %" PRIu64 "\n", info->epoch_samples);
         printf("bytes         %" PRIu64 "\n", info->bytes);
-        if (info->payload_bytes > 0)
+        if (cmd_info_knows_payload(info))
             printf("payload_bytes %" PRIu64 "\n", info->payload_bytes);
         if (info->is_view)
             printf("amplification %.3f\n", view_amplification(dataset, info, costs));
@@ -416,7 +423,7 @@ static void json_shard(const struct sheaf_dataset *dataset, const struct sheaf_d
     print_json_string(stdout, shard.name);
     if (!info->is_stream) {
         printf(", \"bytes\": %" PRIu64 ", \"samples\": %" PRIu64, shard.bytes, shard.samples);
-        if (info->payload_bytes > 0)
+        if (cmd_info_knows_payload(info))
             printf(", \"payload_bytes\": %" PRIu64, shard.payload_bytes);
     }
     if (shard.xxh3) {
@@ -439,7 +446,7 @@ static void cmd_info_print_json(const struct sheaf_dataset *dataset,
     if (info->is_view)
         json_count("epoch", true, info->epoch_samples);
     json_count("bytes", !info->is_stream, info->bytes);
-    json_count("payload_bytes", info->payload_bytes > 0, info->payload_bytes);
+    json_count("payload_bytes", cmd_info_knows_payload(info), info->payload_bytes);
     if (!info->is_view)
         json_count("repeated_keys", !info->is_stream, info->repeated_keys);
     printf(",\n  \"fingerprint\": ");

@@ -3,6 +3,7 @@
 division into shards."""
 
 import collections
+import json
 import os
 import shutil
 
@@ -231,3 +232,14 @@ class GoodOnes(Case):
         sheaf("pack", tree, self.path("out"), "--format", "webdataset", "--split",
               "train=3/class,val=rest", "--on-error", "skip")
         self.assertEqual([len(listing(self.path("out", s))) for s in ("train", "val")], [3, 1])
+
+    def test_the_info_of_a_split_without_samples(self):
+        """The size of its content is known: 0 bytes. Files without content are the same case."""
+        tree = make_tree(self.path("tree"), {"a/0.txt": b"", "a/1.txt": b"", "a/2.jpg": b"no image"})
+        pack(tree, self.path("out"), "tfrecord", "none", "--split", "train=2/class,val=rest",
+             "--on-error", "skip", status=None)
+        for split, samples in (("train", 2), ("val", 0)):
+            told = json.loads(sheaf("info", self.path("out", split), "--json").stdout)
+            self.assertEqual((told["samples"], told["payload_bytes"]), (samples, 0))
+            self.assertEqual([shard["payload_bytes"] for shard in told["shards"]],
+                             [0] * len(told["shards"]))
