@@ -56,7 +56,7 @@ def make_data(sheaf):
     """Makes the data with the release, since every later build reads it."""
     data = os.path.join(GATE, "data")
     shutil.rmtree(data, ignore_errors=True)
-    os.makedirs(data)
+    os.makedirs(os.path.join(data, "records"))
     tree, records = os.path.join(data, "tree"), os.path.join(data, "records")
     run(os.path.join(BUILD, "make_jpegs"), tree, "--images", "6000", "--seed", "1")
     run(os.path.join(BUILD, "bench", "make_records"), records, "3000000", "100")
