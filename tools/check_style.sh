@@ -44,16 +44,20 @@ if grep -nE '"[^"]*--[a-z]{3}' $library |
         grep -vE 'aws (configure|sso login)|^[^:]*:[0-9]*:( |/)\*'; then
     complain "the library's messages must not name options (above): tools/advice.c does"
 fi
-# The directories in which the headers are installed.
-if command -v shellcheck >/dev/null; then
-    # shellcheck disable=SC2046
-    shellcheck -S warning $(git ls-files '*.sh' .ci/run 2>/dev/null) >&2 || complain "shellcheck (above)"
-fi
-if command -v mypy >/dev/null; then
-    mypy --no-error-summary --ignore-missing-imports python/sheaf >&2 || complain "mypy (above)"
-fi
-# shellcheck disable=SC2044
-for f in $(find tools tests .ci -name '*.sh' -o -path .ci/run 2>/dev/null); do
+scripts=$(find tools tests python .ci -name '*.sh' -o -path .ci/run | sort)
+for f in $scripts; do
     [ -x "$f" ] || complain "$f: not executable"
 done
+installed() {   # COMMAND WHAT: returns whether COMMAND is installed; if not, says that WHAT is unchecked
+    command -v "$1" >/dev/null && return
+    echo "style: $1 is not installed, so it has not checked $2" >&2
+    return 1
+}
+# shellcheck disable=SC2086
+if installed shellcheck 'the shell scripts'; then
+    shellcheck -S warning $scripts >&2 || complain "shellcheck (above)"
+fi
+if installed mypy 'the Python package'; then
+    mypy --no-error-summary --ignore-missing-imports python/sheaf >&2 || complain "mypy (above)"
+fi
 exit $bad
