@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import math
 import time
 import warnings
@@ -48,6 +49,11 @@ class Nothing(enum.Enum):
     """Stands for a batch without samples in the DataLoader of this module."""
     END = 0             # the batch lies after the end of a stream
     SKIPPED = 1         # all samples of the batch were corrupt
+
+
+# The options of sheaf.Reader that this module passes on.
+READER_OPTIONS = {name: option for name, option in inspect.signature(sheaf.Reader).parameters.items()
+                  if name not in ("source", "epoch", "worker", "workers", "_arena")}
 
 
 class Collate:
@@ -101,17 +107,15 @@ class Dataset(torch.utils.data.Dataset[Any]):
                  lanes: Optional[int] = None, elastic: int = 1, rank: Optional[int] = None,
                  world_size: Optional[int] = None, remainder: str = "auto",
                  decode: Optional[Decode] = None, on_error: str = "fail",
-                 memory_bytes: sheaf.Size = 1 << 30, memory: Optional[sheaf.Size] = None,
-                 threads: int = 0, on_corrupt: str = "fail",
-                 max_corrupt: Optional[int] = None,
                  report: Optional[Callable[[sheaf.Problem], Any]] = None,
                  cache_directory: Optional[sheaf.Path] = None,
-                 cache: Optional[sheaf.Path] = None, cache_bytes: sheaf.Size = 64000000000,
-                 cache_size: Optional[sheaf.Size] = None,
-                 columns: Optional[Sequence[str]] = None, missing: str = "fail",
-                 offline: bool = False) -> None:
+                 cache: Optional[sheaf.Path] = None, offline: bool = False, **reader: Any) -> None:
         self._given = {name: value for name, value in locals().items()
-                       if name not in ("self", "source", "__class__")}
+                       if name not in ("self", "source", "reader", "__class__")}
+        self._given.update(reader)
+        for name in reader:
+            if name not in READER_OPTIONS:
+                raise TypeError("Dataset() got an unexpected keyword argument %r" % name)
         if cache is None:
             cache = cache_directory
         self.dataset = source if isinstance(source, sheaf.Dataset) else \
@@ -137,12 +141,11 @@ class Dataset(torch.utils.data.Dataset[Any]):
                            math.lcm(self.world_size, elastic) if lanes is None else lanes,
                            self.dataset.host)
         self._check()
-        self._options: Dict[str, Any] = {"memory_bytes": sheaf._size("memory", memory, memory_bytes),
-                         "threads": threads,
-                         "on_corrupt": on_corrupt, "max_corrupt": max_corrupt,
-                         "cache_directory": sheaf._text(cache),
-                         "cache_bytes": sheaf._size("cache_size", cache_size, cache_bytes),
-                         "columns": columns, "missing": missing}
+        reader["cache_directory"] = sheaf._text(cache)
+        for name, other in (("memory_bytes", "memory"), ("cache_bytes", "cache_size")):
+            reader[name] = sheaf._size(other, reader.pop(other, None),
+                                       reader.get(name, READER_OPTIONS[name].default))
+        self._options = reader
         if self.dataset.host and not self.dataset.is_stream:
             # The hosts become equal because the line of each host is made longer or shorter, not the share of this
             # rank.
@@ -269,8 +272,9 @@ class Dataset(torch.utils.data.Dataset[Any]):
         if len(numbers) == 0 or max(numbers) < 1 << BITS:
             if any(number < 0 for number in numbers):
                 numbers = [range(len(self))[number] for number in numbers]
-            return self.dataset.get(numbers, memory_bytes=self._options["memory_bytes"],
-                                    columns=self._options["columns"], missing=self._options["missing"])
+            own = {name: self._options[name] for name in ("memory_bytes", "columns", "missing")
+                   if name in self._options}
+            return self.dataset.get(numbers, **own)
         return self._run_of(_runs(numbers), len(numbers), numbers[-1] & MASK)
 
     def _run_of(self, runs: Sequence[Tuple[int, int]], count: int, last: int) -> Any:

@@ -24,7 +24,7 @@ class PixelStage(Stage):
 
     def __init__(self, dataset: Dataset, pixels: sheaf.Pixels, batch_size: int, pins: bool) -> None:
         options = dataset._options
-        policy = Policy(dataset.dataset, options["on_corrupt"], options["max_corrupt"],
+        policy = Policy(dataset.dataset, options.get("on_corrupt"), options.get("max_corrupt"),
                         dataset.reader.report)
         shares = memory_of(pixels, options["memory_bytes"] or 1 << 30, batch_size)
         options["memory_bytes"] = shares.reading

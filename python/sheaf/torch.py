@@ -38,7 +38,7 @@ import sheaf._shared
 from sheaf._loader import BITS, Place, batches_of, place_of, share_of, state_of
 from sheaf._batch import Batch, FieldBatch
 from sheaf._decode import Told
-from sheaf._map_style import Collate, Dataset, Fields, Nothing, as_it_is, to_dict
+from sheaf._map_style import READER_OPTIONS, Collate, Dataset, Fields, Nothing, as_it_is, to_dict
 from sheaf._member import epoch_of, part_of
 from sheaf._rank import close_all
 from sheaf._sheaf import pixels_version
@@ -462,4 +462,5 @@ class _Batches:
             self.loader.dataset.reader.wait_for_others(self.own.number)
 
 
-_DATASET_OPTIONS = frozenset(inspect.signature(Dataset).parameters) - {"source", "decode"}
+_DATASET_OPTIONS = (inspect.signature(Dataset).parameters.keys() | READER_OPTIONS.keys()) - \
+    {"source", "decode", "reader"}

@@ -91,6 +91,10 @@ class Options(Case):
                                         cache=self.path("cache"), cache_size="1GB",
                                         decode=lambda sample: sample.label)
         self.assertEqual(sum(map(len, loader)), 20)
+        self.assertIn("bin", sheaf.torch.Dataset(folder, on_corrupt="skip", threads=1)[3])
+        for name in ("workers", "epoch", "no_such_option"):
+            with self.assertRaisesRegex(TypeError, "unexpected keyword argument '%s'" % name):
+                sheaf.torch.Dataset(folder, **{name: 2})
 
 
 if __name__ == "__main__":
