@@ -119,10 +119,10 @@ static void sts(struct fake_s3 *s3, const struct fake_request *r, struct fake_an
         if (strstr(s3->form, "WebIdentityToken=web-token") != NULL)
             answer_xml(s3, "AssumeRoleWithWebIdentityResult", a);
         else
-            fake_s3_error(a, 400, "InvalidIdentityToken", "");
+            fake_s3_error(a, "InvalidIdentityToken", "");
     } else if (fake_aws_check(s3, r, a)) {
         if (strstr(s3->form, "role%2Fforbidden") != NULL)
-            fake_s3_error(a, 403, "AccessDenied", "");
+            fake_s3_error(a, "AccessDenied", "");
         else
             answer_xml(s3, "AssumeRoleResult", a);
     }
@@ -260,31 +260,31 @@ bool fake_aws_check(struct fake_s3 *s3, const struct fake_request *r, struct fak
     if (given == NULL && s3->anonymous)
         return true;
     if (given == NULL || !parse_authorization(given, &auth))
-        fake_s3_error(a, 403, "AccessDenied", "");
+        fake_s3_error(a, "AccessDenied", "");
     else if ((key = find_key(s3, auth.access)) == NULL)
-        fake_s3_error(a, 403, "InvalidAccessKeyId", "");
+        fake_s3_error(a, "InvalidAccessKeyId", "");
     else if (!is_dated_now(s3, r)) {
         snprintf(times, sizeof(times), "<RequestTime>%s</RequestTime><ServerTime>%s</ServerTime>",
                  "long ago", server_time);
-        fake_s3_error(a, 403, "RequestTimeTooSkewed", times);
+        fake_s3_error(a, "RequestTimeTooSkewed", times);
         key = NULL;
     } else if (strcmp(auth.region, "us-east-1") != 0 && strcmp(auth.region, "auto") != 0) {
-        fake_s3_error(a, 400, "AuthorizationHeaderMalformed", "<Region>us-east-1</Region>");
+        fake_s3_error(a, "AuthorizationHeaderMalformed", "<Region>us-east-1</Region>");
         key = NULL;
     } else if (!is_signed(r, &auth, key, given)) {
-        fake_s3_error(a, 403, "SignatureDoesNotMatch", "");
+        fake_s3_error(a, "SignatureDoesNotMatch", "");
         key = NULL;
     } else if (!has_right_body(r)) {
-        fake_s3_error(a, 400, "XAmzContentSHA256Mismatch", "");
+        fake_s3_error(a, "XAmzContentSHA256Mismatch", "");
         key = NULL;
     } else if (!has_right_token(r, key, &auth)) {
-        fake_s3_error(a, 403, "InvalidToken", "");
+        fake_s3_error(a, "InvalidToken", "");
         key = NULL;
     } else if (key->read_only && strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0) {
-        fake_s3_error(a, 403, "AccessDenied", "");
+        fake_s3_error(a, "AccessDenied", "");
         key = NULL;
     } else if (key->expires_ms <= now_ms(s3)) {
-        fake_s3_error(a, 400, "ExpiredToken", "");
+        fake_s3_error(a, "ExpiredToken", "");
         key = NULL;
     }
     free(given);

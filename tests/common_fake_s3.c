@@ -14,9 +14,45 @@
 #include "store/s3/s3_checksum.h"
 #include "store/url.h"
 
-void fake_s3_error(struct fake_answer *a, int status, const char *code, const char *more)
+/* The rules, from tests/s3/rules.def. */
+struct fake_error {
+    const char *code;
+    int status;
+};
+
+struct fake_condition {
+    const char *method, *header, *object, *code;
+};
+
+#define S3_LEAST_PART(bytes)
+#define S3_CONDITION(...)
+#define S3_ERROR(...) { __VA_ARGS__ },
+static const struct fake_error errors[] = {
+#include "tests/s3/rules.def"
+};
+#undef S3_ERROR
+#undef S3_CONDITION
+#define S3_ERROR(...)
+#define S3_CONDITION(...) { __VA_ARGS__ },
+static const struct fake_condition conditions[] = {
+#include "tests/s3/rules.def"
+};
+#undef S3_CONDITION
+#undef S3_LEAST_PART
+#define S3_CONDITION(...)
+#define S3_LEAST_PART(bytes) bytes
+static const size_t part_bytes_least =
+#include "tests/s3/rules.def"
+    ;
+
+void fake_s3_error(struct fake_answer *a, const char *code, const char *more)
 {
-    a->status = status;
+    size_t i = 0;
+
+    while (strcmp(errors[i].code, code) != 0)
+        if (++i == COUNT_OF(errors))
+            abort();        /* tests/s3/rules.def has no such error */
+    a->status = errors[i].status;
     a->body.size = 0;
     fake_answer_body(a, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>%s</Code>"
                      "<Message>fake</Message>%s</Error>", code, more);
@@ -122,6 +158,25 @@ static bool has_parameter(const struct fake_request *r, const char *name)
     return value != NULL;
 }
 
+/* Returns the code with which a condition of the request refuses it, or NULL. `o` is the request's
+ * object, or NULL if it does not exist. */
+static const char *refusal_of(const struct fake_request *r, const struct fake_object *o)
+{
+    const char *code = NULL;
+
+    for (size_t i = 0; i < COUNT_OF(conditions) && code == NULL; i++) {
+        const struct fake_condition *c = &conditions[i];
+        char *etag = fake_header(r, c->header);
+        const char *state = o == NULL ? "absent"
+                          : etag != NULL && strcmp(etag, o->etag) == 0 ? "same" : "other";
+
+        if (etag != NULL && strcmp(c->method, r->method) == 0 && strcmp(c->object, state) == 0)
+            code = c->code;
+        free(etag);
+    }
+    return code;
+}
+
 /* ---- GET and HEAD ---------------------------------------------------------------------------- */
 
 /* Parses a range such as "bytes=1-2" of an object with `size` bytes. Returns 1 for a valid range, 0
@@ -155,16 +210,14 @@ static void get_object(const struct fake_s3 *s3, const struct fake_object *o,
     const enum fake_kind kind = fault != NULL ? fault->kind : 0;
     size_t first = 0, last = o->size - 1;
     int range = kind == FAKE_WHOLE ? 0 : parse_range(r, o->size, &first, &last);
-    char *pinned = fake_header(r, "if-match");
-    const bool changed = pinned != NULL && strcmp(pinned, o->etag) != 0;
+    const char *refusal = refusal_of(r, o);
 
-    free(pinned);
-    if (changed) {
-        fake_s3_error(a, 412, "PreconditionFailed", "");
+    if (refusal != NULL) {
+        fake_s3_error(a, refusal, "");
         return;
     }
     if (range < 0) {
-        fake_s3_error(a, 416, "InvalidRange", "");
+        fake_s3_error(a, "InvalidRange", "");
         fake_answer_header(a, "Content-Range: bytes */%zu", o->size);
         return;
     }
@@ -205,7 +258,7 @@ static bool compare_checksum(const struct fake_s3 *s3, const struct fake_request
         char *sum = fake_header(r, kinds[i]->header);
 
         if (sum != NULL && damaged)
-            fake_s3_error(a, 400, "BadDigest", "");
+            fake_s3_error(a, "BadDigest", "");
         else if (sum != NULL)
             fake_answer_header(a, "%s: %s", kinds[i]->header, sum);
         free(sum);
@@ -268,9 +321,9 @@ static void put_part(struct fake_s3 *s3, struct fake_upload *u, unsigned number,
 }
 
 /* Joins the parts that the request's body names. They must be the uploaded parts, in order. Returns
- * false otherwise. */
-static bool join_parts(const struct fake_upload *u, const struct fake_request *r,
-                       struct buf *whole, unsigned *count)
+ * NULL, or the code with which the request is refused. */
+static const char *join_parts(const struct fake_upload *u, const struct fake_request *r,
+                              struct buf *whole, unsigned *count)
 {
     char *text = strndup((const char *)r->body, r->body_size);
     bool good = true;
@@ -286,28 +339,25 @@ static bool join_parts(const struct fake_upload *u, const struct fake_request *r
                buf_append(whole, part->data, part->size, NULL) == SHEAF_OK;
     }
     free(text);
+    if (!good || *count == 0)
+        return "InvalidPart";
     for (unsigned i = 0; i + 1 < *count; i++)
-        good = good && u->parts[i].size >= 5 << 20;
-    return good && *count != 0;
+        if (u->parts[i].size < part_bytes_least)
+            return "EntityTooSmall";
+    return NULL;
 }
 
 /* Returns whether the condition of a write or removal holds. If not, sets the response. */
 static bool may_act(struct fake_s3 *s3, const char *path, const struct fake_request *r,
                     struct fake_answer *a)
 {
-    const struct fake_object *o = fake_s3_object(s3, path);
+    const char *refusal = refusal_of(r, fake_s3_object(s3, path));
     char *none = fake_header(r, "if-none-match"), *match = fake_header(r, "if-match");
-    const bool asked = none != NULL || match != NULL;
-    const bool holds = (none == NULL || o == NULL) &&
-                       (match == NULL || (o != NULL && strcmp(match, o->etag) == 0));
-    const bool is_gone = match != NULL && o == NULL && strcmp(r->method, "DELETE") != 0;
 
-    if (asked && s3->no_conditional_put)
-        fake_s3_error(a, 501, "NotImplemented", "");
-    else if (!holds && is_gone)
-        fake_s3_error(a, 404, "NoSuchKey", "");
-    else if (!holds)
-        fake_s3_error(a, 412, "PreconditionFailed", "");
+    if ((none != NULL || match != NULL) && s3->no_conditional_put)
+        refusal = "NotImplemented";
+    if (refusal != NULL)
+        fake_s3_error(a, refusal, "");
     free(none);
     free(match);
     return a->status == 200;
@@ -318,17 +368,20 @@ static void complete_upload(struct fake_s3 *s3, struct fake_upload **place,
                             struct fake_answer *a)
 {
     struct buf whole = BUF_INIT(SIZE_MAX / 4), md5s = BUF_INIT(65536);
+    const char *refusal;
     struct fake_object *o;
     unsigned count;
     char md5[33];
 
     if (fault != NULL && fault->kind == FAKE_ERROR_IN_200) {
-        fake_s3_error(a, 200, fault->code, "");
+        fake_s3_error(a, fault->code, "");
+        a->status = 200;
         return;
     }
-    if (!join_parts(*place, r, &whole, &count)) {
+    refusal = join_parts(*place, r, &whole, &count);
+    if (refusal != NULL) {
         buf_free(&whole);
-        fake_s3_error(a, 400, "InvalidPart", "");
+        fake_s3_error(a, refusal, "");
         return;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -357,7 +410,7 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
     const unsigned long number = text != NULL ? strtoul(text, NULL, 10) : 0;
 
     if (*place == NULL) {
-        fake_s3_error(a, 404, "NoSuchUpload", "");
+        fake_s3_error(a, "NoSuchUpload", "");
     } else if (strcmp(r->method, "PUT") == 0 && number >= 1 &&
                number <= COUNT_OF((*place)->parts)) {
         uint8_t *data = compare_checksum(s3, r, fault, a) ? copy_of(r->body, r->body_size) : NULL;
@@ -373,7 +426,7 @@ static void serve_upload(struct fake_s3 *s3, const char *path, const char *id,
         upload_free(place);
         a->status = 204;
     } else {
-        fake_s3_error(a, 400, "InvalidRequest", "");
+        fake_s3_error(a, "InvalidRequest", "");
     }
     free(text);
 }
@@ -415,7 +468,7 @@ static void serve_object(struct fake_s3 *s3, const char *path, const struct fake
             a->status = 204;
         }
     } else if (o == NULL)
-        fake_s3_error(a, 404, "NoSuchKey", "");
+        fake_s3_error(a, "NoSuchKey", "");
     else
         get_object(s3, o, r, fault, a);
     free(id);
@@ -428,11 +481,11 @@ static void serve(void *context, const struct fake_request *r, const struct fake
     char *path = strdup(r->path), *key;
 
     if (!url_decode(path, false)) {
-        fake_s3_error(a, 400, "InvalidURI", "");
+        fake_s3_error(a, "InvalidURI", "");
     } else if (!fake_aws_credentials(s3, r, a) && fake_aws_check(s3, r, a)) {
         key = strchr(path + 1, '/');
         if (strncmp(path, "/no-such-bucket", 15) == 0) {
-            fake_s3_error(a, 404, "NoSuchBucket", "");
+            fake_s3_error(a, "NoSuchBucket", "");
         } else if (key != NULL && key[1] != '\0') {
             serve_object(s3, path, r, fault, a);
         } else {

@@ -125,7 +125,8 @@ void fake_s3_list_for_ever(struct fake_s3 *s3, const struct fake_request *reques
 void fake_s3_list_uploads(struct fake_s3 *s3, const struct fake_request *request,
                           const char *bucket, struct fake_answer *answer);
 
-void fake_s3_error(struct fake_answer *answer, int status, const char *code, const char *more);
+/* Sets the response to an error of tests/s3/rules.def. `more` is added to its elements. */
+void fake_s3_error(struct fake_answer *answer, const char *code, const char *more);
 /* Returns whether the request goes to an endpoint that gives out credentials. If so, sets the
  * response. */
 bool fake_aws_credentials(struct fake_s3 *s3, const struct fake_request *request,

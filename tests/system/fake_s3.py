@@ -67,9 +67,9 @@ class Bucket:
 
 
 class Failed(Exception):
-    def __init__(self, status, code, message="by chance"):
+    def __init__(self, code, message="by chance"):
         super().__init__(code)
-        self.status, self.code, self.message = status, code, message
+        self.status, self.code, self.message = fake_s3_rules.STATUS[code], code, message
 
 
 class Server:
@@ -161,16 +161,12 @@ class Server:
             if len(self.asked) >= self.hold:
                 self.enough.set()
             await self.enough.wait()
-        if fault == "storm":
-            return await self._send(writer, method, 503, {}, self._error("SlowDown"))
-        if fault in ("503", "500", "502", "429", "409", "412"):
-            code = {"503": "SlowDown", "500": "InternalError", "409": "ConditionalRequestConflict",
-                    "412": "PreconditionFailed"}.get(fault, "")
-            return await self._send(writer, method, int(fault), {}, self._error(code))
-        if fault == "digest":
-            return await self._send(writer, method, 400, {}, self._error("InvalidDigest"))
-        if fault == "denied":
-            return await self._send(writer, method, 403, {}, self._error("AccessDenied"))
+        if fault in ("502", "429"):
+            return await self._send(writer, method, int(fault), {}, b"")
+        code = {"storm": "SlowDown", "503": "SlowDown", "500": "InternalError", "409": "ConditionalRequestConflict",
+                "412": "PreconditionFailed", "digest": "InvalidDigest", "denied": "AccessDenied"}.get(fault)
+        if code is not None:
+            return await self._send(writer, method, fake_s3_rules.STATUS[code], {}, self._error(code))
         if fault == "reset":
             return self._reset(writer)
         if fault == "silence":
@@ -264,8 +260,6 @@ class Server:
 
     @staticmethod
     def _error(code, message="by chance"):
-        if not code:
-            return b""
         return ("<?xml version='1.0'?><Error><Code>%s</Code><Message>%s</Message></Error>"
                 % (code, message)).encode()
 
@@ -274,7 +268,7 @@ class Server:
     def _serve(self, method, bucket, key, query, headers, body, fault):
         digest = headers.get("x-amz-content-sha256", "")
         if len(digest) == 64 and hashlib.sha256(body).hexdigest() != digest:
-            raise Failed(400, "XAmzContentSHA256Mismatch")
+            raise Failed("XAmzContentSHA256Mismatch")
         refusal = self.rules.check(method, key, query, headers, body)
         if refusal is not None:
             raise Failed(*refusal)
@@ -287,26 +281,23 @@ class Server:
         if method == "DELETE":
             if "uploadId" in query:
                 if bucket.uploads.pop(query["uploadId"], None) is None:
-                    raise Failed(404, "NoSuchUpload")
+                    raise Failed("NoSuchUpload")
             else:
-                self._require(bucket, key, headers)
+                self._require(method, bucket, key, headers)
                 bucket.objects.pop(key, None)
             return 204, {}, b""
         return self._get(bucket, key, headers, fault)
 
-    def _require(self, bucket, key, headers):
+    def _require(self, method, bucket, key, headers):
         """Checks the conditions of a request that writes or removes against the existing object."""
         found = bucket.objects.get(key)
         if "no_conditions" in self.dialects:
             return
         if "no_if_match" in self.dialects:
             headers = {name: value for name, value in headers.items() if name != "if-match"}
-        if headers.get("if-none-match") == "*" and found is not None:
-            raise Failed(412, "PreconditionFailed")
-        if "if-match" in headers and found is None:
-            raise Failed(404, "NoSuchKey")
-        if "if-match" in headers and found.etag != headers["if-match"]:
-            raise Failed(412, "PreconditionFailed")
+        codes = fake_s3_rules.refusals(method, headers, found)
+        if codes:
+            raise Failed(self.chance.choice(codes))
 
     def _etag(self, data):
         """Returns an ETag: the MD5 of the bytes, or, as with KMS, a text of the same length that is not an MD5."""
@@ -324,9 +315,9 @@ class Server:
     def _get(self, bucket, key, headers, fault):
         found = bucket.objects.get(key)
         if found is None:
-            raise Failed(404, "NoSuchKey")
-        if headers.get("if-match", found.etag) != found.etag:
-            raise Failed(412, "PreconditionFailed")
+            raise Failed("NoSuchKey")
+        if fake_s3_rules.refusals("GET", headers, found):
+            raise Failed("PreconditionFailed")
         more, size = self._answers(found.etag, found.meta), len(found.data)
         more["accept-ranges"] = "bytes"
         if headers.get("x-amz-checksum-mode") == "ENABLED":
@@ -336,7 +327,7 @@ class Server:
         first, _, last = headers["range"].removeprefix("bytes=").partition("-")
         first, last = int(first), min(int(last), size - 1)
         if first >= size:
-            raise Failed(416, "InvalidRange")
+            raise Failed("InvalidRange")
         if fault == "short":
             last = first + self.chance.randrange(last - first + 1)
         data = found.data[first:last + 1]
@@ -350,21 +341,21 @@ class Server:
         if fault == "store" and body:
             body = self._changed(body)
             if checksums:                       # no CRC stays the same if one bit changes
-                raise Failed(400, "BadDigest")
+                raise Failed("BadDigest")
         if any(fake_s3_rules.crc(kind, body) != value for kind, value in checksums.items()):
-            raise Failed(400, "BadDigest")
+            raise Failed("BadDigest")
         new = Object(body, self._etag(body), checksums, _meta(headers))
         answers = self._answers(new.etag)
         answers.update(self._say(checksums))
         if "uploadId" in query:
             upload = bucket.uploads.get(query["uploadId"])
             if upload is None or upload[0] != key:
-                raise Failed(404, "NoSuchUpload")
+                raise Failed("NoSuchUpload")
             if upload[2] is not None and upload[2] not in checksums:
-                raise Failed(400, "InvalidRequest", "the upload has the checksum %s" % upload[2])
+                raise Failed("InvalidRequest", "the upload has the checksum %s" % upload[2])
             upload[1][int(query["partNumber"])] = new
             return 200, answers, b""
-        self._require(bucket, key, headers)
+        self._require("PUT", bucket, key, headers)
         bucket.objects[key] = new
         return 200, answers, b""
 
@@ -382,10 +373,10 @@ class Server:
             return 200, more, ("<InitiateMultipartUploadResult><UploadId>%s</UploadId>"
                              "</InitiateMultipartUploadResult>" % name).encode()
         if "uploadId" not in query:
-            raise Failed(400, "InvalidRequest")
+            raise Failed("InvalidRequest")
         upload = bucket.uploads.get(query["uploadId"])
         if upload is None:
-            raise Failed(404, "NoSuchUpload")
+            raise Failed("NoSuchUpload")
         if fault == "in200":
             return 200, {}, b"  \n" + self._error("InternalError")
         import xml.etree.ElementTree as ElementTree
@@ -396,16 +387,18 @@ class Server:
             if found is None or found.etag.strip('"') != values["ETag"].strip('"') or any(
                     values.get("Checksum" + kind.upper()) != value
                     for kind, value in found.checksums.items()):
-                raise Failed(400, "InvalidPart")
+                raise Failed("InvalidPart")
             parts.append(found)
+        if any(len(part.data) < fake_s3_rules.PART_BYTES_LEAST for part in parts[:-1]):
+            raise Failed("EntityTooSmall")
         md5 = hashlib.md5(b"".join(bytes.fromhex(p.etag.strip('"')) for p in parts)).hexdigest()
         done = Object(b"".join(p.data for p in parts), '"%s-%d"' % (md5, len(parts)),
                       meta=upload[3])
         done.checksums = self._whole(upload[2], parts, done.data)
         wanted = fake_s3_rules.sent(headers)
         if any(done.checksums.get(kind) != value for kind, value in wanted.items()):
-            raise Failed(400, "BadDigest")
-        self._require(bucket, key, headers)
+            raise Failed("BadDigest")
+        self._require("POST", bucket, key, headers)
         bucket.objects[key] = done
         del bucket.uploads[query["uploadId"]]
         return 200, {}, ("<CompleteMultipartUploadResult><ETag>%s</ETag>"

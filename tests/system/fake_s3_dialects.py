@@ -6,6 +6,8 @@ Server.dialects has the names of the dialects in use."""
 
 import typing
 
+import fake_s3_rules
+
 
 class Request(typing.NamedTuple):
     what: str           # "GetObject", ...
@@ -30,8 +32,8 @@ def speak(names, request, *answer):
     return answer
 
 
-def _error(status, code):
-    return status, {}, ("<?xml version='1.0'?><Error><Code>%s</Code></Error>" % code).encode()
+def _error(code):
+    return fake_s3_rules.STATUS[code], {}, ("<?xml version='1.0'?><Error><Code>%s</Code></Error>" % code).encode()
 
 
 def _total(headers):
@@ -58,7 +60,7 @@ def other_roots(request, status, headers, body):
 def no_such_upload(request, status, headers, body):
     """gofakes3, rclone serve s3: if there is no upload, listing uploads is an error."""
     if request.what == "ListMultipartUploads" and not request.uploads:
-        return _error(404, "NoSuchUpload")
+        return _error("NoSuchUpload")
     return status, headers, body
 
 
@@ -66,7 +68,7 @@ def no_such_upload(request, status, headers, body):
 def no_upload_listing(request, status, headers, body):
     """Uploads cannot be listed."""
     if request.what == "ListMultipartUploads":
-        return _error(501, "NotImplemented")
+        return _error("NotImplemented")
     return status, headers, body
 
 

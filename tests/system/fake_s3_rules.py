@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The requirements of a bucket, and the checksums that it checks, for fake_s3.py.
+"""The rules of S3 (tests/s3/rules.def), the requirements of a bucket, and the checksums that it checks, for fake_s3.py.
 
 The CRCs are computed here, directly from the bytes, with a table; nothing is combined."""
 
@@ -7,7 +7,15 @@ import array
 import base64
 import functools
 import hashlib
+import os
+import re
 import sys
+
+with open(os.path.join(os.path.dirname(__file__), "..", "s3", "rules.def"), encoding="ascii") as _file:
+    _rules = _file.read()
+STATUS = {code: int(status) for code, status in re.findall(r'^S3_ERROR\("(\w+)", (\d+)\)$', _rules, re.M)}
+CONDITIONS = re.findall(r'^S3_CONDITION\("(.+)", "(.+)", "(.+)", "(.+)"\)$', _rules, re.M)
+PART_BYTES_LEAST = int(re.search(r"^S3_LEAST_PART\((\d+)\)$", _rules, re.M)[1])
 
 POLYNOMIALS = {"crc64nvme": (64, 0x9A6C9329AC4BC9B5), "crc32c": (32, 0x82F63B78)}
 HEADER = "x-amz-checksum-"
@@ -70,6 +78,14 @@ def operation(method, key, query):
             "DELETE": "DeleteObject"}[method]
 
 
+def refusals(method, headers, found):
+    """Returns the codes with which services refuse the conditions of a request, or [] if the conditions hold."""
+    def state(etag):
+        return "absent" if found is None else "same" if found.etag == etag else "other"
+    return [code for own, name, wrong, code in CONDITIONS
+            if own == method and name in headers and state(headers[name]) == wrong]
+
+
 class Rules:
     """`new` has headers that requests must have if they create an object, and `every` has headers for all requests.
     lock: as with Object Lock, bytes need a checksum or a Content-MD5. md5: they need a Content-MD5. whole: the bucket
@@ -85,7 +101,7 @@ class Rules:
         self.refused = []       # the requests that were refused
 
     def check(self, method, key, query, headers, body):
-        """Returns the status and the code with which a request is refused, or None."""
+        """Returns the code and the message with which a request is refused, or None."""
         what = operation(method, key, query)
         demanded = dict(self.every)
         if what in ("PutObject", "CreateMultipartUpload"):
@@ -93,14 +109,14 @@ class Rules:
         self.seen.append((what, key, headers))
         answer = None
         if any(headers.get(name) != value for name, value in demanded.items()):
-            answer = 403, "AccessDenied", "explicit deny in a resource-based policy"
+            answer = "AccessDenied", "explicit deny in a resource-based policy"
         elif (what in ("PutObject", "UploadPart") and "content-md5" not in headers
               and (self.md5 or (self.lock and not sent(headers)))):
-            answer = 400, "InvalidRequest", ("Content-MD5 OR x-amz-checksum- HTTP header is "
-                                             "required for Put requests with Object Lock parameters")
+            answer = "InvalidRequest", ("Content-MD5 OR x-amz-checksum- HTTP header is "
+                                        "required for Put requests with Object Lock parameters")
         elif "content-md5" in headers and headers["content-md5"] != base64.b64encode(
                 hashlib.md5(body).digest()).decode():
-            answer = 400, "BadDigest", "the MD5 is another one"
+            answer = "BadDigest", "the MD5 is another one"
         if answer is not None:
             self.refused.append((what, key, headers))
         return answer

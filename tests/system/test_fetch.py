@@ -113,7 +113,7 @@ class Restarts(FakeCase):
             first = int(headers.get("range", "bytes=0-")[6:].split("-")[0])
             asked.append((key, first))
             if offset is not None and first >= offset:
-                raise Failed(403, "AccessDenied")
+                raise Failed("AccessDenied")
             return original(self.server, bucket, key, headers, fault)
 
         self.server._get = get
@@ -232,7 +232,7 @@ class Faults(FakeCase):
 
             def get(bucket, key, headers, fault, lost=lost):
                 if key == "p/" + lost and "range" in headers:
-                    raise Failed(403, "AccessDenied")
+                    raise Failed("AccessDenied")
                 return original(bucket, key, headers, fault)
 
             self.server._get = get

@@ -224,7 +224,7 @@ class Torn(Base):
 class Words(Base):
     def test_message_is_empty(self):
         """If the server's message is empty, the error must not end with a colon."""
-        self.server.rules.check = lambda *_: (400, "InvalidRequest", "")
+        self.server.rules.check = lambda *_: ("InvalidRequest", "")
         text = self.run_sheaf("pack", self.tree, "s3://bucket/set", "--format", "tfrecord",
                               status=1)
         self.assertIn("InvalidRequest", text)

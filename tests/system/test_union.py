@@ -297,7 +297,7 @@ class Refusals(Case):
 
         def serve(method, bucket, key, query, *more):
             if key in denied or query.get("prefix") in denied:
-                raise Failed(403, "AccessDenied")
+                raise Failed("AccessDenied")
             return original(self.server, method, bucket, key, query, *more)
         self.server._serve = serve
 
