@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A memory budget: a hard ceiling on the bytes that one reader or packer holds. A budget is not
- * thread-safe. Only the thread that plans the work uses it: this thread takes bytes before it
- * starts a job, and gives the bytes back after it has consumed the job's result.
+ * thread-safe. It is used by the thread that plans the work: this thread takes bytes before it
+ * starts a job, and gives the bytes back after it has consumed the job's result. Otherwise, a lock
+ * must guard it, as in store/part_memory.c.
  *
  * Reading ahead must not take the memory that the next step needs. So `reserve` bytes of the limit
  * can be reserved. budget_take_reserved may take any free byte of the limit. budget_take may take

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/huge.h"
@@ -25,11 +26,11 @@ struct idle {
 };
 
 struct part_memory {
-    uint64_t limit;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct {
-        uint64_t used, peak, given;
+        struct budget budget;
+        uint64_t given;
         struct idle *idle;
         size_t idle_size;           /* of each idle buffer */
         unsigned under_way;
@@ -45,7 +46,7 @@ int part_memory_open(struct part_memory **memory, uint64_t limit_bytes, struct s
 
     if (m == NULL)
         return err_memory(err, sizeof(*m));
-    m->limit = limit_bytes;
+    m->locked.budget.limit = limit_bytes;
     window_fit(&m->locked.window, (unsigned)MIN(room, PARTS_FIRST),
                (unsigned)MIN(room, PARTS_MOST), PART_BYTES);
     pthread_mutex_init(&m->lock, NULL);
@@ -66,7 +67,7 @@ static void free_idle_locked(struct part_memory *m)
 {
     while (m->locked.idle != NULL) {
         free(take_idle_locked(m));
-        m->locked.used -= m->locked.idle_size;
+        budget_give(&m->locked.budget, m->locked.idle_size);
     }
 }
 
@@ -86,31 +87,33 @@ static uint8_t *take_new_locked(struct part_memory *m, size_t size, bool *has_ro
 {
     uint8_t *data;
 
-    *has_room = size <= m->limit - m->locked.used;
-    data = *has_room ? malloc(size) : NULL;
-    if (data == NULL)
+    *has_room = budget_take(&m->locked.budget, size);
+    if (!*has_room)
         return NULL;
-    huge_advise(data, size);
-    m->locked.used += size;
-    if (m->locked.used > m->locked.peak)
-        m->locked.peak = m->locked.used;
+    data = malloc(size);
+    if (data == NULL)
+        budget_give(&m->locked.budget, size);
+    else
+        huge_advise(data, size);
     return data;
 }
 
 int part_memory_take(struct part_memory *m, size_t size, uint8_t **data, struct sheaf_error *err)
 {
     bool has_room = true;
+    uint64_t limit;
 
-    if (size > m->limit)
-        return err_set(err, SHEAF_ERR_LIMIT, "a part of %zu byte%s, but the memory for parts is "
-                       "%llu bytes", size, plural(size), (unsigned long long)m->limit);
     pthread_mutex_lock(&m->lock);
+    limit = m->locked.budget.limit;
     if (m->locked.idle_size != size)
         free_idle_locked(m);
     *data = m->locked.idle != NULL ? take_idle_locked(m) : take_new_locked(m, size, &has_room);
     pthread_mutex_unlock(&m->lock);
     if (*data != NULL)
         return SHEAF_OK;
+    if (size > limit)
+        return err_set(err, SHEAF_ERR_LIMIT, "a part of %zu byte%s, but the memory for parts is "
+                       "%llu bytes", size, plural(size), (unsigned long long)limit);
     return has_room ? err_memory(err, size) : SHEAF_END;
 }
 
@@ -184,7 +187,7 @@ uint64_t part_memory_peak(struct part_memory *m)
     if (m == NULL)
         return 0;
     pthread_mutex_lock(&m->lock);
-    peak = m->locked.peak;
+    peak = m->locked.budget.peak;
     pthread_mutex_unlock(&m->lock);
     return peak;
 }
