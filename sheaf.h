@@ -355,9 +355,10 @@ SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_coun
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open, but without a request to its servers. A reader with a
  * cache keeps the manifests of remote data sets in its cache_directory; this call takes them from
- * there. Readers of the data set use this cache, whatever their options say. If the cache lacks a
- * manifest, or a block that a reader needs, the call returns SHEAF_ERR_UNSUPPORTED. Whether the
- * data set has changed on the server is not noticed. */
+ * there. Readers of the data set use this cache, whatever their options say, and so do reads by
+ * number. If the cache lacks a manifest, or a block that a reader needs, the call returns
+ * SHEAF_ERR_UNSUPPORTED; so does a read by key. Whether the data set has changed on the server is
+ * not noticed. */
 SHEAF_CALL int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
     const char *cache_directory, struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open. In foreign tars, however, all files with the same key

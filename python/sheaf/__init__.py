@@ -78,7 +78,8 @@ class Dataset(_sheaf.Dataset):
     only the processes of this host.
 
     With offline=True and `cache`, remote data sets are opened without a request, by the manifests that an earlier
-    reader with this cache has kept there. Nothing is read from their servers afterwards."""
+    reader with this cache has kept there. Nothing is read from their servers afterwards. Samples are found by number,
+    but not by key."""
 
     wait_seconds = 600                  # seconds to wait for the pipe of a channel
 

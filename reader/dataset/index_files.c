@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "base/hash_text.h"
 
 /* If a data set has at most this number of parts, all their index files stay open. If it has more,
  * each index file is opened when it is read, because there may be a thousand and the number of open
@@ -23,10 +22,9 @@ struct index_file {
     uint8_t *data;
 };
 
-/* Computes a hash of everything that the manifest of a source states about the source's index, and
- * writes it to `proof`. A union has taken over the shards of its sources. */
-static void prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
-                  char proof[HASH_TEXT_BYTES])
+/* A union has taken over the shards of its sources. */
+void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
+                       char proof[HASH_TEXT_BYTES])
 {
     const uint32_t first = d->sources == NULL ? 0 : source->first_shard;
     const uint32_t end = d->sources == NULL ? (uint32_t)d->manifest.shard_count
@@ -67,7 +65,7 @@ static int index_files_open_part(struct index_files *f, const struct sheaf_datas
     char proof[HASH_TEXT_BYTES];
     int code;
 
-    prove(f->dataset, source, proof);
+    index_files_prove(f->dataset, source, proof);
     code = listed_open(f->cache, source, source->parts[part].index_url, proof,
                        source->parts[part].index_bytes, &file->object, err);
     return code == SHEAF_OK && file->object->is_remote ? load_whole(f, file, err) : code;
@@ -172,7 +170,7 @@ int index_files_section(const struct index_files *f, uint32_t shard,
                                                          part->index_offset), section, err);
     if (file->object != NULL)
         return index_files_read_section(d, shard, file->object, section, err);
-    prove(d, source, proof);
+    index_files_prove(d, source, proof);
     return open_and_read(f->cache, d, shard, source, proof, section, err);
 }
 

@@ -6,6 +6,7 @@
 #define READER_INDEX_FILES_H
 
 #include "base/budget.h"
+#include "base/hash_text.h"
 #include "formats/index.h"
 #include "reader/dataset/listed.h"
 
@@ -15,6 +16,11 @@ struct index_files {
     struct cache *cache;                /* NULL: none */
     struct index_file *files;           /* NULL if the index files were not opened */
 };
+
+/* Computes a hash of everything that the manifest of `source`, a source of the data set `d`, states
+ * about the source's index, and writes it to `proof`. */
+void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
+                       char proof[HASH_TEXT_BYTES]);
 
 /* Opens the index files. All pointers are borrowed. */
 int index_files_open(struct index_files *f, const struct sheaf_dataset *dataset,

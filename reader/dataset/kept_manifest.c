@@ -54,6 +54,11 @@ bool kept_manifest_is_offline(const char *source)
     return offline != NULL && store_is_remote(source);
 }
 
+const char *kept_manifest_directory(void)
+{
+    return offline;
+}
+
 int kept_manifest_get(const char *source, char **text, size_t *size, struct sheaf_error *err)
 {
     char *name = kept_manifest_kept_name(source);

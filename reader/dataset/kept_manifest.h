@@ -19,6 +19,8 @@ void kept_manifest_put(const struct cache *cache, const char *source, const char
 const char *kept_manifest_offline(const char *directory);
 /* Returns whether this thread opens the source offline. */
 bool kept_manifest_is_offline(const char *source);
+/* Returns the directory of the cache with which this thread opens data sets offline, or NULL. */
+const char *kept_manifest_directory(void);
 
 /* Reads the manifest of a source that is opened offline. Returns SHEAF_ERR_UNSUPPORTED if the cache
  * does not have it. */

@@ -6,6 +6,21 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "reader/dataset/kept_manifest.h"
+
+int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struct sheaf_error *err)
+{
+    const char *directory = d->offline != NULL ? d->offline : kept_manifest_directory();
+    int code;
+
+    *cache = NULL;
+    if (directory == NULL || !d->is_remote)
+        return SHEAF_OK;
+    code = cache_open(cache, directory, UINT64_MAX, err);
+    if (code == SHEAF_OK)
+        cache_go_offline(*cache);
+    return code;
+}
 
 int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
                     struct sheaf_error *err)

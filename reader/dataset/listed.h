@@ -7,6 +7,9 @@
 #include "reader/dataset/dataset.h"
 #include "store/cache.h"
 
+/* Opens the cache of a data set that was opened offline, or that this thread is opening offline.
+ * Sets *cache to NULL if the servers of the data set may be asked. */
+int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struct sheaf_error *err);
 /* Opens an object of any size. `cache` may be NULL in all these functions. */
 int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
                     struct sheaf_error *err);

@@ -6,26 +6,37 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "reader/dataset/index_files.h"
 
 void sections_close(struct sections *s)
 {
     store_close(s->index);
+    cache_close(s->cache);
     s->index = NULL;
+    s->cache = NULL;
     s->part = NULL;
 }
 
 static int open_index(struct sections *s, uint32_t shard, struct sheaf_error *err)
 {
+    const struct sheaf_dataset *source = dataset_source(s->dataset, shard);
     const struct dataset_part *part;
+    char proof[HASH_TEXT_BYTES];
     int code;
 
-    if (dataset_source(s->dataset, shard)->part_count == 0)
+    if (source->part_count == 0)
         return SHEAF_END;
     part = dataset_part(s->dataset, shard);
     if (part == s->part)
         return SHEAF_OK;
     sections_close(s);
-    code = store_open(part->index_url, &s->index, err);
+    index_files_prove(s->dataset, source, proof);
+    code = listed_open_cache(s->dataset, &s->cache, err);
+    if (code == SHEAF_OK && s->cache == NULL)
+        code = store_open(part->index_url, &s->index, err);
+    else if (code == SHEAF_OK)
+        code = listed_open(s->cache, source, part->index_url, proof, part->index_bytes, &s->index,
+                           err);
     s->part = code == SHEAF_OK ? part : NULL;
     return code;
 }

@@ -13,6 +13,7 @@ struct sections {
     const struct sheaf_dataset *dataset;
     const struct dataset_part *part;        /* the part whose index is open */
     struct store_object *index;
+    struct cache *cache;                    /* for a data set that was opened offline; NULL: none */
 };
 
 /* Reads and checks the index section of a shard. The caller frees it. Returns SHEAF_END if the

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "reader/dataset/listed.h"
 
 #define THREADS_MOST  8u
 /* largest number of unused shards that stay open; each takes one or two file descriptors */
@@ -19,6 +20,7 @@ struct shard_pool {
     struct dataset_cache base;
     pid_t process;
     struct workers *workers;
+    struct cache *cache;                /* for a data set that was opened offline; NULL: none */
     struct budget budget;               /* for the indexes; guarded by the lock */
     pthread_mutex_t lock;
     struct {
@@ -37,6 +39,7 @@ static void pool_free(struct dataset_cache *cache)
     workers_close(pool->workers);
     if (pool->locked.shards.dataset != NULL)
         shards_free(&pool->locked.shards);
+    cache_close(pool->cache);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
 }
@@ -58,7 +61,9 @@ static int pool_open(const struct sheaf_dataset *d, struct shard_pool **result,
     code = workers_open(&pool->workers, dataset_is_local(d)
                         ? MIN(workers_processors(), THREADS_MOST) : THREADS_MOST, err);
     if (code == SHEAF_OK)
-        code = shards_init(&pool->locked.shards, d, pool->workers, &pool->budget, NULL, err);
+        code = listed_open_cache(d, &pool->cache, err);
+    if (code == SHEAF_OK)
+        code = shards_init(&pool->locked.shards, d, pool->workers, &pool->budget, pool->cache, err);
     if (code != SHEAF_OK) {
         pool_free(&pool->base);
         return code;

@@ -159,6 +159,10 @@ int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *k
     if (dataset->is_stream)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "samples cannot be found by key in a stream: "
                        "compressed shards without an index, a pipe, or standard input");
+    if (dataset->offline != NULL && dataset->is_remote)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: was opened offline, and the table of its "
+                       "keys is not in the cache: ask for numbers, or open it with its server",
+                       dataset->url);
     f = calloc(1, sizeof(*f));
     if (f == NULL)
         return err_memory(err, sizeof(*f));

@@ -119,6 +119,15 @@ class AfarTest(Case):
         both = sheaf.Dataset([self.url, other + "/dataset.json"], cache=cache, offline=True)
         self.assertEqual(len(both), 260)
         self.assertEqual(len(list(sheaf.Reader(both))), 260)
+        self.assertEqual([sample.key for sample in both[198:202]], [sheaf.Dataset([self.set, own])[i].key
+                                                                    for i in range(198, 202)])
+        self.assertEqual(both.targets, sheaf.Dataset([self.set, own]).targets)
+        chosen = sheaf.View(self.url, where={"label": 3})
+        chosen.save(self.path("offline.view"))
+        self.assertEqual([sample.label for sample in sheaf.Reader(self.path("offline.view"), cache=cache,
+                                                                  offline=True)][:2], [3, 3])
+        with self.assertRaisesRegex(sheaf.UnsupportedError, "opened offline, and the table of its keys"):
+            both.get(["c0/00000"])
         self.assertEqual((self.server.sent_bytes, server.sent_bytes), counts)
         for block in os.listdir(cache):             # what is missing is an error at once
             if not block.endswith(".kept") and block != "total":
