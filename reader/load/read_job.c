@@ -13,6 +13,10 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
+/* number of items between the item that is written and the item that is loaded into the CPU's
+ * cache */
+#define ITEMS_AHEAD 8u
+
 /* Runs (ranges of records) that are read in one operation, and the memory for their bytes. */
 struct pass {
     struct work *work;
@@ -463,13 +467,29 @@ static int finish_item(struct pass *p, const struct turn *t)
     return code;
 }
 
+/* Loads into the CPU's cache the memory of an item that has an allocation of its own, and that
+ * finish_items writes soon. The allocations of small samples are scattered over the heap, so the
+ * CPU cannot foresee these addresses. */
+static inline void fetch_home(const struct item *item)
+{
+    const uint8_t *at = (const uint8_t *)item;
+
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + 64, 1);
+    __builtin_prefetch(at + 128, 1);
+}
+
 static int finish_items(struct pass *p)
 {
+    const struct read *r = p->work->read;
     struct turn t = turn_begin(p);
     int code = SHEAF_OK;
 
-    while (code == SHEAF_OK && turn_next(p, &t))
+    while (code == SHEAF_OK && turn_next(p, &t)) {
+        if (r->table == NULL)
+            fetch_home(r->each[MIN(t.at + ITEMS_AHEAD, r->span - 1)]);
         code = finish_item(p, &t);
+    }
     return code;
 }
 
