@@ -144,8 +144,9 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* Begins to read for all lanes at the same time. Otherwise the first sample of each lane would have
- * to wait for the reads of the earlier lanes. */
+/* Begins to read the first samples of all lanes. From a remote data set, also begins the reads that
+ * fill the shuffle buffers, because they take long. The fill of local data begins only when it is
+ * needed, so that the first sample waits for one read and not for the planning of many. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;
@@ -154,9 +155,10 @@ static void begin_reading(struct sheaf_reader *r)
 
     for (uint32_t i = 0; i < l->lane_count; i++)
         lane_read_ahead(l, &r->lanes[i]);
-    (void)queue_pump(l, &ignored);
     for (uint32_t i = 0; i < l->lane_count; i++)
-        lane_read_ahead(l, &r->lanes[i]);
+        lane_read_early(l, &r->lanes[i]);
+    if (!dataset_is_local(r->dataset))
+        (void)queue_pump(l, &ignored);
     r->is_reading = true;
 }
 

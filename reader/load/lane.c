@@ -341,6 +341,16 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     }
 }
 
+void lane_read_early(struct loader *l, struct lane *lane)
+{
+    struct shard *shard = lane->count == 0 ? NULL : lane->due[lane->first].opened;
+    struct sheaf_error ignored;
+
+    if (shard != NULL)
+        (void)loader_open_shard(l, shard, &ignored);
+    lane_read_ahead(l, lane);
+}
+
 /* Waits until the sample that the lane must return next is in memory. If the sample has an
  * allocation of its own, gives up the lane's reference to the read that brought it. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)

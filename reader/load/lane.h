@@ -90,6 +90,9 @@ int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run
 void lane_fill_ahead(struct loader *loader, struct lane *lane);
 /* Begins to read the samples that were drawn from the shuffle buffer but are not in memory. */
 void lane_read_ahead(struct loader *loader, struct lane *lane);
+/* Does the same, but first waits until the shard of the lane's next sample is open, if
+ * lane_read_ahead has begun to open this shard. */
+void lane_read_early(struct loader *loader, struct lane *lane);
 
 /* Returns whether the lane is known to have ended. The next call of lane_next then returns
  * SHEAF_END. */
