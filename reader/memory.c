@@ -51,7 +51,10 @@
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
-/* Unused shards stay open as long as they take at most 1 / IDLE_PART of the memory. */
+/* Unused shards stay open while all open shards together take at most the memory that is planned
+ * for index sections, or IDLE_BYTES. If samples wait only as numbers, their shards are needed
+ * again, so all open shards may take 1 / IDLE_PART of the memory. */
+#define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
 /* A frame (stored record) larger than 1 / OUTSIZE_PART of the heap is read only when it is
  * drawn. */
@@ -381,8 +384,9 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 }
 
 /* Chooses the size and the number of the reads of an epoch. `left` is the memory for these reads
- * and for the records that wait in the shuffle buffer. */
-static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
+ * and for the records that wait in the shuffle buffer. Returns whether there is room for all these
+ * records. */
+static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
     const uint64_t least = l->lane_count + 2u;
@@ -403,12 +407,13 @@ static void fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
             l->read_most /= 2;
     }
     if (reads_memory(n, READ_LEAST_BYTES, least) + n->frames <= left)
-        return;
+        return true;
     l->queued_most = least;
     l->read_most = MIN(left / 2 / least, MAX(left / READ_PART, READ_LEAST_BYTES));
     l->read_most = MAX(l->read_most, READ_TINY_BYTES);
     if (r->dataset->codec != NULL)
         fit_blocks(r, n, left);
+    return false;
 }
 
 /* Returns the total working memory of reads that each bring one record of a codec block. */
@@ -471,16 +476,19 @@ static int fit_indexed(struct sheaf_reader *r, struct needs *n, struct shares *s
 {
     struct loader *l = &r->load;
     const int code = fit_least(r, n);
-    uint64_t left;
+    uint64_t left, sections, idle;
 
     if (code != SHEAF_OK)
         return code;
     left = l->budget.limit - (l->budget.used - l->heap->size) - n->tables - n->reserve;
     l->coming_count = n->sections > left / 2 ? 0 : l->queue_count - l->lane_count;
     l->shards.idle_most = SHARDS_MOST;
-    l->shards.idle_most_bytes = MAX(MIN(n->sections, left / 2), left / IDLE_PART);
-    left -= MIN(n->sections, left / 2);
-    fit_chunks(r, n, left);
+    sections = MIN(n->sections, left / 2);
+    idle = left / IDLE_PART;
+    left -= sections;
+    if (fit_chunks(r, n, left) && l->keep != 0)
+        idle = MIN(idle, IDLE_BYTES);
+    l->shards.idle_most_bytes = MAX(sections, idle);
     if (l->how != READ_WHOLE) {
         l->coming_count = 0;
         left -= n->foresight;

@@ -194,7 +194,6 @@ static void leave_idle(struct shards *s, struct shard *shard)
     *(shard->older != NULL ? &shard->older->newer : &s->oldest) = shard->newer;
     shard->newer = shard->older = NULL;
     s->idle_count--;
-    s->idle_bytes -= shard->memory_bytes;
 }
 
 static void become_idle(struct shards *s, struct shard *shard)
@@ -203,7 +202,6 @@ static void become_idle(struct shards *s, struct shard *shard)
     *(s->newest != NULL ? &s->newest->newer : &s->oldest) = shard;
     s->newest = shard;
     s->idle_count++;
-    s->idle_bytes += shard->memory_bytes;
 }
 
 /* Closes a shard that is not in use. */
@@ -211,6 +209,7 @@ static void shards_end_shard(struct shards *s, struct shard *shard)
 {
     workers_wait(s->workers, &shard->job);
     s->open[shard->number] = NULL;
+    s->bytes -= shard->memory_bytes;
     if (shard->is_reserved)
         budget_give_reserved(s->budget, shard->memory_bytes);
     else
@@ -224,6 +223,14 @@ static void end_oldest(struct shards *s)
 
     leave_idle(s, shard);
     shards_end_shard(s, shard);
+}
+
+/* Closes idle shards that exceed the limits, first those that have been idle for longest. */
+static void end_excess(struct shards *s)
+{
+    while (s->idle_count > s->idle_most
+           || (s->idle_count != 0 && s->bytes > s->idle_most_bytes))
+        end_oldest(s);
 }
 
 bool shards_trim(struct shards *s)
@@ -275,7 +282,9 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
     shard->users = 1;
     shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
     shard->memory_bytes = memory;
+    s->bytes += memory;
     s->open[number] = shard;
+    end_excess(s);
     workers_submit(s->workers, &shard->job);
     *result = shard;
     return SHEAF_OK;
@@ -302,6 +311,5 @@ void shards_drop(struct shards *s, struct shard *shard)
         return;
     }
     become_idle(s, shard);
-    while (s->idle_count > s->idle_most || s->idle_bytes > s->idle_most_bytes)
-        end_oldest(s);
+    end_excess(s);
 }

@@ -68,7 +68,8 @@ struct shards {
     struct shard **open;                /* indexed by number; NULL if not open */
     struct shard *newest, *oldest;      /* list of idle shards, kept for the next use */
     size_t idle_count, idle_most;       /* their number, and its limit */
-    uint64_t idle_bytes, idle_most_bytes;       /* their memory, and its limit */
+    uint64_t bytes;                     /* memory of all open shards, idle or in use */
+    uint64_t idle_most_bytes;           /* idle shards are closed if `bytes` exceeds this limit */
     volatile int cancelled;             /* raised to stop jobs that open shards */
 };
 
