@@ -29,7 +29,9 @@
 
 /* Usual number of uncompressed bytes of a read. The bytes of a local read are checked while they
  * are still in the CPU's cache, so there must not be too many of them. If there were too few,
- * threads would be woken too often. A remote read is large enough to be worth a round trip. */
+ * threads would be woken too often. If each sample has an allocation of its own, the bytes are also
+ * copied, so a local read has half this size. A remote read is large enough to be worth a round
+ * trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
 /* REMOTE_READS is the largest number of remote reads at a time. An epoch starts with reads of
@@ -392,7 +394,7 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     const uint64_t least = l->lane_count + 2u;
 
     l->queued_most = l->lane_count + 2 * r->options.threads + 2;
-    l->read_most = MAX(READ_LOCAL_BYTES, r->dataset->read_bytes);
+    l->read_most = MAX(READ_LOCAL_BYTES / (loader_is_apart(l) ? 2 : 1), r->dataset->read_bytes);
     if (r->dataset->is_remote) {
         l->queued_most = l->lane_count + REMOTE_READS;
         l->read_most = READ_REMOTE_BYTES;
