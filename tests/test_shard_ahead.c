@@ -3,7 +3,8 @@
  * Tests that the shard which a lane enters next is opened ahead of time. This must hold for a data
  * set, and for a view that takes only some samples of each shard, in pieces of the lane's line. If
  * the index sections of all sources of a view do not fit into memory, each source must still read
- * more than one sample at a time. */
+ * more than one sample at a time. A shard that was read is closed if memory for its section was not
+ * planned, and the first sample of an epoch does not wait for reads that later samples need. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -217,6 +218,71 @@ static void a_source_without_room_for_its_index_reads_several_at_once(void **sta
     unlink(path);
 }
 
+static void shards_that_were_read_are_closed(void **state)
+{
+    static const uint64_t counts[] = { 200, 200, 200, 200, 200, 200, 200, 200, 0 };
+    struct sheaf_verify_options options;
+    struct sheaf_verify_result result;
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+    struct sheaf_error error;
+    struct shard_set set;
+    struct shards *s;
+    uint64_t section, samples = 0;
+
+    (void)state;
+    shards_make(&set, &webdataset_ops, counts);
+    sheaf_verify_options_init(&options, sizeof(options));
+    must(sheaf_index(set.directory, "", 0, &options, &result, &error));
+    dataset = shards_open(&set);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = 64;
+    reader = shards_reader(dataset, &o);
+    s = &reader->load.shards;
+    section = shards_memory(s, 0);
+    assert_true(section != 0);
+    assert_true(s->idle_most_bytes <= 4 << 20);
+    s->idle_most_bytes = 2 * section;
+    reader->load.queued_most = 1;
+    reader->load.read_most = 8 << 10;
+    for (; sheaf_reader_next(reader, &sample) == SHEAF_OK; samples++)
+        assert_true(s->idle_count == 0 || s->bytes <= 2 * section);
+    assert_int_equal(samples, set.samples);
+    assert_true(s->bytes <= 2 * section);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    remove_indexed(&set);
+}
+
+static void the_first_sample_waits_for_no_other_reads(void **state)
+{
+    static const uint64_t counts[] = { 2000, 2000, 0 };
+    struct sheaf_reader_options o;
+    struct sheaf_dataset *dataset;
+    struct sheaf_reader *reader;
+    const struct sheaf_sample *sample;
+    struct shard_set set;
+    uint64_t samples = 1;
+
+    (void)state;
+    shards_make(&set, &tfrecord_ops, counts);
+    dataset = shards_open(&set);
+    sheaf_reader_options_init(&o, sizeof(o));
+    o.shuffle_buffer = 1024;
+    reader = shards_reader(dataset, &o);
+    assert_int_equal(sheaf_reader_next(reader, &sample), SHEAF_OK);
+    assert_int_equal(reader->load.queues[0].planned, 0);
+    assert_null(reader->load.shards.open[1 - sample->shard]);
+    while (sheaf_reader_next(reader, &sample) == SHEAF_OK)
+        samples++;
+    assert_int_equal(samples, set.samples);
+    sheaf_reader_free(reader);
+    sheaf_dataset_free(dataset);
+    shards_remove(&set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +290,8 @@ int main(void)
         cmocka_unit_test(the_next_shard_of_a_piece_is_opened_ahead),
         cmocka_unit_test(the_shard_of_the_next_piece_is_opened_ahead),
         cmocka_unit_test(a_source_without_room_for_its_index_reads_several_at_once),
+        cmocka_unit_test(shards_that_were_read_are_closed),
+        cmocka_unit_test(the_first_sample_waits_for_no_other_reads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
