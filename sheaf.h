@@ -133,7 +133,9 @@ enum sheaf_reason {
     /* code NOT_FOUND: keys or files belong to no sample; the option on_unknown can skip them */
     SHEAF_REASON_UNKNOWN_KEYS,
     /* code ARGUMENT: the plan is of a column, and the call needs another kind */
-    SHEAF_REASON_COLUMN_PLAN
+    SHEAF_REASON_COLUMN_PLAN,
+    SHEAF_REASON_NO_COLUMN,         /* NOT_FOUND: the data set has no column of this name */
+    SHEAF_REASON_OTHER_BASE         /* CHANGED: a column was added before the data set was edited */
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */

@@ -273,8 +273,8 @@ static int find_numbers(struct add *a, struct sheaf_error *err)
     if (code == SHEAF_OK && a->unknown.code != SHEAF_OK) {
         *err = a->unknown;
         if (a->left_out.unknown > 1)
-            err_append(err, " (and %" PRIu64 " values more are of such keys)",
-                       a->left_out.unknown - 1);
+            err_append(err, " (nor the keys of %" PRIu64 " other value%s)",
+                       a->left_out.unknown - 1, plural(a->left_out.unknown - 1));
         code = err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
     }
     return code;

@@ -1,29 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_drop: removes a column. A column is stored in layers, each of which is a data set.
- * The manifest of the first layer is removed first, so that readers see either the whole column or
- * nothing of it. A file is removed only if its name is one that the files of a column can have. */
+ * sheaf_column_drop: removes a column. A column is stored in layers, each of which is a data set. A
+ * drop claims a layer as a packing run does (publish/journal.h), so a run that writes the layer
+ * loses its claim. Then the drop removes the layer's manifest, and at last the other files. The
+ * first layer's manifest is removed before anything else, so that readers see either the whole
+ * column or nothing of it. A file is removed only if its name is one that the files of a column can
+ * have.
+ *
+ * In a store without stages (store/stage.h), such as S3, the drop replaces the manifest by a
+ * stand-in, a short file that stays. Without it, a run that has checked its claim just before the
+ * drop could still publish its manifest, although its shards are gone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/hash_text.h"
 #include "columns/column_write.h"
 #include "publish/journal.h"
+#include "publish/several.h"
 #include "store/file_system.h"
+#include "store/over.h"
 #include "store/stage.h"
-#include "store/store.h"
 
-struct drop {
-    struct sheaf_dataset *base;
-    const char *name;
-    size_t layers[COLUMN_LAYERS_MOST];
-    size_t layer_count;
-    char *directory;            /* of the layer whose files are removed */
-    struct buf files;           /* names found in it, each with a NUL */
-    uint64_t removed;
+/* ---- One layer ------------------------------------------------------------------------------- */
+
+/* A layer that is being removed. */
+struct dropped_layer {
+    char *directory;
+    int lock;
+    struct journal journal;
+    bool is_claimed;
+    bool is_column;             /* whether there is anything except a stand-in */
+    struct several several;     /* removals */
     struct sheaf_error *error;
 };
 
@@ -42,6 +54,210 @@ static bool is_columns_file(const void *context, const char *name)
            name[end] == '\0';
 }
 
+/* Looks at the manifest of the layer. *is_dropped becomes whether it is the stand-in that an
+ * earlier drop has left. */
+static int column_drop_look(const struct dropped_layer *l, const char *url,
+                            struct store_seen *seen, bool *is_dropped)
+{
+    char *text = NULL, date[MANIFEST_DATE_BYTES];
+    size_t size = 0;
+    int code = store_see(url, seen, l->error);
+
+    *is_dropped = false;
+    if (code == SHEAF_OK && seen->is_there && seen->bytes < MANIFEST_UNFINISHED_LIMIT) {
+        code = store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, l->error);
+        *is_dropped = code == SHEAF_OK && manifest_is_dropped(text, size, date);
+    }
+    free(text);
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_ERR_CHANGED : code;
+}
+
+static int put_stand_in(const struct dropped_layer *l, const char *url,
+                        const struct store_seen *seen)
+{
+    const time_t now = time(NULL);
+    char text[MANIFEST_UNFINISHED_LIMIT], date[MANIFEST_DATE_BYTES] = "";
+    struct store_seen put;
+    struct tm parts;
+
+    if (gmtime_r(&now, &parts) != NULL)
+        strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    snprintf(text, sizeof(text), MANIFEST_DROPPED, l->journal.plan.run, date);
+    return store_put_over(url, text, strlen(text), seen, &put, l->error);
+}
+
+#define WITHDRAW_TRIES 5        /* each run that lost its claim can interfere once */
+
+/* Removes the layer's manifest, or replaces it by a stand-in. */
+static int withdraw(struct dropped_layer *l)
+{
+    char *url = store_join(l->directory, MANIFEST_NAME);
+    int code = url == NULL ? err_memory(l->error, strlen(l->directory)) : SHEAF_ERR_CHANGED;
+
+    for (int i = 0; i < WITHDRAW_TRIES && code == SHEAF_ERR_CHANGED; i++) {
+        struct store_seen seen;
+        bool is_dropped = false;
+
+        code = column_drop_look(l, url, &seen, &is_dropped);
+        if (code != SHEAF_OK)
+            continue;
+        l->is_column |= seen.is_there && !is_dropped;
+        code = journal_check(&l->journal, l->error);
+        if (code != SHEAF_OK)
+            break;
+        if (l->journal.stage == NULL)
+            code = put_stand_in(l, url, &seen);
+        else if (seen.is_there)
+            code = journal_remove_seen(&l->journal, url, &seen, l->error);
+    }
+    free(url);
+    return code;
+}
+
+static int drop_find_entry(void *context, const char *name, struct sheaf_error *err)
+{
+    (void)name;
+    (void)err;
+    *(bool *)context = true;
+    return SHEAF_OK;
+}
+
+static int drop_find_file(void *context, const struct store_entry *entry)
+{
+    *(bool *)context |= strcmp(entry->name, MANIFEST_NAME) != 0 &&
+                        is_columns_file(NULL, entry->name);
+    return SHEAF_OK;
+}
+
+/* Finds out whether the layer has files other than a manifest. */
+static int find_layer_files(struct dropped_layer *l)
+{
+    int code = store_list(l->directory, drop_find_file, &l->is_column, l->error);
+
+    if (code == SHEAF_OK || code == SHEAF_ERR_NOT_FOUND)
+        code = journal_list(l->directory, drop_find_entry, &l->is_column, l->error);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* Returns whether only the stand-in of an earlier drop is left. */
+static int find_anything(struct dropped_layer *l)
+{
+    char *url = store_join(l->directory, MANIFEST_NAME);
+    struct store_seen seen;
+    bool is_dropped = false;
+    int code = url == NULL ? err_memory(l->error, strlen(l->directory)) : find_layer_files(l);
+
+    if (code == SHEAF_OK && !l->is_column)
+        code = column_drop_look(l, url, &seen, &is_dropped);
+    if (code == SHEAF_OK && !l->is_column)
+        l->is_column = seen.is_there && !is_dropped;
+    free(url);
+    return code;
+}
+
+/* Takes the claim of the layer from the run that has it. */
+static int column_drop_claim(struct dropped_layer *l)
+{
+    struct journal *j = &l->journal;
+    struct journal_plan holder = { .run = "" };
+    struct store_seen seen;
+    int code = store_lock(l->directory, false, &l->lock, l->error);
+
+    if (code == SHEAF_OK)
+        code = journal_open(j, l->directory, l->error);
+    if (code != SHEAF_OK)
+        return code;
+    hash_text(XXH3_128bits("drop", 4), j->plan.hash);
+    snprintf(j->plan.prefix, sizeof(j->plan.prefix), "column");
+    j->plan.split_count = 1;
+    code = journal_load(j, &holder, &seen, l->error);
+    if (code == SHEAF_OK || code == SHEAF_END || code == SHEAF_ERR_CORRUPT)
+        code = journal_claim(j, &seen, holder.run, CLAIM_REPLACES, l->error);
+    l->is_claimed = code == SHEAF_OK;
+    return code;
+}
+
+static int column_drop_remove_file(void *context, const char *name, const struct store_seen *listed,
+                                   struct sheaf_error *err)
+{
+    const struct dropped_layer *l = context;
+
+    (void)listed;
+    return journal_remove_in(&l->journal, l->directory, name, err);
+}
+
+static int column_drop_take_file(void *context, const struct store_entry *entry)
+{
+    struct dropped_layer *l = context;
+
+    if (strcmp(entry->name, MANIFEST_NAME) == 0 || !is_columns_file(NULL, entry->name))
+        return SHEAF_OK;
+    return several_add(&l->several, entry->name, NULL, l->error);
+}
+
+/* Removes the files of a layer that has no manifest any more: first its shards and indexes, then
+ * its incomplete uploads, its journal, and the claim last. */
+static int remove_files(struct dropped_layer *l)
+{
+    int code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);
+
+    if (code == SHEAF_OK)
+        code = store_list(l->directory, column_drop_take_file, l, l->error);
+    code = several_close(&l->several, code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code, l->error);
+    if (code == SHEAF_OK)
+        code = journal_remove_temporaries(l->directory, l->error);
+    if (code == SHEAF_OK && !store_is_local(l->directory))
+        (void)store_clean(l->directory, is_columns_file, NULL, NULL, NULL);
+    if (code == SHEAF_OK)
+        code = journal_clear(&l->journal, l->error);
+    return code == SHEAF_OK ? store_sync(l->directory, l->error) : code;
+}
+
+static void close_layer(struct dropped_layer *l)
+{
+    store_unlock(l->lock);
+    journal_close(&l->journal);
+    free(l->directory);
+}
+
+/* Removes the stage of a run that was killed before it had a claim. */
+static int remove_stage(const struct dropped_layer *l)
+{
+    char *partial = store_join(l->directory, STORE_PARTIAL);
+    const int code = partial == NULL ? err_memory(l->error, strlen(l->directory))
+                                     : stage_drop(partial, NULL, NULL, l->error);
+
+    free(partial);
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
+}
+
+/* Claims a layer and removes its manifest, unless only a stand-in is left of the layer. */
+static int claim_layer(const struct sheaf_dataset *base, const char *name, size_t layer,
+                      struct dropped_layer *l, struct sheaf_error *err)
+{
+    int code;
+
+    *l = (struct dropped_layer){ .lock = -1, .error = err };
+    code = column_directory(base, name, layer, &l->directory, err);
+    if (code == SHEAF_OK)
+        code = find_anything(l);
+    if (code != SHEAF_OK || !l->is_column)
+        return code == SHEAF_OK ? remove_stage(l) : code;
+    code = column_drop_claim(l);
+    return code == SHEAF_OK ? withdraw(l) : code;
+}
+
+/* ---- The column ------------------------------------------------------------------------------ */
+
+struct drop {
+    struct sheaf_dataset *base;
+    const char *name;
+    size_t layers[COLUMN_LAYERS_MOST];
+    size_t layer_count;
+    bool is_column;
+    struct sheaf_error *error;
+};
+
 static int take_layer(void *context, const struct store_entry *entry)
 {
     struct drop *d = context;
@@ -52,124 +268,6 @@ static int take_layer(void *context, const struct store_entry *entry)
         d->layer_count < COLUMN_LAYERS_MOST)
         d->layers[d->layer_count++] = layer;
     return SHEAF_OK;
-}
-
-static int column_drop_take_file(void *context, const struct store_entry *entry)
-{
-    struct drop *d = context;
-
-    return is_columns_file(NULL, entry->name)
-           ? buf_append(&d->files, entry->name, strlen(entry->name) + 1, d->error) : SHEAF_OK;
-}
-
-static int column_drop_remove_file(struct drop *d, const char *directory, const char *name)
-{
-    char *url = store_join(directory, name);
-    const int code = url == NULL ? err_memory(d->error, strlen(name))
-                                 : store_remove(url, d->error);
-
-    d->removed += code == SHEAF_OK;
-    free(url);
-    return code;
-}
-
-/* Lists the files of the layer's directory. */
-static int column_drop_list_files(struct drop *d)
-{
-    const int code = store_list(d->directory, column_drop_take_file, d, d->error);
-
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-}
-
-static int remove_files(struct drop *d)
-{
-    int code = column_drop_list_files(d);
-
-    for (size_t at = 0; at < d->files.size && code == SHEAF_OK;) {
-        const char *name = (const char *)d->files.data + at;
-
-        at += strlen(name) + 1;
-        code = column_drop_remove_file(d, d->directory, name);
-    }
-    return code;
-}
-
-static int column_drop_take_entry(void *context, const char *name, struct sheaf_error *err)
-{
-    struct drop *d = context;
-
-    return buf_append(&d->files, name, strlen(name) + 1, err);
-}
-
-/* Removes everything that is needed to resume an interrupted run: its staged files, its claim (the
- * file that says which run writes here), its journal and its incomplete uploads. After this, the
- * interrupted run can no longer publish the column. */
-static int remove_run(struct drop *d)
-{
-    char *partial = store_join(d->directory, STORE_PARTIAL);
-    int code = partial == NULL ? err_memory(d->error, strlen(d->directory))
-                               : stage_drop(partial, NULL, NULL, d->error);
-
-    if (code == SHEAF_OK)
-        code = journal_list(d->directory, column_drop_take_entry, d, d->error);
-    code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-    for (size_t at = 0; at < d->files.size && code == SHEAF_OK;) {
-        const char *name = (const char *)d->files.data + at;
-
-        at += strlen(name) + 1;
-        code = column_drop_remove_file(d, partial, name);
-    }
-    if (code == SHEAF_OK)
-        code = journal_remove_temporaries(d->directory, d->error);
-    d->files.size = 0;
-    free(partial);
-    if (code == SHEAF_OK && !store_is_local(d->directory))
-        (void)store_clean(d->directory, is_columns_file, NULL, NULL, NULL);
-    return code;
-}
-
-/* Removes the manifest of a layer (one of the data sets in which a column is stored), if the layer
- * has a manifest. */
-static int remove_manifest(struct drop *d, size_t layer)
-{
-    uint64_t bytes;
-    char *url = NULL, *manifest;
-    int code = column_directory(d->base, d->name, layer, &url, d->error);
-
-    if (code != SHEAF_OK)
-        return code;
-    manifest = store_join(url, MANIFEST_NAME);
-    code = manifest == NULL ? err_memory(d->error, strlen(url))
-                            : store_size(manifest, &bytes, d->error);
-    if (code == SHEAF_OK)
-        code = column_drop_remove_file(d, url, MANIFEST_NAME);
-    free(manifest);
-    free(url);
-    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
-}
-
-static int remove_layer(struct drop *d, size_t layer)
-{
-    int lock = -1;
-    int code = column_directory(d->base, d->name, layer, &d->directory, d->error);
-
-    if (code == SHEAF_OK)
-        code = store_lock(d->directory, false, &lock, d->error);
-    d->files = (struct buf)BUF_INIT(SIZE_MAX / 4);
-    if (code == SHEAF_OK)
-        code = remove_run(d);
-    /* The interrupted run may have published this layer of the column just before it stopped, so
-     * the layer's manifest is removed as well. */
-    if (code == SHEAF_OK)
-        code = remove_manifest(d, layer);
-    if (code == SHEAF_OK)
-        code = remove_files(d);
-    if (code == SHEAF_OK)
-        code = store_sync(d->directory, d->error);
-    store_unlock(lock);
-    buf_free(&d->files);
-    free(d->directory);
-    return code;
 }
 
 /* Removes a directory of the column. The directory stays if it contains files that do not belong to
@@ -190,6 +288,38 @@ static int compare_layers(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* Removes a whole layer. */
+static int drop_layer(struct drop *d, size_t layer)
+{
+    struct dropped_layer l;
+    int code = claim_layer(d->base, d->name, layer, &l, d->error);
+
+    d->is_column |= l.is_column;
+    if (code == SHEAF_OK && l.is_claimed)
+        code = remove_files(&l);
+    close_layer(&l);
+    return code;
+}
+
+/* Removes all layers. Keeps the claim of the first layer until the others are removed, so that no
+ * other run can add the column again while files of the later layers are left. */
+static int drop_layers(struct drop *d)
+{
+    struct dropped_layer first;
+    int code;
+
+    if (d->layer_count == 0)
+        return SHEAF_OK;
+    code = claim_layer(d->base, d->name, d->layers[0], &first, d->error);
+    d->is_column |= first.is_column;
+    for (size_t i = 1; i < d->layer_count && code == SHEAF_OK; i++)
+        code = drop_layer(d, d->layers[i]);
+    if (code == SHEAF_OK && first.is_claimed)
+        code = remove_files(&first);
+    close_layer(&first);
+    return code;
+}
+
 static int drop_column(struct drop *d)
 {
     char *url = NULL;
@@ -200,18 +330,14 @@ static int drop_column(struct drop *d)
     free(url);
     code = code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
     qsort(d->layers, d->layer_count, sizeof(d->layers[0]), compare_layers);
-    for (size_t i = 0; i < d->layer_count && code == SHEAF_OK; i++)
-        code = remove_manifest(d, d->layers[i]);
-    for (size_t i = 0; i < d->layer_count && code == SHEAF_OK; i++)
-        code = remove_layer(d, d->layers[i]);
+    if (code == SHEAF_OK)
+        code = drop_layers(d);
     for (size_t i = 0; i < d->layer_count && code == SHEAF_OK; i++)
         remove_directory(d, d->name, d->layers[i]);
     remove_directory(d, d->name, 0);
     remove_directory(d, NULL, 0);
-    if (code == SHEAF_OK && d->removed == 0)
-        code = err_set(d->error, SHEAF_ERR_NOT_FOUND, "%s: has no column %s", d->base->url,
-                       d->name);
-    return code;
+    return code == SHEAF_OK && !d->is_column ? column_refuse_absent(d->base, d->name, d->error)
+                                             : code;
 }
 
 int sheaf_column_drop(const char *dataset, const char *name, struct sheaf_error *error)
@@ -230,6 +356,8 @@ int sheaf_column_drop(const char *dataset, const char *name, struct sheaf_error 
         code = column_base_open(dataset, &d->base, error);
     if (code == SHEAF_OK)
         code = drop_column(d);
+    if (code == SHEAF_OK)
+        column_views_tell(d->base, name);
     sheaf_dataset_free(d->base);
     free(d);
     return code;

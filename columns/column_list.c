@@ -78,6 +78,7 @@ static int column_list_tell(const struct sheaf_dataset *source, const char *name
     struct sheaf_column_info info = { .name = name, .fields = "" };
     struct buf fields = BUF_INIT(SIZE_MAX / 4);
     struct sheaf_error found = { .code = SHEAF_OK };
+    char date[MANIFEST_DATE_BYTES] = "";        /* of a drop; "": there was none */
     struct column_set set;
     int code = SHEAF_OK;
 
@@ -89,7 +90,9 @@ static int column_list_tell(const struct sheaf_dataset *source, const char *name
         if (fields.size != 0)
             info.fields = (const char *)fields.data;
     }
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && info.code == SHEAF_ERR_NOT_FOUND)
+        code = column_find_drop(source, name, date, err);
+    if (code == SHEAF_OK && date[0] == '\0')
         each(context, &info);
     column_set_close(&set);
     buf_free(&fields);

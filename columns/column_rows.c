@@ -30,6 +30,7 @@ struct column_rows {
      * NUL */
     struct buf names;
     size_t key_column, column_count;
+    uint64_t given;             /* values that were given to the caller */
     struct sheaf_error *error;  /* of a walk */
 };
 
@@ -79,9 +80,8 @@ static int column_rows_give(struct column_rows *r, struct column_row *row, uint6
     code = name_suffix_problem(row->extension) == NULL ? SHEAF_OK
          : err_set(err, SHEAF_ERR_CORRUPT, "\"%.100s\" cannot be the name of a field: %s",
                    row->extension, name_suffix_problem(row->extension));
-    if (code == SHEAF_OK)
-        code = r->each(r->context, row, err);
-    return code;
+    r->given++;
+    return code == SHEAF_OK ? r->each(r->context, row, err) : code;
 }
 
 /* ---- JSON Lines ------------------------------------------------------------------------------ */
@@ -425,6 +425,9 @@ int column_rows_read(const char *source, struct watch *watch, column_row_fn *eac
             code = column_rows_read_lines(&r, true, err);
     if (code == SHEAF_END)
         code = column_rows_read_files(&r, err);
+    if (code == SHEAF_OK && r.given == 0)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "%s: has no values: expected lines with a key and "
+                       "a value, or files named KEY.EXTENSION", source);
     buf_free(&r.text);
     buf_free(&r.names);
     return code;

@@ -52,6 +52,10 @@ void column_writer_start(struct sheaf_column_writer *writer);
 /* Copies the packer's error. Returns `code`. */
 int column_packed(struct sheaf_column_writer *writer, int code, struct sheaf_error *err);
 
+/* Reports each view near the data set that has a condition on the column, as a notice
+ * (sheaf_on_notice). Called when the column was dropped. (column_views.c) */
+void column_views_tell(const struct sheaf_dataset *base, const char *name);
+
 /* ---- Parts of a plan (column_part.c) --------------------------------------------------------- */
 
 /* Sets the numbers of the first sample of the part, and of the first sample after it. */

@@ -82,6 +82,9 @@ static int repair_open_dataset(struct repair *r, const char *dataset, struct she
         code = sheaf_dataset_open(&dataset, 1, &r->dataset, err);
     if (code == SHEAF_OK)
         code = in_place_check(r->dataset, r->directory, "repair", err);
+    if (code == SHEAF_ERR_CORRUPT || (code == SHEAF_ERR_NOT_FOUND && r->dataset != NULL))
+        err_append(err, ": a repair needs an intact dataset.json: copy this file from a copy of "
+                   "the data set first");
     if (code != SHEAF_OK)
         return code;
     r->manifest = &r->dataset->manifest;

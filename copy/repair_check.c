@@ -208,6 +208,8 @@ static int repair_check_file(void *context, const char *name, const struct store
 int repair_check_index(const struct sheaf_dataset *d, const char *name, struct sheaf_error *err)
 {
     struct sections sections = { .dataset = d };
+    const char *index = NULL;
+    uint64_t expected = 0, bytes;
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < d->manifest.shard_count && code == SHEAF_OK; i++) {
@@ -217,6 +219,8 @@ int repair_check_index(const struct sheaf_dataset *d, const char *name, struct s
 
         if (strcmp(strrchr(url, '/') + 1, name) != 0)
             continue;
+        index = url;
+        expected += d->manifest.shards[i].index_bytes;
         code = sections_read(&sections, (uint32_t)i, &data, err);
         if (code == SHEAF_OK)
             code = index_parse(data, d->manifest.shards[i].index_bytes, d->samples[i], &section,
@@ -226,6 +230,11 @@ int repair_check_index(const struct sheaf_dataset *d, const char *name, struct s
         free(data);
     }
     sections_close(&sections);
+    if (code == SHEAF_OK && index != NULL)
+        code = store_size(index, &bytes, err);
+    if (code == SHEAF_OK && index != NULL && bytes != expected)
+        code = err_set(err, SHEAF_ERR_CORRUPT, "%s: has %llu bytes, expected %llu", index,
+                       (unsigned long long)bytes, (unsigned long long)expected);
     return code;
 }
 

@@ -32,11 +32,17 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
  * directory. For a stand-in, manifest_parse returns SHEAF_ERR_NOT_FOUND. */
 #define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* largest size of a stand-in in bytes */
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
+/* The stand-in that a drop of a column leaves; see columns/column_drop.c. */
+#define MANIFEST_DROPPED "{\"unfinished\": \"%s\", \"dropped\": \"%s\"}\n"
+#define MANIFEST_DATE_BYTES 21              /* "2026-11-26T12:00:00Z" */
 #define MANIFEST_HOLDS_UNFINISHED \
     "holds an unfinished run: packing is in progress, or was interrupted"
 /* Returns whether a text is the stand-in that a running packer leaves in place of the manifest. If
  * so, copies the number of the packer's run to `run`. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
+/* Returns whether a text is the stand-in of a column that was dropped. If so, copies the time of
+ * the drop to `date`. */
+bool manifest_is_dropped(const char *text, size_t size, char date[MANIFEST_DATE_BYTES]);
 /* A run that works in a directory puts a file there, its claim. Returns whether `text`, the content
  * of a claim, belongs to a run that only appends samples or makes an index. Such a run keeps the
  * existing data set or shards usable. */

@@ -15,6 +15,15 @@ bool manifest_is_unfinished(const char *text, size_t size, char run[33])
            sscanf(text, "{\"unfinished\": \"%32[0-9a-f]\"}", run) == 1;
 }
 
+bool manifest_is_dropped(const char *text, size_t size, char date[MANIFEST_DATE_BYTES])
+{
+    char run[33];
+
+    return text != NULL && size < MANIFEST_UNFINISHED_LIMIT &&
+           sscanf(text, "{\"unfinished\": \"%32[0-9a-f]\", \"dropped\": \"%20[0-9TZ:-]\"}", run,
+                  date) == 2;
+}
+
 bool manifest_claim_keeps(const char *text, size_t size)
 {
     return strlen(text) == size && strncmp(text, "sheaf-plan ", 11) == 0 &&

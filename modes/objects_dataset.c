@@ -73,7 +73,7 @@ static int objects_dataset_read_manifest(const char *directory, struct manifest 
 static int refuse_stand_in(const struct objects *o, const struct object *object,
                            struct sheaf_error *err)
 {
-    char *url, *text = NULL, run[33];
+    char *url, *text = NULL, run[33], date[MANIFEST_DATE_BYTES];
     size_t size = 0;
     int code;
 
@@ -85,7 +85,8 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
                        : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
     if (code == SHEAF_ERR_LIMIT)
         code = SHEAF_OK;
-    else if (code == SHEAF_OK && manifest_is_unfinished(text, size, run)) {
+    else if (code == SHEAF_OK && manifest_is_unfinished(text, size, run) &&
+             !manifest_is_dropped(text, size, date)) {
         url[strlen(url) - strlen(MANIFEST_NAME)] = '\0';
         code = manifest_refuse_unfinished(url, err);
     }

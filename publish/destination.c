@@ -90,11 +90,11 @@ static uint64_t samples_at_first(const struct manifest *m)
 static int destination_classify(const struct output *o, const char *directory,
                                 struct manifest_found *f, struct sheaf_error *err)
 {
-    char *hash = NULL;
+    char *hash = NULL, run[RUN_SIZE];
     int code;
 
     f->kind = MANIFEST_OF_RUN;
-    if (manifest_is_unfinished(f->text, f->size, f->run))
+    if (manifest_is_unfinished(f->text, f->size, run))
         return SHEAF_OK;
     code = destination_parse(directory, MANIFEST_NAME, f->text, f->size, &f->manifest, &f->fault);
     if (code == SHEAF_OK && o->grows != NULL)

@@ -31,7 +31,6 @@ struct manifest_found {
     enum manifest_kind kind;
     struct store_seen seen;
     char note[STORE_NOTE_SIZE]; /* the note of the file; "": none */
-    char run[RUN_SIZE];         /* for MANIFEST_OF_RUN; else "" */
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */

@@ -52,13 +52,13 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
     return code;
 }
 
-/* Checks that the manifest may be published. There must be no manifest yet, or it must be this
- * run's own, or belong to a data set of the same plan. */
-static int check_free(const struct output *o, const char *directory,
-                      const struct manifest_found *f, struct sheaf_error *err)
+/* Checks that the manifest may be published. There must be no manifest yet, or a stand-in, or a
+ * manifest of a data set of the same plan. If another run has written the stand-in after this run's
+ * claim, it had taken the claim before, and this run fails when it checks its claim next. */
+static int check_free(const char *directory, const struct manifest_found *f,
+                      struct sheaf_error *err)
 {
-    if (f->kind == MANIFEST_NONE || f->kind == MANIFEST_OF_PLAN ||
-        (f->kind == MANIFEST_OF_RUN && strcmp(f->run, o->journal.plan.run) == 0))
+    if (f->kind == MANIFEST_NONE || f->kind == MANIFEST_OF_PLAN || f->kind == MANIFEST_OF_RUN)
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CHANGED, "%s: another data set was published there in the "
                    "meantime", directory);
@@ -155,7 +155,7 @@ static int publish_split(struct output *o, const struct publish_facts *f, uint32
         code = publish_files_open(&files, o, split, split == 0 ? &f->skipped : NULL,
                                   split == 0 ? &f->converted : NULL, err);
         if (code == SHEAF_OK)
-            code = check_free(o, o->directories[split], &files.there, err);
+            code = check_free(o->directories[split], &files.there, err);
         if (code == SHEAF_OK)
             code = publish_parts(o, &files, &index, err);
         publish_files_close(&files);

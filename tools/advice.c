@@ -88,6 +88,10 @@ static const struct advice all[] = {
     { SHEAF_REASON_NOT_IN_BASE, 0, " column ", "--unknown-keys skip leaves such values out" },
     { SHEAF_REASON_NO_VALUE, 0, " cat convert unpack ",
       "--missing skip leaves out such samples, --missing none returns them without the field" },
+    { SHEAF_REASON_OTHER_BASE, 0, NULL,
+      "if the data set was edited, sheaf column drop removes the column, and sheaf column add adds "
+      "it again" },
+    { SHEAF_REASON_NO_COLUMN, 0, NULL, "sheaf column list prints the columns of a data set" },
     { SHEAF_REASON_ODD_FIELDS, 0, " pack plan append ",
       "--key-end last-dot cuts names at the last dot instead" },
 };

@@ -89,7 +89,8 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base)
 {
-    for (size_t i = 0; i < source->part_count; i++)
+    /* The last one, because several parts have the same fingerprint after an edit. */
+    for (size_t i = source->part_count; i-- > 0;)
         if (strcmp(source->parts[i].fingerprint, base) == 0)
             return &source->parts[i];
     return NULL;
@@ -104,9 +105,10 @@ static int check_base(const struct sheaf_dataset *source, const struct column_la
     uint64_t end;
 
     if (part == NULL)
-        return err_set(err, SHEAF_ERR_CHANGED, "belongs to another data set, or to another state "
-                       "of this one: the fingerprint of its base is %s, but the data set has %s",
-                       layer->facts.base, source->manifest.fingerprint);
+        return err_because(err, err_set(err, SHEAF_ERR_CHANGED, "belongs to another data set, or "
+                                        "to another state of this one: the fingerprint of its base "
+                                        "is %s, but the data set has %s", layer->facts.base,
+                                        source->manifest.fingerprint), SHEAF_REASON_OTHER_BASE);
     end = part->first_number + part->samples;
     if (layer->facts.first <= end && dataset_samples(layer->dataset) <= end - layer->facts.first)
         return SHEAF_OK;
@@ -169,6 +171,40 @@ static int open_layer(const struct sheaf_dataset *source, const char *name,
     return code;
 }
 
+int column_find_drop(const struct sheaf_dataset *source, const char *name,
+                     char date[MANIFEST_DATE_BYTES], struct sheaf_error *err)
+{
+    char *directory = NULL, *url = NULL, *text = NULL;
+    size_t size = 0;
+    int code = column_directory(source, name, 1, &directory, err);
+
+    date[0] = '\0';
+    if (code == SHEAF_OK) {
+        url = store_join(directory, MANIFEST_NAME);
+        code = url == NULL ? err_memory(err, strlen(directory))
+                           : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
+    }
+    if (code == SHEAF_OK && !manifest_is_dropped(text, size, date))
+        date[0] = '\0';
+    free(text);
+    free(url);
+    free(directory);
+    return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
+}
+
+int column_refuse_absent(const struct sheaf_dataset *source, const char *name,
+                         struct sheaf_error *err)
+{
+    char date[MANIFEST_DATE_BYTES];
+    const int code = column_find_drop(source, name, date, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    return err_because(err, err_set(err, SHEAF_ERR_NOT_FOUND, "%s: has no column %s%s%s%s",
+                                    source->url, name, date[0] == '\0' ? "" : " (dropped at ",
+                                    date, date[0] == '\0' ? "" : ")"), SHEAF_REASON_NO_COLUMN);
+}
+
 void column_set_close(struct column_set *set)
 {
     for (size_t i = 0; i < set->count; i++)
@@ -189,7 +225,7 @@ int column_set_open(const struct sheaf_dataset *source, const char *name, struct
     if (code == SHEAF_END)
         code = SHEAF_OK;
     if (code == SHEAF_OK && set->count == 0)
-        code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: has no column %s", source->url, name);
+        code = column_refuse_absent(source, name, err);
     if (code != SHEAF_OK)
         column_set_close(set);
     return code;

@@ -45,6 +45,13 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
+/* Sets `date` to the time at which the column was dropped, if layer 1 has the stand-in that a drop
+ * has left (see columns/column_drop.c), and otherwise to "". */
+int column_find_drop(const struct sheaf_dataset *source, const char *name,
+                     char date[MANIFEST_DATE_BYTES], struct sheaf_error *err);
+/* Returns SHEAF_ERR_NOT_FOUND for a data set that has no column of this name. */
+int column_refuse_absent(const struct sheaf_dataset *source, const char *name,
+                         struct sheaf_error *err);
 
 /* Called with the name of each directory in the data set's directory "columns". */
 typedef int column_name_fn(void *context, const char *name, struct sheaf_error *err);

@@ -50,6 +50,9 @@ static int view_columns_do_identify(const struct choice *c, const struct view_co
         struct column_set set = { .layers = NULL };
 
         code = view_columns_open_column(dataset_source_at(c->dataset, s), condition, &set, err);
+        if (code == SHEAF_ERR_NOT_FOUND && err != NULL)
+            err_append(err, ", which the condition on %s needs: add the column again, or make the "
+                       "view without this condition", condition->field);
         for (size_t i = 0; i < set.count && code == SHEAF_OK; i++)
             code = buf_printf(text, err, "%s%s", text->size == 0 ? "" : ",",
                               set.layers[i].dataset->manifest.fingerprint);

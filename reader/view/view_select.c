@@ -241,5 +241,7 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
                            : "no sample fulfils \"where\": %s", where->text);
     }
-    return code == SHEAF_OK || err == NULL ? code : err_prefix(err, "%s: ", d->url);
+    if (code == SHEAF_OK || err == NULL || strncmp(err->message, d->url, strlen(d->url)) == 0)
+        return code;
+    return err_prefix(err, "%s: ", d->url);
 }

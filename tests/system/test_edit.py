@@ -356,7 +356,8 @@ class Edit(Case):
                             ("convert", self.dest, self.path("out"), "--format", "tfrecord",
                              "--columns", "cap")):
                 self.assert_error(sheaf(*command, status=1), "cap",
-                                  "belongs to another data set, or to another state of this one")
+                                  "belongs to another data set, or to another state of this one",
+                                  "sheaf column drop removes the column")
             self.assertEqual(tree_of(os.path.join(self.dest, "columns")), before)
             sheaf("verify", self.dest)
         self.assert_error(sheaf(*add, "cap", status=1), "cap")

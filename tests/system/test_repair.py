@@ -255,6 +255,37 @@ class Repair(Case):
         self.assert_error(self.repair(source=self.dest, status=None), "source")
         self.assertEqual(tree_of(self.dest), before)
 
+    def test_indexes_and_manifests(self):
+        before = self.pack()
+        copy = self.path("copy")
+        for data in (before["dataset.index"] + b"x", before["dataset.index"][:-1], b""):
+            write(self.at("dataset.index"), data)
+            self.assert_error(self.repair(status=1), "dataset.index: has other bytes")
+            self.assertEqual(self.counts(source=copy), (1, 1))
+            self.assertEqual(tree_of(self.dest), before)
+        for data in (None, b"", before["dataset.json"][:300], flip(before["dataset.json"], 200)):
+            os.unlink(self.at("dataset.json"))
+            if data is not None:
+                write(self.at("dataset.json"), data)
+            for source in (self.source, copy):
+                self.assert_error(self.repair(source=source, status=1),
+                                  "copy this file from a copy of the data set first")
+            write(self.at("dataset.json"), before["dataset.json"])
+
+    def test_columns(self):
+        """A layer of a column is a data set, so it can be repaired from its copy."""
+        self.pack()
+        keys = sorted({path.split(".")[0] for path in tree_of(self.source)})
+        write(self.path("values.csv"), ("key,value\n" + "".join("%s,of %s\n" % (key, key)
+                                                               for key in keys)).encode())
+        sheaf("column", "add", self.dest, "--name", "cap", "--from", self.path("values.csv"))
+        shutil.rmtree(self.path("copy"))
+        shutil.copytree(self.dest, self.path("copy"))
+        before = tree_of(self.dest)
+        os.unlink(self.at("columns/cap/1/column-000000.tfrecord"))
+        sheaf("repair", self.at("columns/cap/1"), "--from", self.path("copy/columns/cap/1"))
+        self.assertEqual(tree_of(self.dest), before)
+
     def test_appended_edited_and_converted(self):
         self.pack()
         more = make_tree(self.path("more"), files(4, 500, "m"))
