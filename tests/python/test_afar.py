@@ -111,6 +111,7 @@ class AfarTest(Case):
                 sheaf.Dataset(url, cache=self.path("empty"), offline=True)
             with sheaf.Reader(url, seed=4, cache=cache) as reader:
                 self.assertEqual([s.key for s in reader] == whole, bool(epoch))
+        sheaf.View(self.url, where={"label": 3}).save(self.path("offline.view"))
         counts = self.server.sent_bytes, server.sent_bytes
         self.server.silent = server.silent = ("shard-", "dataset")
         for skip in ("fail", "skip"):
@@ -122,8 +123,6 @@ class AfarTest(Case):
         self.assertEqual([sample.key for sample in both[198:202]], [sheaf.Dataset([self.set, own])[i].key
                                                                     for i in range(198, 202)])
         self.assertEqual(both.targets, sheaf.Dataset([self.set, own]).targets)
-        chosen = sheaf.View(self.url, where={"label": 3})
-        chosen.save(self.path("offline.view"))
         self.assertEqual([sample.label for sample in sheaf.Reader(self.path("offline.view"), cache=cache,
                                                                   offline=True)][:2], [3, 3])
         with self.assertRaisesRegex(sheaf.UnsupportedError, "opened offline, and the table of its keys"):
