@@ -28,6 +28,8 @@ SHARE = 4                           # 1 / SHARE of a reader's memory is for deco
 UNDER_WAY = 2                       # least number of batches that are being made,
 BATCHES_MOST = 64                   # and their largest number
 AHEAD_SAMPLES = 16                  # samples that are being made for each thread
+PARTS_MOST = 16                     # largest number of batches whose parts are made at once,
+PARTS_BYTES = 1 << 17               # and the most bytes of their labels and boxes
 _OF_IMAGE = ("CORRUPT", "TRUNCATED", "UNSUPPORTED")
 
 
@@ -41,22 +43,24 @@ class PixelBatch:
     list of arrays [samples, crops, height, width]). `labels` is an array [samples] or [samples, labels], or None if
     there are no labels."""
 
-    def __init__(self, stage: Stage, made: _sheaf.Crops, arrays: Sequence[Any], rest: Optional[List[int]]) -> None:
+    def __init__(self, stage: Stage, made: _sheaf.Crops, rest: Optional[List[int]] = None) -> None:
         self._stage, self._made = stage, made
         self.rest = rest                # numbers of the samples with crops, if some have none
-        if stage.is_plain:
-            self.pixels, self.masks = stage.show(arrays[0]), {}
-        else:
-            self.pixels, self.masks = stage.divided(arrays)
-        whole = made.labels()
-        self.labels = stage.numbers(whole) if whole else stage.other_labels(made.samples)
-        if rest is not None and self.labels is not None:
-            self.labels = self.labels[rest]
+        labels, _, self.pixels, self.masks, self.labels, self.crops = made.parts
+        if not made.has_labels:
+            self.labels = stage.other_labels(self._read)
+        if len(made) != len(labels) or rest is not None:
+            self._shorten(slice(len(made)) if rest is None else rest)
 
-    @functools.cached_property
-    def crops(self) -> Any:
-        crops = numpy.frombuffer(self._made.boxes(), numpy.int32).reshape(-1, *self._stage.box)
-        return self._stage.show(crops if self.rest is None else crops[self.rest])
+    def _shorten(self, chosen: Any) -> None:
+        """Leaves only the chosen samples in the arrays."""
+        def shorter(arrays: Any) -> Any:
+            return [each[chosen] for each in arrays] if isinstance(arrays, list) else arrays[chosen]
+
+        self.pixels, self.crops = shorter(self.pixels), self.crops[chosen]
+        self.masks = {name: shorter(mask) for name, mask in self.masks.items()}
+        if self.labels is not None:
+            self.labels = self.labels[chosen]
 
     @functools.cached_property
     def samples(self) -> Any:
@@ -72,10 +76,10 @@ class PixelBatch:
     @property
     def given(self) -> int:
         """The number of samples, including those without crops."""
-        return len(self._read)
+        return len(self._made)
 
     def __len__(self) -> int:
-        return len(self._read if self.rest is None else self.rest)
+        return len(self._made if self.rest is None else self.rest)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.samples)
@@ -111,9 +115,20 @@ def as_array(array: Any) -> Any:
     return array
 
 
-def as_numbers(data: bytearray) -> Any:
-    """Returns an array of the int64 numbers in `data`."""
-    return numpy.frombuffer(data, numpy.int64)
+def parts_of_batches(pixels: Pixels, size: int, show: Callable[[Any], Any], arrays: Sequence[Any],
+                     most: int = PARTS_MOST) -> List[Any]:
+    """Returns (labels, boxes, pixels, masks, shown labels, shown boxes) for each of the next batches whose crops are
+    in `arrays`. They are made for several batches at once: the first object of a batch takes several times as long as
+    the following ones, because the processor's caches have to be filled first."""
+    views, made = len(pixels.views), []
+    box = (size, pixels.crops, BOX) if pixels.has_views else (size, BOX)
+    for _ in range(max(1, min(most, PARTS_BYTES // (size * (8 + pixels.crops * 4 * BOX))))):
+        labels, boxes = numpy.zeros(size, numpy.int64), numpy.zeros(box, numpy.int32)
+        shown: List[Any] = [show(array) for array in arrays]
+        if pixels.has_views:
+            shown = [shown[i:i + views] for i in range(0, len(shown), views)]
+        made.append((labels, boxes, shown[0], dict(zip(pixels.masks, shown[1:])), show(labels), show(boxes)))
+    return made
 
 
 class Policy:
@@ -148,21 +163,20 @@ class Shares(NamedTuple):
 
 
 class Stage:
-    """Makes PixelBatches from batches of samples. show(array) and numbers(data) return an array, and the int64 numbers
-    in a bytearray, in the form in which the program gets them."""
+    """Makes PixelBatches from batches of samples. show(array) returns an array in the form in which the program gets
+    it."""
+    batch_type = PixelBatch
 
     def __init__(self, pixels: Pixels, shares: Shares, policy: Policy,
                  allocate: Callable[[Tuple[int, ...]], Any] = plain,
-                 show: Callable[[Any], Any] = as_array,
-                 numbers: Callable[[bytearray], Any] = as_numbers) -> None:
+                 show: Callable[[Any], Any] = as_array) -> None:
         self.pixels, self.policy, self.shares = pixels, policy, shares
-        self.show, self.numbers = show, numbers
+        self.show = show
         self.pool = pixels.open(pixels.thread_count, shares.decoding)
         self.allocate, self.slots = allocate, 0         # number of batches for which there is memory
         self.shapes = [pixels.shape(view) for view in pixels.views] + \
             [pixels.mask_shape(view) for _ in pixels.masks for view in pixels.views]
-        self.is_plain = len(self.shapes) == 1 and not pixels.has_views
-        self.box = (pixels.crops, BOX) if pixels.has_views else (BOX,)
+        self.parts = functools.partial(parts_of_batches, pixels, shares.batch_size, show)
         # the largest number of full batches that are being made
         self.ahead = min(max(UNDER_WAY, shares.ahead // shares.batch_size), BATCHES_MOST)
         self.handing_ns = 0             # time that the program's thread has spent on making batches
@@ -171,7 +185,8 @@ class Stage:
         """Makes memory for one more batch. The memory of a batch is used again when nothing refers to its arrays any
         more."""
         count = self.shares.batch_size
-        self.pool.add(_sheaf.PixelSlot(self.pool, [self.allocate((count, *shape)) for shape in self.shapes], count))
+        self.pool.add(_sheaf.PixelSlot(self.pool, [self.allocate((count, *shape)) for shape in self.shapes], count,
+                                       self.parts, False))
         self.slots += 1
 
     def begin(self, samples: Batch) -> _sheaf.Crops:
@@ -187,7 +202,7 @@ class Stage:
         """Returns a batch when its crops are made, or None if it has no samples."""
         bad = made.wait()
         began = time.monotonic_ns()
-        batch = PixelBatch(self, made, made.arrays, None) if bad is None else self.part(made, bad)
+        batch = PixelBatch(self, made) if bad is None else self.part(made, bad)
         self.handing_ns += time.monotonic_ns() - began
         return batch
 
@@ -197,25 +212,17 @@ class Stage:
         samples, rest = made.samples, None
         if samples is None:
             return None
-        arrays = [array[:len(samples)] for array in made.arrays]
         if bad:
             for i, code, name, message in bad:
                 self.policy(samples[i], code, name, message)
             lost = {i for i, *_ in bad}
             rest = [i for i in range(len(samples)) if i not in lost]
-            arrays = [array[rest] for array in arrays]
-        return PixelBatch(self, made, arrays, rest)
+        return PixelBatch(self, made, rest)
 
     def other_labels(self, samples: Batch) -> Any:
         """Returns the labels if not every sample has one that is a whole number."""
         labels = _labels(samples)
         return None if labels is None else self.show(labels)
-
-    def divided(self, arrays: Sequence[Any]) -> Tuple[Any, Dict[str, Any]]:
-        """Returns the pixels and the masks."""
-        views, shown = len(self.pixels.views), [self.show(array) for array in arrays]
-        parts = [shown[i:i + views] for i in range(0, len(shown), views)] if self.pixels.has_views else shown
-        return parts[0], dict(zip(self.pixels.masks, parts[1:]))
 
     def run(self, batches: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
         """Yields (PixelBatch, other) for each (batch, other), in order. An object that is not a Batch is passed on

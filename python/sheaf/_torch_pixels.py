@@ -6,17 +6,16 @@ the program's thread reads them instead."""
 
 from __future__ import annotations
 
-import collections
-import functools
 import time
-from typing import Any, Deque, Iterator, Tuple
+from typing import Any, Iterator, List, Optional
 
 import torch
 
 import sheaf
+from sheaf import _sheaf
 from sheaf._loader import BITS
 from sheaf._map_style import Dataset, Nothing
-from sheaf._pixel_stage import PixelBatch, Policy, Stage, memory_of, plain
+from sheaf._pixel_stage import PixelBatch, Policy, Stage, memory_of, parts_of_batches
 
 
 class PixelStage(Stage):
@@ -28,45 +27,57 @@ class PixelStage(Stage):
                         dataset.reader.report)
         shares = memory_of(pixels, options["memory_bytes"] or 1 << 30, batch_size)
         options["memory_bytes"] = shares.reading
-        self.dataset = dataset
-        super().__init__(pixels, shares, policy, _pinned if pins and torch.cuda.is_available() else plain,
-                         torch.from_numpy, _numbers)
+        self.dataset, self.pins = dataset, pins and torch.cuda.is_available()
+        super().__init__(pixels, shares, policy, show=torch.from_numpy)
 
-    def batches(self, loader: Any) -> Iterator[Any]:
-        """Yields the batches of a pass, which begins when the first batch is requested. Everything that each batch
-        needs is in this function, because the caches of the processor forget much between two batches."""
-        own, server, is_stream = loader.sampler.begin(), self.dataset.reader.own_server(), self.dataset.dataset.is_stream
+    def add_slot(self) -> None:
+        """Makes memory for one more batch. Pinned memory is for one batch only, because a copy to a GPU may still read
+        it after the program has dropped its tensor. PyTorch's allocator gives such memory out again when the copy has
+        ended."""
+        if not self.pins:
+            super().add_slot()
+            return
+        count = self.shares.batch_size
+        tensors = [torch.empty((count, *shape), dtype=torch.uint8, pin_memory=True) for shape in self.shapes]
+        # the program gets these tensors themselves, because PyTorch then also knows the memory of a part of a tensor
+        self.pool.add(_sheaf.PixelSlot(self.pool, [tensor.numpy() for tensor in tensors], count, lambda _: (
+            parts_of_batches(self.pixels, count, torch.as_tensor, tensors, 1)), True))
+
+    def queue(self, own: Any, drops_last: bool) -> Optional[_sheaf.PixelQueue]:
+        """Returns the batches of the pass `own`, or None if another process may read them."""
+        server = self.dataset.reader.own_server()
         if server is None:
+            return None
+        return _sheaf.PixelQueue(self.pool, server, own, own.number, own.first, own.count, self.shares.batch_size,
+                                 self.ahead, drops_last, self.pixels.field)
+
+    def batches(self, loader: Any, queues: List[_sheaf.PixelQueue]) -> Iterator[Any]:
+        """Yields the batches of a pass, which begins when the first batch is requested. If ready() of the pass's queue
+        may be used instead of this iterator, the queue is then put into `queues`."""
+        own, is_stream = loader.sampler.begin(), self.dataset.dataset.is_stream
+        queue = self.queue(own, loader.drop_last)
+        if queue is None:
             yield from self._of_others(loader, own)
             return
-        waiting: Deque[Any] = collections.deque()
-        read, field, most, clock = self.pool.read, self.pixels.field, self.shares.batch_size, time.monotonic_ns
+        if not is_stream:
+            queues.append(queue)
         while True:
-            while len(waiting) < self.ahead and not own.is_over:
-                count = min(most, own.count - own.yielded)
-                if count <= 0 or (count < most and loader.drop_last):
-                    own.is_over = True
-                    break
-                made = read(server, own.number, own.first + own.yielded, count, field)
-                if made is None:
-                    self.add_slot()
-                else:
-                    own.yielded += count
-                    waiting.append(made)
-            if not waiting:
+            made = queue.take()
+            while made is False:
+                self.add_slot()
+                made = queue.take()
+            if made is None:
                 return
-            made = waiting.popleft()
             bad = made.wait()
-            began = clock()
-            if bad is None and not is_stream:
-                batch: Any = PixelBatch(self, made, made.arrays, None)
-            else:
-                batch = self._unlike_others(made, bad)
-            self.handing_ns += clock() - began
+            began = time.monotonic_ns()
+            batch = PixelBatch(self, made) if bad is None and not is_stream else self._unlike_others(made, bad)
+            self.handing_ns += time.monotonic_ns() - began
             yield batch
             del batch, made                 # the program may have let the batch go
+            if own.count == 0:              # the end of a stream was found
+                return
 
-    def _unlike_others(self, made: sheaf._sheaf.Crops, bad: Any) -> Any:
+    def _unlike_others(self, made: _sheaf.Crops, bad: Any) -> Any:
         """Returns a batch of a stream, or one that does not fill its memory, or what stands for it."""
         batch, (first, count) = self.part(made, bad or []), made.asked
         nothing = self.dataset._nothing(batch is not None, made.real, count, first + count - 1)
@@ -96,10 +107,3 @@ class PixelStage(Stage):
             return batch
         self.dataset._check_skipped(batch.given, [])
         return Nothing.SKIPPED
-
-
-_numbers = functools.partial(torch.frombuffer, dtype=torch.int64)
-
-
-def _pinned(shape: Tuple[int, ...]) -> Any:
-    return torch.empty(shape, dtype=torch.uint8, pin_memory=True).numpy()

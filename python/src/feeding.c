@@ -17,30 +17,40 @@ struct feeding {
     } locked;
 };
 
+/* Waits for a task. Returns NULL if there is none, and the thread is to end. */
+static struct feeding_task *next_task(struct feeding *f)
+{
+    struct feeding_task *feed;
+
+    pthread_mutex_lock(&f->lock);
+    while (f->locked.first == NULL && !f->locked.ending)
+        pthread_cond_wait(&f->work, &f->lock);
+    feed = f->locked.first;
+    if (feed != NULL)
+        f->locked.first = feed->next;
+    if (f->locked.first == NULL)
+        f->locked.last = &f->locked.first;
+    pthread_mutex_unlock(&f->lock);
+    return feed;
+}
+
 static void *feeding_run(void *argument)
 {
     struct feeding *f = argument;
+    struct feeding_task *feed;
 
-    pthread_mutex_lock(&f->lock);
-    for (;;) {
-        struct feeding_task *feed;
+    while ((feed = next_task(f)) != NULL) {
+        const bool frees_itself = feed->frees_itself;
 
-        while (f->locked.first == NULL && !f->locked.ending)
-            pthread_cond_wait(&f->work, &f->lock);
-        feed = f->locked.first;
-        if (feed == NULL)
-            break;
-        f->locked.first = feed->next;
-        if (f->locked.first == NULL)
-            f->locked.last = &f->locked.first;
-        pthread_mutex_unlock(&f->lock);
         if (!feed->is_left)
             feed->run(feed);
+        if (frees_itself)
+            continue;
         pthread_mutex_lock(&f->lock);
         feed->is_done = true;
+        pthread_mutex_unlock(&f->lock);
         pthread_cond_broadcast(&f->done);
     }
-    pthread_mutex_unlock(&f->lock);
     return NULL;
 }
 
@@ -75,14 +85,29 @@ void feeding_stop(struct feeding *f)
     free(f);
 }
 
-void feeding_add(struct feeding *f, struct feeding_task *feed)
+void feeding_add_later(struct feeding *f, struct feeding_task *feed)
 {
     feed->next = NULL;
     pthread_mutex_lock(&f->lock);
     *f->locked.last = feed;
     f->locked.last = &feed->next;
-    pthread_cond_signal(&f->work);
     pthread_mutex_unlock(&f->lock);
+}
+
+void feeding_add(struct feeding *f, struct feeding_task *feed)
+{
+    feeding_add_later(f, feed);
+    pthread_cond_signal(&f->work);  /* without the lock, for which the thread would have to wait */
+}
+
+bool feeding_is_done(struct feeding *f, const struct feeding_task *feed)
+{
+    bool is_done;
+
+    pthread_mutex_lock(&f->lock);
+    is_done = feed->is_done;
+    pthread_mutex_unlock(&f->lock);
+    return is_done;
 }
 
 bool feeding_wait(struct feeding *f, struct feeding_task *feed)

@@ -12,6 +12,7 @@
 struct feeding_task {
     void (*run)(struct feeding_task *feed);
     _Atomic bool is_left;
+    bool frees_itself;              /* run() frees the task, and nobody waits for it */
     struct feeding_task *next;
     /* whether the thread no longer uses the task; protected by the thread's lock */
     bool is_done;
@@ -21,10 +22,14 @@ struct feeding;
 
 /* Starts the thread. Returns NULL if that fails. */
 struct feeding *feeding_start(void);
-/* Ends the thread, which must have no tasks. NULL is allowed. */
+/* Ends the thread when its tasks are done. NULL is allowed. */
 void feeding_stop(struct feeding *feeding);
 
 void feeding_add(struct feeding *feeding, struct feeding_task *feed);
+/* Adds a task that is done before the next task that feeding_add adds, at the latest before the
+ * thread ends. */
+void feeding_add_later(struct feeding *feeding, struct feeding_task *feed);
+bool feeding_is_done(struct feeding *feeding, const struct feeding_task *feed);
 /* Waits for the task, for at most about a tenth of a second. Returns whether it is done. */
 bool feeding_wait(struct feeding *feeding, struct feeding_task *feed);
 /* Called when nobody needs the task's result any more. Waits until the thread no longer uses the

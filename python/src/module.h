@@ -17,6 +17,8 @@
  *     server.c    has the type Server: one reader for all workers of a DataLoader, with serving.c
  *                 and held.c.
  *     pixels.c    has the type PixelPool: threads that make image crops of batches.
+ *                 pixels_slot.c has the memory for batches, and pixels_queue.c the batches of a
+ *                 pass.
  *     packer.c    has the type Packer. planned.c has the samples of a plan. actions.c has functions
  *                 such as pack and verify, and changes.c the functions edit and repair.
  *     errors.c    makes exceptions. options.c turns keyword arguments into options structs.

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * PixelPool: threads of the library that make the crops of batches.
- * PixelSlot: memory of the program for one batch. It is used again when nothing else refers to its
- * arrays.
  * Crops: a batch whose crops are being made.
  *
  *     PixelPool.begin  samples ----------------------+--> sheaf_pixels_begin --> Crops.wait
- *     PixelPool.read   a thread reads the samples ---+
+ *     PixelQueue       a thread reads the samples ---+
  */
-#include "feeding.h"
-#include "server.h"
+#include "pixels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,56 +16,7 @@
 #define VIEWS_MOST 1024
 #define MASKS_MOST 64
 
-struct pool_object {
-    PyObject_HEAD
-    struct sheaf_pixels_pool *pool;
-    struct feeding *feeding;        /* the thread that reads; NULL before it is needed */
-    PyObject *slots;                /* the list of its memory for batches */
-    unsigned forks;                 /* fork_count when the pool was made */
-    _Atomic uint64_t read_ns;       /* time that the thread has spent on reading */
-};
-
-struct slot_object {
-    PyObject_HEAD
-    /* a tuple with one array of image crops for each view (kind of crop) and, for each mask, one
-     * array of mask crops for each view */
-    PyObject *arrays;
-    Py_buffer *buffers;             /* the memory of the arrays */
-    void **out;
-    Py_ssize_t count;
-    size_t samples;                 /* number of samples for which there is room */
-    bool is_used;                   /* crops are being made in it */
-};
-
-/* The crops of a batch. A thread reads the samples if necessary, and the threads of a pool make the
- * crops. */
-struct crops_object {
-    PyObject_HEAD
-    struct pool_object *pool;
-    struct slot_object *slot;       /* NULL once the crops are made */
-    PyObject *arrays;               /* the arrays of the slot */
-    size_t room;                    /* number of samples for which there is room in the slot */
-    /* the samples from which the crops are made; NULL if they are not read yet, or if there are
-     * none */
-    struct batch_object *samples;
-    struct sheaf_crop_box *boxes;
-    /* the label of each sample; NULL unless each sample has exactly one label, which is a whole
-     * number */
-    int64_t *labels;
-    char *field;                    /* name of the field that has the image; or NULL */
-    struct sheaf_pixels_batch *batch;
-    /* the reason why the samples could not be read; NULL if there is no error */
-    struct sheaf_error *error;
-    uint64_t real;                  /* number of samples in this rank's part of the epoch */
-    /* the server from which a thread reads the samples; NULL if the caller has passed the
-     * samples */
-    struct server_object *server;
-    struct feeding_task feed;
-    struct serving_ask ask;
-    struct held_samples *read;      /* NULL once they belong to `samples` */
-};
-
-static PyTypeObject *pool_type, *slot_type, *crops_type;
+PyTypeObject *pixels_pool_type, *pixels_crops_type;
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
@@ -172,98 +120,19 @@ static void pool_dealloc(struct pool_object *self)
     Py_DECREF(type);
 }
 
-/* ---- Memory for a batch ---------------------------------------------------------------------- */
-
-static int slot_init(struct slot_object *self, PyObject *args, PyObject *Py_UNUSED(keywords))
-{
-    struct pool_object *pool;
-    Py_ssize_t count;
-    PyObject *list;
-
-    if (self->arrays != NULL ||
-        !PyArg_ParseTuple(args, "O!O!n:PixelSlot", pool_type, &pool, &PyList_Type, &list,
-                          &self->samples))
-        return -1;
-    count = PyList_Size(list);
-    self->arrays = PyList_AsTuple(list);
-    self->buffers = PyMem_Calloc((size_t)count + 1, sizeof(self->buffers[0]));
-    self->out = PyMem_Calloc((size_t)count + 1, sizeof(self->out[0]));
-    if (self->arrays == NULL || self->buffers == NULL || self->out == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    for (; self->count < count; self->count++) {
-        const size_t i = (size_t)self->count;
-        const size_t needed = self->samples * sheaf_pixels_bytes(pool->pool, i);
-        Py_buffer *buffer = &self->buffers[i];
-
-        if (PyObject_GetBuffer(PyTuple_GetItem(self->arrays, self->count), buffer,
-                               PyBUF_WRITABLE) != 0)
-            return -1;
-        self->out[i] = buffer->buf;
-        if (needed == 0 || (size_t)buffer->len < needed) {
-            PyErr_Format(PyExc_ValueError, "array %zu has %zd bytes, expected %zu", i, buffer->len,
-                         needed);
-            self->count++;
-            return -1;
-        }
-    }
-    if (count != 0 && sheaf_pixels_bytes(pool->pool, (size_t)count) == 0)
-        return 0;
-    PyErr_Format(PyExc_ValueError, "%zd arrays: expected one for each view, and one for each view "
-                 "of each mask", count);
-    return -1;
-}
-
-static void slot_dealloc(struct slot_object *self)
-{
-    PyTypeObject *type = Py_TYPE((PyObject *)self);
-
-    for (Py_ssize_t i = 0; i < self->count; i++)
-        PyBuffer_Release(&self->buffers[i]);
-    PyMem_Free(self->buffers);
-    PyMem_Free(self->out);
-    Py_XDECREF(self->arrays);
-    object_free(self);
-    Py_DECREF(type);
-}
-
-/* Returns whether this slot's arrays can be used for new crops. No crops may be under way, and the
- * program may not have a reference to an array. An unused array has exactly two references: one
- * from the tuple self->arrays, and one from its Py_buffer in self->buffers. */
-static bool slot_is_free(const struct slot_object *self)
-{
-    for (Py_ssize_t i = 0; i < self->count; i++)
-        if (Py_REFCNT(PyTuple_GetItem(self->arrays, i)) != 2)
-            return false;
-    return !self->is_used;
-}
+/* ---- The list of its memory ------------------------------------------------------------------ */
 
 static PyObject *pool_add(struct pool_object *self, PyObject *args)
 {
     PyObject *slot;
 
-    if (!PyArg_ParseTuple(args, "O!:add", slot_type, &slot))
+    if (!PyArg_ParseTuple(args, "O!:add", pixels_slot_type, &slot))
         return NULL;
     if (self->slots == NULL)
         self->slots = PyList_New(0);
     if (self->slots == NULL || PyList_Append(self->slots, slot) != 0)
         return NULL;
     Py_RETURN_NONE;
-}
-
-/* Returns memory with room for this number of samples (a borrowed reference), or NULL. */
-static struct slot_object *free_slot(const struct pool_object *self, size_t samples)
-{
-    const Py_ssize_t count = self->slots == NULL ? 0 : PyList_Size(self->slots);
-
-    for (Py_ssize_t i = 0; i < count; i++) {
-        struct slot_object *slot = (struct slot_object *)PyList_GetItem(self->slots, i);
-
-        if (slot->samples >= samples && slot_is_free(slot))
-            return slot;
-    }
-    return NULL;
 }
 
 /* ---- Crops ----------------------------------------------------------------------------------- */
@@ -276,13 +145,43 @@ static void leave_slot(struct crops_object *self)
     self->slot = NULL;
 }
 
+/* The memory of a batch that nobody uses any more. */
+struct crops_rest {
+    struct feeding_task task;
+    struct sheaf_pixels_batch *batch;
+    struct held_samples *read;
+};
+
+static void crops_rest_free(struct feeding_task *task)
+{
+    struct crops_rest *rest = (struct crops_rest *)(void *)task;    /* its first member */
+
+    sheaf_pixels_batch_free(rest->batch);
+    held_samples_free(rest->read);
+    free(rest);
+}
+
+/* Lets the thread that reads free the memory, because this takes the program's thread long. Returns
+ * false if that is not possible. */
+static bool leave_rest(struct crops_object *self)
+{
+    struct crops_rest *rest = self->is_made && self->server != NULL ? malloc(sizeof(*rest)) : NULL;
+
+    if (rest == NULL)
+        return false;
+    *rest = (struct crops_rest){ .task = { .run = crops_rest_free, .frees_itself = true },
+                                 .batch = self->batch, .read = self->read };
+    feeding_add_later(self->pool->feeding, &rest->task);
+    return true;
+}
+
 static void crops_dealloc(struct crops_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
     /* Waits for the threads only in the process that started them. A forked child does not have
      * these threads. */
-    if (self->pool->forks == fork_count) {
+    if (self->pool->forks == fork_count && !leave_rest(self)) {
         Py_BEGIN_ALLOW_THREADS
         if (self->server != NULL)
             feeding_leave(self->pool->feeding, &self->feed);
@@ -290,10 +189,8 @@ static void crops_dealloc(struct crops_object *self)
         held_samples_free(self->read);
         Py_END_ALLOW_THREADS
     }
+    slot_parts_free(&self->parts);
     leave_slot(self);
-    Py_XDECREF(self->arrays);
-    free(self->boxes);
-    free(self->labels);
     free(self->field);
     free(self->error);
     Py_XDECREF((PyObject *)self->samples);
@@ -303,22 +200,20 @@ static void crops_dealloc(struct crops_object *self)
     Py_DECREF(type);
 }
 
-/* Stores the labels of the samples if each sample has exactly one label, and it is a whole number.
- * Otherwise self->labels stays NULL. */
+/* Stores the labels of the samples if each sample has exactly one label, and it is a whole
+ * number. */
 static void pixels_take_labels(struct crops_object *self, const struct sheaf_sample *samples,
                                size_t count)
 {
-    int64_t *labels = malloc((count + 1) * sizeof(labels[0]));
+    int64_t *labels = self->parts.labels.buf;
+    size_t i;
 
-    for (size_t i = 0; i < count && labels != NULL; i++) {
-        if (samples[i].label_count == 1 && label_is_whole(samples[i].labels[0])) {
-            labels[i] = (int64_t)samples[i].labels[0];
-        } else {
-            free(labels);
-            labels = NULL;
-        }
+    for (i = 0; i < count; i++) {
+        if (samples[i].label_count != 1 || !label_is_whole(samples[i].labels[0]))
+            break;
+        labels[i] = (int64_t)samples[i].labels[0];
     }
-    self->labels = labels;
+    self->has_labels = i == count;
 }
 
 /* Begins to make the crops of these samples. Needs no GIL. Returns an error code. */
@@ -332,30 +227,34 @@ static int pixels_begin(struct crops_object *self, const struct sheaf_sample *sa
                                        .message = "more samples than there is memory for" };
         return error->code;
     }
-    self->boxes = calloc(count * sheaf_pixels_crops(pool) + 1, sizeof(self->boxes[0]));
-    if (self->boxes == NULL) {
-        *error = (struct sheaf_error){ .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
-        return error->code;
-    }
+    self->count = count;
     pixels_take_labels(self, samples, count);
-    return sheaf_pixels_begin(pool, samples, count, self->field, self->slot->out, self->boxes,
-                              &self->batch, error);
+    return sheaf_pixels_begin(pool, samples, count, self->field, self->slot->out,
+                              self->parts.boxes.buf, &self->batch, error);
 }
 
-/* Returns a new crops_object. Returns NULL with an exception if memory is exhausted. */
-static struct crops_object *crops_new(struct pool_object *pool, struct slot_object *slot,
-                                      const char *field)
+/* Returns a new crops_object for this number of samples. Returns NULL if all memory is in use, or
+ * with an exception. */
+static struct crops_object *crops_new(struct pool_object *pool, size_t samples, const char *field)
 {
-    struct crops_object *crops = PyObject_New(struct crops_object, crops_type);
+    struct slot_parts parts;
+    struct slot_object *slot = slot_take(pool, samples, &parts);
+    struct crops_object *crops = slot == NULL ? NULL
+                               : PyObject_New(struct crops_object, pixels_crops_type);
 
-    if (crops == NULL)
+    if (crops == NULL) {
+        if (slot != NULL) {
+            slot->is_used = false;
+            slot_parts_free(&parts);
+            Py_DECREF((PyObject *)slot);
+        }
         return NULL;
+    }
     memset((char *)crops + sizeof(PyObject), 0, sizeof(*crops) - sizeof(PyObject));
     crops->pool = (struct pool_object *)Py_NewRef((PyObject *)pool);
-    crops->slot = (struct slot_object *)Py_NewRef((PyObject *)slot);
-    crops->arrays = Py_NewRef(slot->arrays);
+    crops->slot = slot;
+    crops->parts = parts;
     crops->room = slot->samples;
-    slot->is_used = true;
     crops->field = field == NULL ? NULL : strdup(field);
     if (field == NULL || crops->field != NULL)
         return crops;
@@ -364,22 +263,24 @@ static struct crops_object *crops_new(struct pool_object *pool, struct slot_obje
     return NULL;
 }
 
+/* Returns the crops. If there are none, returns an exception, or None if all memory is in use. */
+static PyObject *crops_or_none(struct crops_object *crops)
+{
+    return crops != NULL || PyErr_Occurred() != NULL ? (PyObject *)crops : Py_NewRef(Py_None);
+}
+
 static PyObject *pool_begin(struct pool_object *self, PyObject *args)
 {
     PyObject *samples;
-    struct slot_object *slot;
     const char *field;
     struct crops_object *crops;
     struct sheaf_error error;
 
     if (!PyArg_ParseTuple(args, "O!z:begin", batch_type, &samples, &field))
         return NULL;
-    slot = free_slot(self, ((struct batch_object *)samples)->count);
-    if (slot == NULL)
-        Py_RETURN_NONE;
-    crops = crops_new(self, slot, field);
+    crops = crops_new(self, ((struct batch_object *)samples)->count, field);
     if (crops == NULL)
-        return NULL;
+        return crops_or_none(crops);
     crops->samples = (struct batch_object *)Py_NewRef(samples);
     if (pixels_begin(crops, crops->samples->samples, crops->samples->count, &error) == SHEAF_OK)
         return (PyObject *)crops;
@@ -433,44 +334,32 @@ static void read_and_begin(struct feeding_task *feed)
     serving_reply_free(&reply);
 }
 
-static PyObject *pool_read(struct pool_object *self, PyObject *args)
+struct crops_object *crops_read(struct pool_object *pool, struct server_object *server,
+                                const struct serving_ask *ask, const char *field)
 {
-    struct slot_object *slot;
-    struct server_object *server;
-    const char *field;
     struct crops_object *crops;
-    unsigned long long pass, first, count;
 
-    if (!PyArg_ParseTuple(args, "O!KKKz:read", server_type, &server, &pass, &first, &count,
-                          &field))
-        return NULL;
-    slot = free_slot(self, count);
-    if (slot == NULL)
-        Py_RETURN_NONE;
-    if (self->feeding == NULL)
-        self->feeding = feeding_start();
-    if (self->feeding == NULL)
-        return PyErr_SetFromErrno(PyExc_OSError);
-    if (server_is_shared(server) || count == 0) {
-        PyErr_SetString(PyExc_ValueError, "expected a server of this process alone, and samples");
+    if (pool->feeding == NULL)
+        pool->feeding = feeding_start();
+    if (pool->feeding == NULL) {
+        PyErr_SetFromErrno(PyExc_OSError);
         return NULL;
     }
-    crops = crops_new(self, slot, field);
+    crops = crops_new(pool, ask->count, field);
     if (crops == NULL)
         return NULL;
     crops->server = (struct server_object *)Py_NewRef((PyObject *)server);
-    crops->ask = (struct serving_ask){ pass, first, count };
+    crops->ask = *ask;
     crops->feed.run = read_and_begin;
-    feeding_add(self->feeding, &crops->feed);
-    return (PyObject *)crops;
+    feeding_add(pool->feeding, &crops->feed);
+    return crops;
 }
 
 /* Waits until the samples are read, and lets Python handle signals meanwhile. Returns false with an
  * exception on failure. */
 static bool wait_for_samples(struct crops_object *self)
 {
-    struct held_samples *read;
-    bool is_done = false;
+    bool is_done = feeding_is_done(self->pool->feeding, &self->feed);
 
     while (!is_done) {
         Py_BEGIN_ALLOW_THREADS
@@ -479,15 +368,27 @@ static bool wait_for_samples(struct crops_object *self)
         if (!is_done && PyErr_CheckSignals() != 0)
             return false;
     }
-    if (self->error != NULL) {
-        error_raise(self->error);
+    if (self->error == NULL)
+        return true;
+    error_raise(self->error);
+    return false;
+}
+
+bool crops_finish(struct crops_object *self, size_t *bad)
+{
+    size_t count = 0;
+
+    if (self->server != NULL && !wait_for_samples(self))
         return false;
+    if (self->batch != NULL) {
+        Py_BEGIN_ALLOW_THREADS
+        count = sheaf_pixels_wait(self->batch);
+        Py_END_ALLOW_THREADS
     }
-    read = self->read;
-    self->read = NULL;
-    if (read != NULL)
-        self->samples = (struct batch_object *)server_batch(NULL, read);
-    return read == NULL || self->samples != NULL;
+    self->is_made = true;
+    leave_slot(self);
+    *bad = count;
+    return true;
 }
 
 /* ---- What has been made ---------------------------------------------------------------------- */
@@ -513,18 +414,12 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
     PyObject *list;
     size_t bad = 0;
 
-    if (self->server != NULL && self->samples == NULL && !wait_for_samples(self))
+    if (!crops_finish(self, &bad))
         return NULL;
-    if (self->batch != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        bad = sheaf_pixels_wait(self->batch);
-        Py_END_ALLOW_THREADS
-    }
-    leave_slot(self);
-    if (bad == 0 && self->samples != NULL && self->samples->count == self->room)
+    if (bad == 0 && self->count != 0 && self->count == self->room)
         Py_RETURN_NONE;
     list = PyList_New(0);
-    for (size_t i = 0; i < self->samples->count && bad != 0 && list != NULL; i++) {
+    for (size_t i = 0; i < self->count && bad != 0 && list != NULL; i++) {
         const struct sheaf_error *error = sheaf_pixels_error(self->batch, i);
         PyObject *item;
 
@@ -539,14 +434,33 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
     return list;
 }
 
+/* Returns the samples. Makes an object of them when it is first asked for. */
 static PyObject *crops_samples(struct crops_object *self, void *Py_UNUSED(ignored))
 {
+    struct held_samples *read = self->read;
+
+    if (self->samples == NULL && self->is_made && read != NULL) {
+        self->read = NULL;
+        self->samples = (struct batch_object *)server_batch(NULL, read);
+        if (self->samples == NULL)
+            return NULL;
+    }
     return Py_NewRef(self->samples == NULL ? Py_None : (PyObject *)self->samples);
 }
 
-static PyObject *crops_arrays(struct crops_object *self, void *Py_UNUSED(ignored))
+static PyObject *crops_parts(struct crops_object *self, void *Py_UNUSED(ignored))
 {
-    return Py_NewRef(self->arrays);
+    return Py_NewRef(self->parts.tuple);
+}
+
+static PyObject *crops_has_labels(struct crops_object *self, void *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(self->has_labels);
+}
+
+static Py_ssize_t crops_length(struct crops_object *self)
+{
+    return (Py_ssize_t)self->count;
 }
 
 static PyObject *crops_asked(struct crops_object *self, void *Py_UNUSED(ignored))
@@ -560,33 +474,12 @@ static PyObject *crops_real(struct crops_object *self, void *Py_UNUSED(ignored))
     return PyLong_FromUnsignedLongLong(self->real);
 }
 
-static PyObject *crops_boxes(struct crops_object *self, PyObject *Py_UNUSED(ignored))
-{
-    const size_t count = self->samples == NULL ? 0 : self->samples->count;
-
-    return PyByteArray_FromStringAndSize((const char *)self->boxes,
-                                         (Py_ssize_t)(count * sheaf_pixels_crops(self->pool->pool)
-                                                      * sizeof(self->boxes[0])));
-}
-
-static PyObject *crops_labels(struct crops_object *self, PyObject *Py_UNUSED(ignored))
-{
-    if (self->samples == NULL || self->labels == NULL)
-        Py_RETURN_NONE;
-    return PyByteArray_FromStringAndSize((const char *)self->labels,
-                                         (Py_ssize_t)(self->samples->count
-                                                      * sizeof(self->labels[0])));
-}
-
 /* ---- Types ----------------------------------------------------------------------------------- */
 
 static PyMethodDef pool_methods[] = {
     { "add", (PyCFunction)pool_add, METH_VARARGS, "add(slot): memory for one more batch." },
     { "begin", (PyCFunction)pool_begin, METH_VARARGS,
       "begin(batch, field): Crops; None: there is no free memory." },
-    { "read", (PyCFunction)pool_read, METH_VARARGS,
-      "read(server, pass, first, count, field): Crops of samples that a thread reads; None: there "
-      "is no free memory." },
     { NULL, NULL, 0, NULL },
 };
 
@@ -594,16 +487,15 @@ static PyMethodDef crops_methods[] = {
     { "wait", (PyCFunction)crops_wait, METH_NOARGS,
       "Waits until they are made: None if the memory is full of them, else a list of (index, code, "
       "its name, message) of each sample without them." },
-    { "boxes", (PyCFunction)crops_boxes, METH_NOARGS, "The boxes, five int32 for each crop." },
-    { "labels", (PyCFunction)crops_labels, METH_NOARGS,
-      "The labels, an int64 for each sample, or None unless each has one that is a whole number." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef crops_getset[] = {
     { "samples", (getter)crops_samples, NULL, "The samples, after wait; None: there are none.",
       NULL },
-    { "arrays", (getter)crops_arrays, NULL, "The arrays with the crops.", NULL },
+    { "parts", (getter)crops_parts, NULL, "The tuple (labels, boxes, ...) of the batch.", NULL },
+    { "has_labels", (getter)crops_has_labels, NULL,
+      "Whether each sample has one label, which is a whole number.", NULL },
     { "asked", (getter)crops_asked, NULL, "(first, count) of the samples that were to be read.",
       NULL },
     { "real", (getter)crops_real, NULL, "The number of samples that this rank has, after wait.",
@@ -628,24 +520,10 @@ static PyType_Spec pool_spec = {
     .slots = pool_slots,
 };
 
-static PyType_Slot slot_slots[] = {
-    { Py_tp_new, PyType_GenericNew },
-    { Py_tp_init, slot_init },
-    { Py_tp_dealloc, slot_dealloc },
-    { Py_tp_doc, "PixelSlot(pool, arrays, samples): memory for one batch." },
-    { 0, NULL },
-};
-
-static PyType_Spec slot_spec = {
-    .name = "sheaf._sheaf.PixelSlot",
-    .basicsize = sizeof(struct slot_object),
-    .flags = Py_TPFLAGS_DEFAULT,
-    .slots = slot_slots,
-};
-
 static PyType_Slot crops_slots[] = {
     { Py_tp_dealloc, crops_dealloc },
     { Py_tp_methods, crops_methods },
+    { Py_sq_length, crops_length },
     { Py_tp_getset, crops_getset },
     { Py_tp_doc, "Crops that are under way." },
     { 0, NULL },
@@ -660,8 +538,9 @@ static PyType_Spec crops_spec = {
 
 int pixels_add(PyObject *module)
 {
-    pool_type = module_add_type(module, &pool_spec);
-    slot_type = module_add_type(module, &slot_spec);
-    crops_type = module_add_type(module, &crops_spec);
-    return pool_type == NULL || slot_type == NULL || crops_type == NULL ? -1 : 0;
+    pixels_pool_type = module_add_type(module, &pool_spec);
+    pixels_crops_type = module_add_type(module, &crops_spec);
+    if (pixels_pool_type == NULL || pixels_crops_type == NULL || pixels_slot_add(module) != 0)
+        return -1;
+    return pixels_queue_add(module);
 }

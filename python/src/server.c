@@ -408,6 +408,18 @@ bool server_is_shared(const struct server_object *self)
     return self->is_shared;
 }
 
+bool server_has_reports(const struct server_object *self)
+{
+    bool has = false;
+
+    if (self->reports == NULL || self->forks != fork_count)
+        return false;
+    pthread_mutex_lock(&self->reports->lock);
+    has = self->reports->locked.count != 0;
+    pthread_mutex_unlock(&self->reports->lock);
+    return has;
+}
+
 bool server_read(struct server_object *self, const struct serving_ask *ask,
                  const _Atomic bool *is_left, struct serving_reply *reply)
 {

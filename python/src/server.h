@@ -13,6 +13,8 @@ extern PyTypeObject *server_type;
 
 /* Returns whether other processes also read their samples from this server. */
 bool server_is_shared(const struct server_object *server);
+/* Returns whether records were skipped that were not reported yet. */
+bool server_has_reports(const struct server_object *server);
 /* Reads samples on any thread, without using Python. Returns false if the server is closed, or if
  * another thread sets *is_left. */
 bool server_read(struct server_object *server, const struct serving_ask *ask,

@@ -36,10 +36,14 @@ struct sheaf_pixels_batch {
     uint8_t **out;
     struct sheaf_crop_box *crops;
     struct sheaf_error **errors;    /* for each sample: NULL if it has its crops */
+    _Atomic size_t bad;             /* number of samples without crops */
     _Atomic size_t next;            /* first sample that no job has taken */
     struct crop_job *jobs;          /* one for each thread, at most */
     size_t job_count;
 };
+
+/* The error of a sample for whose own error there was no memory. */
+static struct sheaf_error lacks_memory = { .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
 
 /* A job that makes crops. Takes one sample of a batch after another, until all of them are taken by
  * this job or other jobs. */
@@ -219,6 +223,9 @@ static void pixels_pool_run(struct job *job)
         b->errors[index] = malloc(sizeof(err));
         if (b->errors[index] != NULL)
             *b->errors[index] = err;
+        else
+            b->errors[index] = &lacks_memory;
+        b->bad++;
     }
     b->pool->busy_ns += thread_ns() - begun;
 }
@@ -273,13 +280,9 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
 
 size_t sheaf_pixels_wait(struct sheaf_pixels_batch *b)
 {
-    size_t bad = 0;
-
     for (size_t i = 0; i < b->job_count; i++)
         (void)workers_wait(b->pool->workers, &b->jobs[i].job);
-    for (size_t i = 0; i < b->count; i++)
-        bad += b->errors[i] != NULL;
-    return bad;
+    return b->bad;
 }
 
 const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *b, size_t i)
@@ -293,7 +296,8 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
         return;
     (void)sheaf_pixels_wait(b);
     for (size_t i = 0; i < b->count; i++)
-        free(b->errors[i]);
+        if (b->errors[i] != &lacks_memory)
+            free(b->errors[i]);
     free(b->errors);
     free(b->jobs);
     free(b->field);

@@ -15,6 +15,7 @@ import random
 import subprocess
 import sys
 import unittest
+import unittest.mock
 import warnings
 
 import sheaf
@@ -159,6 +160,51 @@ class LoaderTest(PixelsCase):
         del batch
         gc.collect()
         self.assertLessEqual(loader._stage.slots, loader._stage.ahead + 2)
+
+    def test_samples_stay(self):
+        """Bytes of samples stay as they were after their batch and its loader are gone."""
+        loader, kept, count = self.loader(batch_size=7), [], 0
+        for batch in loader:
+            self.assertEqual(len(batch), len(batch.keys))
+            if count % 2:                       # of every second batch, nobody asks for the samples
+                kept += zip(batch.keys, batch.fields("jpg"), batch.seeds)
+            count += 1
+        loader.close()
+        del batch, loader
+        gc.collect()
+        self.assertEqual(count, -(-COUNT // 7))
+        self.assertGreater(len(kept), COUNT // 3)
+        for key, view, _ in kept:
+            self.assertEqual(view, self.photos[key])
+
+    def test_labels_stay(self):
+        """Labels and crops that the program keeps have memory of their own, also those of 40 batches."""
+        loader = self.loader(batch_size=2)
+        kept = [(batch.keys, batch.labels, batch.crops, batch.labels.clone(), batch.crops.clone()) for batch in loader]
+        self.assertGreater(len(kept), 40)
+        for keys, labels, crops, old_labels, old_crops in kept:
+            self.assertTrue(torch.equal(labels, old_labels) and torch.equal(crops, old_crops))
+            self.assertEqual(labels.tolist(), [int(key[1]) for key in keys])
+        self.assertLessEqual(loader._stage.slots, loader._stage.ahead + 2)
+
+    def test_pinned_memory_is_for_one_batch(self):
+        """A copy to a GPU may still read pinned memory after its tensor is dropped. So memory is used again only by
+        PyTorch's allocator, which knows when the copy has ended."""
+        whole, order = self.seen(self.loader())
+        loader, empty, made = self.loader(), torch.empty, []
+
+        def pinned(shape, dtype, pin_memory):
+            self.assertTrue(pin_memory)
+            made.append(empty(shape, dtype=dtype))
+            return made[-1]
+        loader._stage.pins = True
+        with unittest.mock.patch.object(torch, "empty", pinned):
+            batches = [(batch.pixels, batch) for batch in loader]
+        self.assertEqual(self.seen(batch for _, batch in batches), (whole, order))
+        addresses = {tensor.data_ptr() for tensor in made}
+        self.assertEqual((len(made), len(addresses)), (len(batches), len(batches)))
+        self.assertEqual({pixels.data_ptr() for pixels, _ in batches}, addresses)
+        self.assertTrue(all(any(pixels is tensor for tensor in made) for pixels, _ in batches[:-1]))
 
     def test_passes_that_are_left(self):
         """The samples that were read ahead go to nobody, and the next pass is whole."""

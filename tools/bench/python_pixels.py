@@ -13,6 +13,7 @@ compared with one, and the loader with two threads compared with PyTorch's loade
 Rows that need a module which is not installed are named, and not measured. Each run is a process of its own, and runs
 take turns. Prints the results, and a line of JSON at the end."""
 
+import functools
 import importlib.util
 import io
 import json
@@ -116,13 +117,15 @@ def pool_alone(path, layout="nchw", threads=1, clock=time.process_time):
     """Measures the threads of the library, on samples in memory."""
     import numpy
     import sheaf
+    from sheaf._pixel_stage import parts_of_batches
     pixels = sheaf.Pixels(SIDE, threads=threads, layout=layout)
     pool = pixels.open(threads, 1 << 28)
     with reader_of(path) as reader:
         batches = list(reader.batches(BATCH))
+    parts = functools.partial(parts_of_batches, pixels, BATCH, lambda array: array)
     for _ in batches:
         pool.add(sheaf._sheaf.PixelSlot(
-            pool, [numpy.empty((BATCH, *pixels.shape(pixels.views[0])), numpy.uint8)], BATCH))
+            pool, [numpy.empty((BATCH, *pixels.shape(pixels.views[0])), numpy.uint8)], BATCH, parts, False))
 
     def once():
         for batch in batches:
