@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/timed_wait.h"
+#include "reader/reader_options.h"
 #include "store/store.h"
 
 #define BATCH   64          /* samples asked for at once */
@@ -42,34 +43,22 @@ void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const 
     timed_cond_init(&c->ending);
 }
 
-static void copying_take_order(const struct copying *c, struct sheaf_reader_options *own)
+/* Copies the caller's options, except for those about the order. */
+static void copying_take_options(const struct copying *c, struct sheaf_reader_options *own,
+                                 const struct sheaf_reader_options *given)
 {
     const uint64_t count = c->info.is_view ? c->info.epoch_samples : c->info.samples;
 
+    reader_options_take(own, given);
+    own->epoch = own->rank = own->worker = 0;
+    own->world_size = own->workers = 1;
+    own->remainder = SHEAF_REMAINDER_AUTO;
+    own->memory = NULL;
+    own->memory_needed = NULL;
     own->no_shuffle = !c->shuffles;
     own->seed = c->seed;
     own->lanes = 1;
     own->shuffle_buffer = MIN(count, SHUFFLE_MOST);
-}
-
-/* Copies those of the caller's options that apply here. */
-static void copying_take_options(struct sheaf_reader_options *own,
-                                 const struct sheaf_reader_options *o)
-{
-    sheaf_reader_options_init(own, sizeof(*own));
-    if (o == NULL)
-        return;
-    own->on_corrupt = o->on_corrupt;
-    own->max_corrupt = o->max_corrupt;
-    own->report = o->report;
-    own->report_context = o->report_context;
-    own->cache_directory = o->cache_directory;
-    own->cache_bytes = o->cache_bytes;
-    own->memory_bytes = o->memory_bytes;
-    own->threads = o->threads;
-    own->columns = o->columns;
-    own->column_count = o->column_count;
-    own->missing = o->missing;
 }
 
 /* Returns an error for a view that draws some samples several times in an epoch, because a copy has
@@ -96,8 +85,7 @@ int copying_open(struct copying *c, const struct sheaf_reader_options *options,
     struct sheaf_reader_options own;
     int code, failed;
 
-    copying_take_options(&own, options);
-    copying_take_order(c, &own);
+    copying_take_options(c, &own, options);
     code = check_once(c, err);
     if (code == SHEAF_OK && c->shuffles && c->info.is_stream)
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: can only be read in its own order, so it "

@@ -36,8 +36,8 @@ struct copying {
  * function of this file. */
 void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const struct watch *watch,
                   const char *stage);
-/* Opens a reader of the data set in its order. `options` may be NULL for the defaults. Only the
- * options about bad records, the cache, memory and threads are used. A view that draws some samples
+/* Opens a reader of the data set in its order. `options` may be NULL for the defaults. The options
+ * about the order and about memory of the program are not used. A view that draws some samples
  * several times is refused, because a copy has each sample once. */
 int copying_open(struct copying *c, const struct sheaf_reader_options *options,
                  struct sheaf_error *err);

@@ -47,6 +47,11 @@ class ReaderOptions(Structure):
                 ("report", ReportFn), ("report_context", c_void_p)]
 
 
+class ShortReaderOptions(Structure):
+    """The options of a program that was compiled with an older sheaf.h. Other bytes of the program follow them."""
+    _fields_ = [("options", ReaderOptions), ("beyond", c_uint64 * 16)]
+
+
 class VerifyOptions(Structure):
     _fields_ = [("sizeof_options", c_size_t), ("memory_bytes", c_uint64), ("threads", c_uint),
                 ("progress", c_void_p), ("report", ReportFn), ("context", c_void_p),
@@ -115,6 +120,15 @@ class DataSet:
 
     def __exit__(self, *_):
         _library.sheaf_dataset_free(self._pointer)
+
+    def unpack(self, directory):
+        """Unpacks with the options of an older sheaf.h, and returns the number of samples."""
+        reading, result, error = ShortReaderOptions(beyond=(1,) * 16), (c_uint64 * 4)(), ErrorStruct()
+        _library.sheaf_reader_options_init(byref(reading), c_size_t(sizeof(ReaderOptions)))
+        if _library.sheaf_unpack(self._pointer, os.fsencode(directory), None, byref(reading), result, None,
+                                 byref(error)) != OK:
+            _raise(error)
+        return result[0]
 
     def verify(self):
         """Returns the problems as (where, code name, message)."""

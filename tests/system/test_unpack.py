@@ -7,6 +7,7 @@ import subprocess
 import tarfile
 import unittest
 
+import libsheaf
 import writers
 from support import SHEAF, Case, make_tree, pack, read, sheaf, write
 
@@ -35,6 +36,14 @@ class Unpack(Case):
             write(os.path.join(out, "01/001.bin"), damaged)
             done = sheaf("unpack", self.path("set"), out, "--resume", status=1)
             self.assert_error(done, "01/001.bin: exists, and differs from the data set")
+
+    def test_options_of_an_older_header(self):
+        """The bytes behind the struct of a program with an older sheaf.h are not options."""
+        tree = make_tree(self.path("in"), {"a/%d.bin" % i: b"%d" % i for i in range(5)})
+        pack(tree, self.path("set"), "webdataset")
+        with libsheaf.DataSet(self.path("set")) as dataset:
+            self.assertEqual(dataset.unpack(self.path("out")), 5)
+        self.assert_same_tree(self.path("out"), tree)
 
     def test_two_samples_of_one_key(self):
         """Two samples with one key are two samples, even if they are equal."""
