@@ -276,12 +276,34 @@ static PyObject *dataset_fingerprint_at(struct dataset_object *self, PyObject *a
     return PyUnicode_FromString(fingerprint);
 }
 
-static PyObject *shard_tuple(const struct sheaf_shard_info *shard)
+/* Returns a list of `count` objects. The function `entry` makes the object with the index i. */
+static PyObject *list_of(size_t count, PyObject *(*entry)(const void *from, size_t i),
+                         const void *from)
 {
-    return Py_BuildValue("(NKKKzn)", text_of(shard->name), (unsigned long long)shard->bytes,
-                         (unsigned long long)shard->payload_bytes,
-                         (unsigned long long)shard->samples, shard->xxh3,
-                         (Py_ssize_t)shard->source);
+    PyObject *list = PyList_New((Py_ssize_t)count);
+
+    for (size_t i = 0; list != NULL && i < count; i++) {
+        PyObject *object = entry(from, i);
+
+        if (object == NULL) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        PyList_SetItem(list, (Py_ssize_t)i, object);
+    }
+    return list;
+}
+
+static PyObject *shard_tuple(const void *dataset, size_t i)
+{
+    struct sheaf_shard_info shard;
+
+    if (sheaf_dataset_shard(dataset, i, &shard, sizeof(shard)) != SHEAF_OK)
+        return error_raise_state("a shard is missing");
+    return Py_BuildValue("(NKKKzn)", text_of(shard.name), (unsigned long long)shard.bytes,
+                         (unsigned long long)shard.payload_bytes,
+                         (unsigned long long)shard.samples, shard.xxh3,
+                         (Py_ssize_t)shard.source);
 }
 
 static PyObject *source_tuple(const struct sheaf_source_info *source)
@@ -321,97 +343,56 @@ static PyObject *dataset_sources(struct dataset_object *self, PyObject *Py_UNUSE
 static PyObject *dataset_shards(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_dataset_info info;
-    PyObject *list;
 
     if (self->dataset == NULL)
         return error_raise_state("the data set is not open");
     sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
-    list = PyList_New((Py_ssize_t)info.shard_count);
-    for (size_t i = 0; list != NULL && i < info.shard_count; i++) {
-        struct sheaf_shard_info shard;
-        PyObject *tuple = NULL;
+    return list_of(info.shard_count, shard_tuple, self->dataset);
+}
 
-        if (sheaf_dataset_shard(self->dataset, i, &shard, sizeof(shard)) == SHEAF_OK)
-            tuple = shard_tuple(&shard);
-        if (tuple == NULL) {
-            Py_DECREF(list);
-            return PyErr_Occurred() ? NULL : error_raise_state("a shard is missing");
-        }
-        PyList_SetItem(list, (Py_ssize_t)i, tuple);
-    }
-    return list;
+static PyObject *class_text(const void *dataset, size_t i)
+{
+    return text_of(sheaf_dataset_class(dataset, i));
 }
 
 static PyObject *dataset_classes(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_dataset_info info;
-    PyObject *list;
 
     if (self->dataset == NULL)
         return error_raise_state("the data set is not open");
     sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
-    list = PyList_New((Py_ssize_t)info.class_count);
-    for (size_t i = 0; list != NULL && i < info.class_count; i++) {
-        PyObject *name = text_of(sheaf_dataset_class(self->dataset, i));
-
-        if (name == NULL) {
-            Py_DECREF(list);
-            return NULL;
-        }
-        PyList_SetItem(list, (Py_ssize_t)i, name);
-    }
-    return list;
+    return list_of(info.class_count, class_text, self->dataset);
 }
 
-static PyObject *field_tuple(const struct sheaf_field_info *field)
+static PyObject *field_tuple(const void *dataset, size_t i)
 {
-    return Py_BuildValue("(NKKKKKN)", text_of(field->name), (unsigned long long)field->samples,
-                         (unsigned long long)field->bytes, (unsigned long long)field->least_bytes,
-                         (unsigned long long)field->median_bytes,
-                         (unsigned long long)field->most_bytes,
-                         field->lacking == NULL ? Py_NewRef(Py_None) : text_of(field->lacking));
+    struct sheaf_field_info field;
+
+    if (sheaf_dataset_field(dataset, i, &field, sizeof(field)) != SHEAF_OK)
+        return error_raise_state("a field is missing");
+    return Py_BuildValue("(NKKKKKN)", text_of(field.name), (unsigned long long)field.samples,
+                         (unsigned long long)field.bytes, (unsigned long long)field.least_bytes,
+                         (unsigned long long)field.median_bytes,
+                         (unsigned long long)field.most_bytes,
+                         field.lacking == NULL ? Py_NewRef(Py_None) : text_of(field.lacking));
 }
 
 static PyObject *dataset_fields(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_dataset_info info;
-    PyObject *list;
 
     if (self->dataset == NULL)
         return error_raise_state("the data set is not open");
     sheaf_dataset_get_info(self->dataset, &info, sizeof(info));
     if (!info.counts_fields)
         Py_RETURN_NONE;
-    list = PyList_New((Py_ssize_t)info.field_count);
-    for (size_t i = 0; list != NULL && i < info.field_count; i++) {
-        struct sheaf_field_info field;
-        PyObject *tuple = NULL;
-
-        if (sheaf_dataset_field(self->dataset, i, &field, sizeof(field)) == SHEAF_OK)
-            tuple = field_tuple(&field);
-        if (tuple == NULL) {
-            Py_DECREF(list);
-            return PyErr_Occurred() ? NULL : error_raise_state("a field is missing");
-        }
-        PyList_SetItem(list, (Py_ssize_t)i, tuple);
-    }
-    return list;
+    return list_of(info.field_count, field_tuple, self->dataset);
 }
 
-static PyObject *numbers_list(const uint64_t *numbers, size_t count)
+static PyObject *number_at(const void *numbers, size_t i)
 {
-    PyObject *list = PyList_New((Py_ssize_t)count);
-
-    for (size_t i = 0; list != NULL && i < count; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(numbers[i]);
-
-        if (number == NULL) {
-            Py_DECREF(list);
-            return NULL;
-        }
-        PyList_SetItem(list, (Py_ssize_t)i, number);
-    }
-    return list;
+    return PyLong_FromUnsignedLongLong(((const uint64_t *)numbers)[i]);
 }
 
 static PyObject *dataset_class_samples(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
@@ -430,7 +411,7 @@ static PyObject *dataset_class_samples(struct dataset_object *self, PyObject *Py
     if (samples == NULL)
         return PyErr_NoMemory();
     list = sheaf_dataset_class_samples(self->dataset, samples, &error) == SHEAF_OK
-               ? numbers_list(samples, info.class_count) : error_raise(&error);
+               ? list_of(info.class_count, number_at, samples) : error_raise(&error);
     free(samples);
     return list;
 }
