@@ -25,8 +25,8 @@ static int stage_name(const char *partial, const char *run, char **stage, struct
     return code;
 }
 
-static int stage_do_take(const char *partial, const char *from, const char *run, char **stage,
-                         struct sheaf_error *err)
+int stage_take(const char *partial, const char *from, const char *run, char **stage,
+               struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(partial, err);
     char *before = NULL;
@@ -50,13 +50,7 @@ static int stage_do_take(const char *partial, const char *from, const char *run,
 
 int stage_make(const char *partial, const char *run, char **stage, struct sheaf_error *err)
 {
-    return stage_do_take(partial, NULL, run, stage, err);
-}
-
-int stage_take(const char *partial, const char *from, const char *run, char **stage,
-               struct sheaf_error *err)
-{
-    return stage_do_take(partial, from, run, stage, err);
+    return stage_take(partial, NULL, run, stage, err);
 }
 
 int stage_find(const char *partial, const char *run, char **stage, struct sheaf_error *err)
