@@ -68,6 +68,28 @@ char *json_dump_text(const json_t *value, size_t flags)
 
 /* ---- Finding values -------------------------------------------------------------------------- */
 
+json_t *json_make_array(size_t count, json_make_fn *make, const void *from, json_error_t *error)
+{
+    json_t *array = json_pack_ex(error, 0, "[]");
+
+    for (size_t i = 0; array != NULL && i < count; i++)
+        if (json_array_append_new(array, make(from, i, error)) != 0) {
+            json_decref(array);
+            return NULL;
+        }
+    return array;
+}
+
+json_t *json_make_string(const void *from, size_t i, json_error_t *error)
+{
+    return json_pack_ex(error, 0, "s", ((const char *const *)from)[i]);
+}
+
+json_t *json_make_number(const void *from, size_t i, json_error_t *error)
+{
+    return json_pack_ex(error, 0, "I", (json_int_t)((const uint64_t *)from)[i]);
+}
+
 const char *json_text_blanks(const char *text, const char *end)
 {
     while (text < end && (*text == ' ' || *text == '\t' || *text == '\r' || *text == '\n'))

@@ -23,6 +23,13 @@ int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
  * fails.) */
 char *json_dump_text(const json_t *value, size_t flags);
 
+/* Returns value number i of `from` as JSON, or NULL, with the reason in `error`. */
+typedef json_t *json_make_fn(const void *from, size_t i, json_error_t *error);
+/* Returns an array of `count` values that `make` makes, or NULL if one of them cannot be made. */
+json_t *json_make_array(size_t count, json_make_fn *make, const void *from, json_error_t *error);
+/* Makes a string of an array of strings, and a number of an array of uint64_t. */
+json_make_fn json_make_string, json_make_number;
+
 /* The next two functions find the values in a JSON text. With them, a large array can be parsed one
  * element at a time, or a value can be copied as it was written. They do not check whether the text
  * is valid JSON. */

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Parses a whole number. Returns false if the text is not a number or is greater than `most`. */
 static inline bool number_parse(const char *text, uint64_t most, uint64_t *number)
@@ -29,6 +30,12 @@ static inline int hex_digit(char c)
     if (c >= 'a' && c <= 'f')
         return c - 'a' + 10;
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* Returns whether the text consists of `count` hexadecimal digits in lower case. */
+static inline bool hex_is(const char *text, size_t count)
+{
+    return strspn(text, "0123456789abcdef") == count && text[count] == '\0';
 }
 
 #endif

@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "formats/format.h"
 #include "formats/manifest_check.h"
 #include "formats/manifest_edit.h"
@@ -85,8 +86,9 @@ static int pack_error(const json_error_t *error, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_ARGUMENT, "manifest: %s", error->text);
 }
 
-static json_t *tree_of_shard(const struct manifest_shard *s, json_error_t *error)
+static json_t *tree_of_shard(const void *shards, size_t i, json_error_t *error)
 {
+    const struct manifest_shard *s = (const struct manifest_shard *)shards + i;
     json_t *shard = json_pack_ex(error, 0, "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
                                  "name", s->name,
                                  "samples", (json_int_t)s->samples,
@@ -108,36 +110,6 @@ static json_t *tree_of_shard(const struct manifest_shard *s, json_error_t *error
     return shard;
 }
 
-static json_t *tree_of_shards(const struct manifest *m, json_error_t *error)
-{
-    json_t *array = json_pack_ex(error, 0, "[]");
-
-    for (size_t i = 0; array != NULL && i < m->shard_count; i++) {
-        json_t *shard = tree_of_shard(&m->shards[i], error);
-
-        if (shard == NULL || json_array_append_new(array, shard) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
-    return array;
-}
-
-static json_t *tree_of_classes(const struct manifest *m, json_error_t *error)
-{
-    json_t *array = json_pack_ex(error, 0, "[]");
-
-    for (size_t i = 0; array != NULL && i < m->class_count; i++) {
-        json_t *name = json_pack_ex(error, 0, "s", m->classes[i]);
-
-        if (name == NULL || json_array_append_new(array, name) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
-    return array;
-}
-
 /* Adds the members that not every manifest has: "class_samples" and "fields" if they are known
  * (older releases did not count them), "repeated_keys" if it is not 0, and "joined" if it is
  * true. */
@@ -147,7 +119,8 @@ static json_t *add_counts(const struct manifest *m, json_t *document)
 
     if (!failed && m->class_samples != NULL)
         failed = json_object_set_new(document, "class_samples",
-                                     tally_numbers_tree(m->class_samples, m->class_count)) != 0;
+                                     json_make_array(m->class_count, json_make_number,
+                                                     m->class_samples, NULL)) != 0;
     if (!failed && !m->fields.is_unknown)
         failed = json_object_set_new(document, "fields", tally_tree(&m->fields)) != 0;
     if (!failed && m->repeated_keys != 0)
@@ -191,8 +164,10 @@ static json_t *tree_of(const struct manifest *m, const struct manifest_totals *t
                        json_error_t *error)
 {
     json_t *options = tree_of_options(m, error);
-    json_t *classes = options != NULL ? tree_of_classes(m, error) : NULL;
-    json_t *shards = classes != NULL ? tree_of_shards(m, error) : NULL, *document;
+    json_t *classes = options == NULL ? NULL
+                    : json_make_array(m->class_count, json_make_string, m->classes, error);
+    json_t *shards = classes == NULL ? NULL
+                   : json_make_array(m->shard_count, tree_of_shard, m->shards, error), *document;
 
     if (shards == NULL) {
         json_decref(options);
@@ -399,7 +374,7 @@ static void take_section_sum(struct json_object *o, struct manifest_shard *s)
 {
     const char *sum = manifest_take_string(o, "index_xxh3");
 
-    if (o->code == SHEAF_OK && (strlen(sum) != 16 || strspn(sum, "0123456789abcdef") != 16))
+    if (o->code == SHEAF_OK && !hex_is(sum, 16))
         o->code = err_set(o->err, SHEAF_ERR_CORRUPT, "\"index_xxh3\" is not 16 hexadecimal digits "
                           "in lower case");
     snprintf(s->index_xxh3, sizeof(s->index_xxh3), "%s", sum);

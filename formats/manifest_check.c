@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "formats/format.h"
 
 static bool has_control(const char *text)
@@ -25,11 +26,6 @@ static bool is_file_name(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
            strcmp(name, "..") != 0 && !has_control(name);
-}
-
-static bool manifest_check_is_hash(const char *hex)
-{
-    return strlen(hex) == 32 && strspn(hex, "0123456789abcdef") == 32;
 }
 
 static int manifest_check_compare_names(const void *a, const void *b)
@@ -68,7 +64,7 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
 {
     if (!is_file_name(s->name))
         return "its name is not a plain file name";
-    if (!manifest_check_is_hash(s->xxh3))
+    if (!hex_is(s->xxh3, 32))
         return "\"xxh3\" is not 32 hexadecimal digits in lower case";
     if (m->codec == SHEAF_CODEC_NONE && s->raw_bytes != s->bytes)
         return "\"raw_bytes\" differs from \"bytes\" without a codec";

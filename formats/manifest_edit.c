@@ -9,29 +9,18 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "base/number.h"
 #include "formats/tally.h"
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-static json_t *tree_of_names(const struct manifest_edit *e, json_error_t *error)
+static json_t *tree_of_edit(const void *edits, size_t i, json_error_t *error)
 {
-    json_t *names = json_pack_ex(error, 0, "[]");
-
-    for (size_t i = 0; names != NULL && i < e->shard_count; i++) {
-        json_t *name = json_pack_ex(error, 0, "s", e->shards[i]);
-
-        if (name == NULL || json_array_append_new(names, name) != 0) {
-            json_decref(names);
-            return NULL;
-        }
-    }
-    return names;
-}
-
-static json_t *tree_of_edit(const struct manifest_edit *e, json_error_t *error)
-{
-    json_t *names = tree_of_names(e, error);
-    json_t *keyed = names == NULL ? NULL : tally_numbers_tree(e->keyed, (size_t)e->grown + 1);
+    const struct manifest_edit *e = (const struct manifest_edit *)edits + i;
+    json_t *names = json_make_array(e->shard_count, json_make_string, e->shards, error);
+    json_t *keyed = names == NULL ? NULL
+                  : json_make_array((size_t)e->grown + 1, json_make_number, e->keyed, error);
 
     if (keyed == NULL) {
         json_decref(names);
@@ -47,17 +36,7 @@ static json_t *tree_of_edit(const struct manifest_edit *e, json_error_t *error)
 
 json_t *manifest_edit_tree(const struct manifest *m, json_error_t *error)
 {
-    json_t *array = json_pack_ex(error, 0, "[]");
-
-    for (size_t i = 0; array != NULL && i < m->edit_count; i++) {
-        json_t *edit = tree_of_edit(&m->edits[i], error);
-
-        if (edit == NULL || json_array_append_new(array, edit) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
-    return array;
+    return json_make_array(m->edit_count, tree_of_edit, m->edits, error);
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -93,11 +72,6 @@ static int read_keyed(const json_t *keyed, struct manifest_edit *e, struct sheaf
                             : tally_numbers_of_tree(keyed, e->keyed, err);
 }
 
-static bool manifest_edit_is_hash(const char *text)
-{
-    return strlen(text) == 32 && strspn(text, "0123456789abcdef") == 32;
-}
-
 static int read_edit(json_t *json, struct manifest_edit *e, struct sheaf_error *err)
 {
     json_int_t grown, samples, deleted, relabelled, replaced;
@@ -111,7 +85,7 @@ static int read_edit(json_t *json, struct manifest_edit *e, struct sheaf_error *
                        &samples, "keyed", &keyed, "deleted", &deleted, "relabelled", &relabelled,
                        "replaced", &replaced, "shards", &names) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s", error.text);
-    if (!manifest_edit_is_hash(fingerprint) || !manifest_edit_is_hash(plan) || grown < 0
+    if (!hex_is(fingerprint, 32) || !hex_is(plan, 32) || grown < 0
         || samples < 0 || deleted < 0 || relabelled < 0 || replaced < 0 || !json_is_array(names)
         || !json_is_array(keyed))
         return err_set(err, SHEAF_ERR_CORRUPT, "not two hashes, counts and names");

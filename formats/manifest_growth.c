@@ -11,11 +11,13 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/number.h"
 #include "formats/manifest_check.h"
 #include "formats/manifest_edit.h"
 
-static json_t *tree_of_growth(const struct manifest_growth *g, json_error_t *error)
+static json_t *tree_of_growth(const void *growths, size_t i, json_error_t *error)
 {
+    const struct manifest_growth *g = (const struct manifest_growth *)growths + i;
     json_t *options;
 
     if (json_load_text(g->options_json, strlen(g->options_json), JSON_REJECT_DUPLICATES, &options,
@@ -29,17 +31,7 @@ static json_t *tree_of_growth(const struct manifest_growth *g, json_error_t *err
 
 json_t *manifest_growth_tree(const struct manifest *m, json_error_t *error)
 {
-    json_t *array = json_pack_ex(error, 0, "[]");
-
-    for (size_t i = 0; array != NULL && i < m->growth_count; i++) {
-        json_t *growth = tree_of_growth(&m->growths[i], error);
-
-        if (growth == NULL || json_array_append_new(array, growth) != 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
-    return array;
+    return json_make_array(m->growth_count, tree_of_growth, m->growths, error);
 }
 
 static int read_growth(json_t *json, struct manifest_growth *g, struct sheaf_error *err)
@@ -53,8 +45,7 @@ static int read_growth(json_t *json, struct manifest_growth *g, struct sheaf_err
                        &fingerprint, "shards", &shards, "classes", &classes, "options",
                        &options) != 0)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s", error.text);
-    if (strlen(fingerprint) != 32 || strspn(fingerprint, "0123456789abcdef") != 32 ||
-        shards < 0 || classes < 0 || !json_is_object(options))
+    if (!hex_is(fingerprint, 32) || shards < 0 || classes < 0 || !json_is_object(options))
         return err_set(err, SHEAF_ERR_CORRUPT, "not a fingerprint, counts and options");
     snprintf(g->fingerprint, sizeof(g->fingerprint), "%s", fingerprint);
     g->shards = (uint64_t)shards;

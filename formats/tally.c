@@ -397,20 +397,6 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
 
 /* ---- As JSON, in a manifest and in the journal (FORMATS.md) ---------------------------------- */
 
-json_t *tally_numbers_tree(const uint64_t *numbers, size_t count)
-{
-    json_t *array = json_array();
-    bool failed = array == NULL;
-
-    for (size_t i = 0; i < count && !failed; i++)
-        failed = json_array_append_new(array, json_integer((json_int_t)numbers[i])) != 0;
-    if (failed) {
-        json_decref(array);
-        return NULL;
-    }
-    return array;
-}
-
 int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_error *err)
 {
     for (size_t i = 0; i < json_array_size(tree); i++) {
@@ -423,17 +409,18 @@ int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_er
     return SHEAF_OK;
 }
 
-static json_t *tree_of_field(const struct tally_field *f)
+static json_t *tree_of_field(const void *fields, size_t i, json_error_t *error)
 {
+    const struct tally_field *f = (const struct tally_field *)fields + i;
     /* The array of structs tally_size is written as an array of plain numbers: the lower bound of a
      * range of sizes (`floor`) and the number of samples in the range (`count`), and so on. */
-    json_t *sizes = tally_numbers_tree((const void *)f->sizes.data,
-                                       f->sizes.size / sizeof(uint64_t));
+    json_t *sizes = json_make_array(f->sizes.size / sizeof(uint64_t), json_make_number,
+                                    f->sizes.data, error);
     json_t *tree = sizes == NULL ? NULL
-                 : json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "name", f->name,
-                             "samples", (json_int_t)f->samples, "bytes", (json_int_t)f->bytes,
-                             "least", (json_int_t)f->least, "most", (json_int_t)f->most,
-                             "sizes", sizes);
+                 : json_pack_ex(error, 0, "{s:s, s:I, s:I, s:I, s:I, s:o}", "name", f->name,
+                                "samples", (json_int_t)f->samples, "bytes", (json_int_t)f->bytes,
+                                "least", (json_int_t)f->least, "most", (json_int_t)f->most,
+                                "sizes", sizes);
 
     if (tree != NULL && f->lacking != NULL &&
         json_object_set_new(tree, "lacking", json_string(f->lacking)) != 0) {
@@ -445,16 +432,8 @@ static json_t *tree_of_field(const struct tally_field *f)
 
 json_t *tally_tree(const struct tally *t)
 {
-    json_t *array = t->has_too_many ? json_null() : json_array();
-    bool failed = array == NULL;
-
-    for (size_t i = 0; i < t->count && !failed; i++)
-        failed = json_array_append_new(array, tree_of_field(&t->fields[i])) != 0;
-    if (failed) {
-        json_decref(array);
-        return NULL;
-    }
-    return array;
+    return t->has_too_many ? json_null()
+                           : json_make_array(t->count, tree_of_field, t->fields, NULL);
 }
 
 int tally_write(const struct tally *t, struct buf *out, struct sheaf_error *err)

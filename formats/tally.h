@@ -82,8 +82,7 @@ json_t *tally_tree(const struct tally *tally);
 /* Reads the tally of `samples` samples from JSON. Returns SHEAF_ERR_CORRUPT if it is invalid. */
 int tally_of_tree(const json_t *tree, uint64_t samples, struct tally *tally,
                   struct sheaf_error *err);
-/* Returns a JSON array of the numbers, which the next function reads back. */
-json_t *tally_numbers_tree(const uint64_t *numbers, size_t count);
+/* Reads the numbers of an array, which json_make_array has made with json_make_number. */
 int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_error *err);
 /* Appends the whole tally as text. For an unknown tally, the text is empty. */
 int tally_write(const struct tally *tally, struct buf *out, struct sheaf_error *err);

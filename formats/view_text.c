@@ -21,30 +21,6 @@ static bool view_text_set(json_t *object, const char *name, json_t *value)
     return value != NULL && json_object_set_new(object, name, value) == 0;
 }
 
-static json_t *list_of_names(char *const *names, size_t count)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < count && list != NULL; i++)
-        if (json_array_append_new(list, json_string(names[i])) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    return list;
-}
-
-static json_t *list_of_numbers(const uint64_t *numbers, size_t count)
-{
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < count && list != NULL; i++)
-        if (json_array_append_new(list, json_integer((json_int_t)numbers[i])) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    return list;
-}
-
 static json_t *repeat_of(const struct view_source *s)
 {
     return s->repeat % VIEW_REPEAT_ONE == 0
@@ -111,7 +87,8 @@ static json_t *view_text_source_of(const struct view_source *s, const char *name
         && (s->repeat == VIEW_REPEAT_ONE || view_text_set(object, "repeat", repeat_of(s)))
         && (s->where.text[0] == '\0' || view_text_set(object, "where", where_of(&s->where)))
         && (s->fields == NULL
-            || view_text_set(object, "fields", list_of_names(s->fields, s->field_count))))
+            || view_text_set(object, "fields",
+                             json_make_array(s->field_count, json_make_string, s->fields, NULL))))
         return object;
     json_decref(object);
     return NULL;
@@ -142,7 +119,8 @@ static json_t *stages_of(const struct view *v, size_t count)
         if (stage == NULL
             || !view_text_set(stage, "samples", json_integer((json_int_t)v->stages[i].samples))
             || !view_text_set(stage, "weights",
-                              list_of_numbers(v->stages[i].weights, v->source_count))) {
+                              json_make_array(v->source_count, json_make_number,
+                                              v->stages[i].weights, NULL))) {
             json_decref(stage);
             stage = NULL;
         }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/number.h"
 #include "store/json_answer.h"
 #include "store/remote.h"
 #include "store/store.h"
@@ -18,7 +19,6 @@
 #define TOKEN_MOST ((size_t)4096)
 #define REPLY_MOST ((size_t)16 << 20)   /* a thousand entries of a listing */
 #define NAME_CHARACTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_."
-#define HEX "0123456789abcdef"
 
 struct known_commit {
     char *repository, *revision;
@@ -224,8 +224,7 @@ static int hf_take_commit(const struct request *r, char commit[HF_COMMIT_SIZE],
     int code = json_answer((const char *)r->http.reply.data, r->http.reply.size, &root, err);
     const char *sha = json_string_value(json_object_get(root, "sha"));
 
-    if (code == SHEAF_OK && (sha == NULL || strlen(sha) != HF_COMMIT_SIZE - 1 ||
-                             strspn(sha, HEX) != HF_COMMIT_SIZE - 1))
+    if (code == SHEAF_OK && (sha == NULL || !hex_is(sha, HF_COMMIT_SIZE - 1)))
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the response names no commit", r->what);
     if (code == SHEAF_OK)
         memcpy(commit, sha, HF_COMMIT_SIZE);
@@ -347,8 +346,7 @@ int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err)
     if (code == SHEAF_OK) {
         hf = state;
         name->hub = &hf->hub;
-        if (strlen(name->revision) == HF_COMMIT_SIZE - 1 &&
-            strspn(name->revision, HEX) == HF_COMMIT_SIZE - 1) {
+        if (hex_is(name->revision, HF_COMMIT_SIZE - 1)) {
             memcpy(name->commit, name->revision, HF_COMMIT_SIZE);
         } else {
             pthread_mutex_lock(&hf->lock);

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/varint.h"
 #include "formats/column_record.h"
 #include "formats/format.h"
@@ -195,8 +196,7 @@ static int take_hash(struct facts_cursor *c, char hash[PLAN_HASH_SIZE])
     const char *text;
     int code = plan_facts_take_text(c, &text, "the plan's hash");
 
-    if (code == SHEAF_OK && (strlen(text) != PLAN_HASH_SIZE - 1 ||
-                             strspn(text, "0123456789abcdef") != PLAN_HASH_SIZE - 1))
+    if (code == SHEAF_OK && !hex_is(text, PLAN_HASH_SIZE - 1))
         code = plan_facts_malformed(c, "the plan's hash");
     if (code == SHEAF_OK)
         memcpy(hash, text, PLAN_HASH_SIZE);
