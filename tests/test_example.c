@@ -368,6 +368,36 @@ static void keeps_the_format_without_the_size(void **state)
     }
 }
 
+/* Appends the features of a second Example with other values to image_example, as protobuf merges
+ * messages: the name image/height occurs twice. The first one is the image's, the second one a
+ * field. Both are written as they were read. */
+static void keeps_repeated_names(void **state)
+{
+    static const uint8_t second[] = { 0x0a, 0x17, 0x0a, 0x15, 0x0a, 0x0c, 'i', 'm', 'a', 'g', 'e',
+                                      '/', 'h', 'e', 'i', 'g', 'h', 't', 0x12, 0x05, 0x1a, 0x03,
+                                      0x0a, 0x01, 0x0b };
+    uint8_t both[sizeof(image_example) + sizeof(second)];
+    struct encode_context context = { .kept = NULL };
+    struct buf out = BUF_INIT(1000);
+    struct fixture *f = *state;
+    struct kept_features kept;
+    size_t count;
+
+    memcpy(both, image_example, sizeof(image_example));
+    memcpy(both + sizeof(image_example), second, sizeof(second));
+    f->scratch.keeps = true;
+    assert_int_equal(decode(f, &foreign, both, sizeof(both)), SHEAF_OK);
+    count = f->sample.field_count;
+    assert_field(&f->sample, "image.height", "11", 2);
+    kept = kept_of(f);
+    context.kept = &kept;
+    assert_int_equal(example_encode(&f->sample, &context, 0, &out, &f->err), SHEAF_OK);
+    assert_int_equal(decode(f, &of_ours, out.data, out.size), SHEAF_OK);
+    assert_int_equal(f->sample.field_count, count);
+    assert_field(&f->sample, "image.height", "11", 2);
+    buf_free(&out);
+}
+
 /* If a sample has no JPEG, its field "png", "webp", "gif" or "bmp" is written as image/encoded.
  * Other image fields, such as "seg.png" and "tiff", are written under their own names. All of them
  * are read back as the same fields. */
@@ -546,6 +576,7 @@ int main(void)
         TEST(names_fall_back),
         TEST(keeps_features_as_they_are),
         TEST(writes_what_a_field_has_become),
+        TEST(keeps_repeated_names),
         TEST(writes_other_images),
         TEST(keeps_the_format_without_the_size),
         TEST(leaves_anything_else_alone),
