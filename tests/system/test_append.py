@@ -327,15 +327,20 @@ class Append(Case):
 
     def test_all_splits_killed(self):
         """After a kill at any moment, --resume completes all splits, and no sample is in two of them."""
-        spec = "train=0.8,val=0.2"
-        self.splits(spec)
-        before, more = tree_of(self.dest), self.more("b", count=60)
-        words = ("append", more, self.dest, "--shard-count", "2", "--jobs", "1")
+        for spec in ("train=0.8,val=0.2", "train=40/class,val=6/class,test=rest"):
+            with self.subTest(spec=spec):
+                shutil.rmtree(self.dest, ignore_errors=True)
+                self.splits(spec)
+                self.kill_at_each_call(spec)
+
+    def kill_at_each_call(self, spec):
+        names = [part.partition("=")[0] for part in spec.split(",")]
+        more = self.more("b%d" % len(names), ("cat", "dog", "owl"), count=40)
+        before, words = tree_of(self.dest), ("append", more, self.dest, "--shard-count", "2", "--jobs", "1")
         sheaf(*words)
         whole, partial = tree_of(self.dest), 0
         for at in kills(self, 3, lambda: restore(self.dest, before), *words):
-            partial += ["grown" in manifest_of(os.path.join(self.dest, name))
-                        for name in ("train", "val")] == [True, False]
+            partial += len({"grown" in manifest_of(os.path.join(self.dest, name)) for name in names}) == 2
             sheaf(*words, "--resume")
             self.assertEqual(tree_of(self.dest), whole, "killed at call %d" % at)
         self.assertGreater(partial, 0)
@@ -617,6 +622,58 @@ class Append(Case):
                 self.assert_error(done, name)
                 write(path, good[name])
         sheaf("verify", self.dest)
+
+
+class Killed(Case):
+    """Each run is killed while the service executes one of its requests."""
+
+    def setUp(self):
+        super().setUp()
+        servers.start_fake(self)
+
+    def test_all_splits(self):
+        """After a kill at any request, --resume completes all splits."""
+        old = make_tree(self.path("old"), {"%s/a%02d.bin" % (name, i): b"%d" % i
+                                           for name in ("cat", "dog") for i in range(12)})
+        new = make_tree(self.path("new"), {"%s/b%02d.bin" % (name, i): b"%d" % i
+                                           for name in ("cat", "dog", "owl") for i in range(8)})
+        for spec in ("train=0.8,val=0.2", "train=10/class,val=1/class,test=rest"):
+            with self.subTest(spec=spec):
+                self.objects.clear()
+                sheaf("pack", old, "s3://bucket/set", "--format", "tfrecord", "--split", spec, env=self.env)
+                self.kill_at_each_request(new)
+
+    def kill_at_each_request(self, new):
+        step = 12 if support.QUICK else 4
+        before, at = dict(self.objects), support.random.Random(support.seed()).randrange(step) - step
+        words = [SHEAF, "append", new, "s3://bucket/set", "--shard-count", "2"]
+        sheaf(*words[1:], env=self.env)
+        whole = self.stored()
+        while True:
+            self.objects.clear()
+            self.objects.update(before)
+            at += step
+            process, left = None, [max(at, 1)]
+
+            def served(_method, _key, _query):
+                left[0] -= 1
+                if left[0] == 0:
+                    process.kill()
+            self.server.served = served
+            process = subprocess.Popen(words, env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            errors = process.communicate()[1]
+            self.server.served = None
+            if left[0] > 0:
+                self.assertEqual((process.returncode, errors), (0, b""))
+                break
+            sheaf(*words[1:], "--resume", env=self.env)
+            self.assertEqual(self.stored(), whole, "killed at request %d" % at)
+
+    def stored(self):
+        """Returns the objects. A run that takes over from another one may change the newline at the end of a
+        manifest."""
+        return {key: value.data.rstrip(b"\n") if key.endswith(".json") else value.data
+                for key, value in self.objects.items()}
 
 
 class Remote(servers.S3Case):
