@@ -966,7 +966,7 @@ struct sheaf_pack_options {
     uint32_t class_depth;
     /* default NULL; a data set, or a file that lists class names (one per line, or a JSON array).
      * Classes get the numbers that they have in this data set or list. A class that is missing
-     * there is an error. */
+     * there is an error. sheaf_append refuses it, because the data set's classes are used. */
     const char *classes;
     /* default NULL; called for each class of a plan, by sheaf_plan_make, and by other calls if
      * dry_run is set */

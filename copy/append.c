@@ -316,7 +316,9 @@ int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     error = error != NULL ? error : &own_error;
     *result = (struct sheaf_pack_result){ .files = 0 };
     append_take_options(&a, options);
-    code = append_open_dataset(&a, dataset, error);
+    code = a.options.classes == NULL ? append_open_dataset(&a, dataset, error)
+         : err_set(error, SHEAF_ERR_ARGUMENT, "classes: %s: appended samples get the classes of "
+                   "the data set, expected no other classes", a.options.classes);
     if (code == SHEAF_OK)
         code = append_to(&a, sources, count, result, error);
     close_splits(a.targets, a.target_count);

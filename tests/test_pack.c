@@ -436,6 +436,24 @@ static void count_shard(void *context, const struct sheaf_plan_shard *shard)
     sums[2] += shard->payload_bytes;
 }
 
+/* Tests that an append refuses other classes than those of the data set, and changes nothing. */
+static void test_append_has_its_classes(void **state)
+{
+    const char *source = tree_path(&tree, "src");
+    uint64_t samples;
+
+    (void)state;
+    make_source();
+    options.container = SHEAF_WEBDATASET;
+    pack_well("out");
+    options.classes = tree_path(&tree, "out");
+    assert_int_equal(sheaf_append(&source, 1, tree_path(&tree, "out"), &options, &result, &err),
+                     SHEAF_ERR_ARGUMENT);
+    assert_non_null(strstr(err.message, "classes: "));
+    assert_int_equal(read_all("out", &samples), SHEAF_OK);
+    assert_int_equal(samples, 300);
+}
+
 static void test_dry_run(void **state)
 {
     uint64_t sums[3] = { 0 };
@@ -503,6 +521,7 @@ int main(void)
         TEST(test_records_that_swell),
         TEST(test_interrupt),
         TEST(test_full_disk),
+        TEST(test_append_has_its_classes),
         TEST(test_dry_run),
         TEST(test_wrong_options),
     };
