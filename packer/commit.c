@@ -34,6 +34,7 @@ struct commit_run {
     /* for a conversion or a column: whether any sample has a field `cls` */
     bool has_cls;
     uint64_t without_value;     /* for a column: number of records without a value */
+    uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
     struct sheaf_pack_result result;
 };
 
@@ -94,6 +95,7 @@ static int commit_check_shard(struct commit_run *c, size_t i, int code,
     if (code != SHEAF_OK || state != SHARD_THERE)
         return code == SHEAF_END ? SHEAF_OK : code;
     c->has_cls |= entry->facts.has_cls;
+    c->cls_words += entry->facts.cls_words;
     c->without_value += is_column(c) ? entry->source : 0;
     commit_count(c, &entry->facts);
     code = problems_read(&c->problems, (const char *)entry->skipped.data, entry->skipped.size,
@@ -261,6 +263,9 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
         problems_limit(&c->problems, facts->found);
         code = problems_verdict(&c->problems, err);
     }
+    if (code == SHEAF_OK && c->cls_words != 0)
+        problems_note(&c->problems, SHEAF_REASON_NONE, "", "%llu sample%s with a file .cls that "
+                      "is not numbers", (unsigned long long)c->cls_words, plural(c->cls_words));
     if (is_without_files(c))    /* the samples have their own labels */
         facts->plan.splits[0].cls_is_label = !c->has_cls;
     if (code == SHEAF_OK && is_column(c)) {

@@ -73,6 +73,7 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
         planner->sort.grow = &p->growing;
     else if (p->options.dry_run)
         planner->fields = p->fields;
+    planner->tells_cls = p->options.dry_run;
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)

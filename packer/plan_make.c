@@ -182,6 +182,7 @@ static int plan_make_plan(struct making *m, const char *const *sources, size_t c
     int code = planner_open(planner, &m->options, &m->list, &m->problems, &m->watch,
                             &m->facts.plan, url, err);
 
+    planner->tells_cls = true;
     if (code == SHEAF_OK)
         code = planner_make(planner, sources, count, m->dest, err);
     if (code == SHEAF_OK)       /* refuses a sample that no part could pack */

@@ -317,6 +317,7 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     int code;
 
     p->sort.source = p->sources;
+    p->sort.tells_cls = p->tells_cls;
     p->sort.classes = p->list.count == 0 ? NULL : &p->list.classes;
     code = sort_samples(p, err);
     p->files -= p->sort.merged;

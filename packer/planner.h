@@ -28,6 +28,9 @@ struct planner {
     struct filter filter;
     struct naming naming;
     bool has_directories;       /* whether a class is a directory */
+    /* whether planning reports files .cls that do not consist of numbers, because no packing
+     * follows that would report them */
+    bool tells_cls;
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
     /* NULL, or the settings of the run; if they are given, samples that do not fit into the run's

@@ -71,6 +71,7 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
         return status;
     sheaf_pack_options_init(&o, sizeof(o));
     o.progress = progress_show;
+    o.note = report_note;
     o.interrupt = &signals_caught;
     o.s3 = s3.texts;
     signals_catch();

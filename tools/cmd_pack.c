@@ -141,6 +141,7 @@ static int cmd_pack_part(const char *plan, const char *text, struct sheaf_pack_o
     if (status >= 0)
         return status;
     options->progress = progress_show;
+    options->note = report_note;
     options->interrupt = &signals_caught;
     signals_catch();
     code = sheaf_pack_part(plan, part, parts, options, &result, &error);

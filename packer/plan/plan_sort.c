@@ -242,21 +242,49 @@ static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uin
 
 #define CLS_LOOKS 16u
 
+/* Counts a file .cls that was examined. */
+static void count_cls(struct plan_sort *x, const struct catalog_file *files, bool is_number)
+{
+    x->cls_looked++;
+    if (!is_number && x->cls_words++ == 0)
+        snprintf(x->first_cls_word, sizeof(x->first_cls_word), "%.*s", (int)files->key_size,
+                 files->path);
+}
+
 /* Reads the files .cls of a few samples that also have another label, to find out whether such
- * files contain numbers. */
+ * files contain numbers. If the caller reports such files (`tells_cls`), reads the files .cls of
+ * all samples, or of a few samples in a store. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {
+    const bool decides = sample->label != LABEL_NONE && !x->cls_is_number &&
+                         x->cls_decisions < CLS_LOOKS;
+    const bool tells = x->tells_cls && (x->source == NULL || !x->source->is_remote ||
+                                        x->cls_looked < CLS_LOOKS);
     bool is_number;
     int code;
 
-    if (!sample->has_cls || sample->label == LABEL_NONE || x->source == NULL ||
-        x->cls_is_number || x->cls_looked == CLS_LOOKS)
+    if (!sample->has_cls || x->source == NULL || (!decides && !tells))
         return SHEAF_OK;
-    x->cls_looked++;
     code = plan_cls_is_number(x->source, files, sample->file_count, &is_number, err);
-    x->cls_is_number = code == SHEAF_OK && is_number;
-    return code;
+    if (code != SHEAF_OK)
+        return code;
+    count_cls(x, files, is_number);
+    if (decides) {
+        x->cls_decisions++;
+        *(is_number ? &x->cls_is_number : &x->cls_is_word) = true;
+    }
+    return SHEAF_OK;
+}
+
+/* Reports the files .cls that were examined and do not consist of numbers. */
+static void tell_cls(const struct plan_sort *x)
+{
+    if (x->tells_cls && x->cls_words != 0)
+        problems_note(x->problems, SHEAF_REASON_NONE, x->first_cls_word, "%llu of %llu field%s cls "
+                      "that were looked at, such as that of %s, %s not numbers",
+                      (unsigned long long)x->cls_words, (unsigned long long)x->cls_looked,
+                      plural(x->cls_looked), x->first_cls_word, x->cls_words == 1 ? "is" : "are");
 }
 
 /* Ends a group of files with the same key. Writes a sample to the stream, or records the files as
@@ -357,7 +385,7 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
 static int plan_sort_number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));
-    bool with_cls = x->cls_looked != 0 && !x->cls_is_number;
+    bool with_cls = x->cls_is_word && !x->cls_is_number;
     int code;
 
     if (used == NULL)
@@ -387,6 +415,8 @@ static int sort_all(struct plan_sort *x, struct sample_stream *all, struct sheaf
     code = sort_finish(x->files, err);
     if (code == SHEAF_OK)
         code = make_groups(x, &g, all, err);
+    if (code == SHEAF_OK)
+        tell_cls(x);
     x->problems->left_out_values += x->differing;
     if (code == SHEAF_OK && x->differing != 0)
         problems_note(x->problems, SHEAF_REASON_NONE, x->first_differing, "%llu field%s left out, "

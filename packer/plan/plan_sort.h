@@ -60,9 +60,15 @@ struct plan_sort {
     uint64_t *label_counts;     /* samples of each label of the catalog, */
     /* for each label, the number of samples with a file .cls */
     uint64_t *cls_counts;
-    unsigned cls_looked;        /* number of such files that were examined; */
-    /* whether one of the files .cls that were read contains numbers, or could not be read */
-    bool cls_is_number;
+    bool tells_cls;             /* whether to report files .cls that do not consist of numbers */
+    uint64_t cls_looked;        /* number of files .cls that were examined */
+    uint64_t cls_words;         /* number of examined files that do not consist of numbers */
+    char first_cls_word[200];   /* the key of the first such file; may be truncated */
+    /* Files .cls of a few samples that also have another label decide whether the other labels are
+     * dropped. This is the number of these files, whether one of them contains numbers or could not
+     * be read, and whether one of them contains something else. */
+    unsigned cls_decisions;
+    bool cls_is_number, cls_is_word;
     /* Number of values of a list that were left out, because several lines of the list name files
      * of the same sample. If these lines have equal values, all except the first are left out. If
      * the values differ, all of them are left out. */

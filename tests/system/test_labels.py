@@ -223,12 +223,17 @@ class Cls(Labels):
         self.assertEqual(self.words_of(self.path("all")), 8)
         sheaf("pack", source, self.path("halves"), *words, "--split", "a=0.5,b=0.5")
         self.assertEqual(sum(self.words_of(self.path("halves", part)) for part in "ab"), 8)
-        sheaf("plan", source, self.path("parts"), "-o", self.path("plan"), *words)
-        for part in ("0/2", "1/2"):
-            sheaf("pack", "--plan", self.path("plan"), "--part", part)
-        sheaf("commit", self.path("plan"))
+        for done in (sheaf("plan", source, self.path("parts"), "-o", self.path("plan"), *words),
+                     sheaf("pack", source, self.path("none"), *words, "--dry-run")):
+            self.assertIn(b"8 of 12 fields cls that were looked at, such as that of c/", done.stderr)
+        said = [sheaf("pack", "--plan", self.path("plan"), "--part", part).stderr for part in ("0/2", "1/2")]
+        self.assertEqual(sum(int(line.split(b" ")[1]) for line in b"".join(said).splitlines()), 8)
+        done = sheaf("commit", self.path("plan"))
+        self.assertIn(b"8 samples with a file .cls that is not numbers", done.stderr)
         self.assertEqual(self.words_of(self.path("parts")), 8)
         more = make_tree(self.path("more"), {"new.cls": b"cat", "new.txt": b"1"})
+        done = sheaf("append", more, self.path("parts"), "--dry-run")
+        self.assertIn(b"1 of 1 field cls that were looked at, such as that of new, is not", done.stderr)
         sheaf("append", more, self.path("parts"))
         self.assertEqual(self.words_of(self.path("parts")), 9)
 
