@@ -361,7 +361,7 @@ static void add_own_image(struct features *all, const struct example_source *s)
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    /* An Example with repeated names has both, a size that was taken out and a field with a size. */
+    /* An Example with repeated names may have a size that was taken out and a field with a size. */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);
