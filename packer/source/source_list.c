@@ -97,14 +97,26 @@ static int source_list_name_field(struct list_reading *r, const struct line_key 
     return code == SHEAF_OK ? buf_append(&r->named, "", 1, err) : code;
 }
 
+/* Returns whether an earlier field of the line has the same name, in upper or lower case. */
+static bool is_repeated(const struct list_entry *entry, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (strcasecmp(entry->fields[i].name, entry->fields[at].name) == 0)
+            return true;
+    return false;
+}
+
 static int source_list_add_text(struct list_reading *r, const struct line_key *key,
-                                const struct list_field *field, uint32_t label,
+                                const struct list_entry *entry, size_t at, uint32_t label,
                                 struct sheaf_error *err)
 {
+    const struct list_field *field = &entry->fields[at];
     const char *problem = naming_problem(field->name);
     bool out;
     int code;
 
+    if (problem == NULL && is_repeated(entry, at))
+        problem = "an earlier column has that name";
     if (problem == NULL && strcasecmp(field->name, key->suffix) == 0)
         problem = "the sample's file has that name";
     code = list_columns_count(&r->columns, field->name, problem, err);
@@ -168,8 +180,7 @@ static int source_list_add_fields(struct list_reading *r, const char *path,
     for (size_t i = 0; i < entry->field_count && code == SHEAF_OK; i++)
         code = entry->fields[i].is_file ? source_list_add_file(r, &key, &entry->fields[i], label,
                                                                err)
-                                        : source_list_add_text(r, &key, &entry->fields[i], label,
-                                                               err);
+                                        : source_list_add_text(r, &key, entry, i, label, err);
     free(kept);
     return code;
 }
