@@ -781,9 +781,17 @@ int destination_refuse(const struct output *o, const struct destination *d, unsi
     if (what & REFUSE_OTHER_DATASET && d->dataset != NULL && !d->is_finished)
         return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: holds a data set of another "
                                         "plan", d->dataset), SHEAF_REASON_DATASET);
-    if (what & REFUSE_DATASET && d->dataset != NULL)
+    if (what & REFUSE_DATASET && d->dataset != NULL) {
+        struct manifest manifest;
+        const int code = destination_read_manifest(d->dataset, &manifest, err);
+
+        if (code == SHEAF_ERR_CORRUPT)      /* for example, the manifest of another program */
+            return code;
+        if (code == SHEAF_OK)
+            manifest_clear(&manifest);
         return err_because(err, err_set(err, SHEAF_ERR_EXISTS, "%s: already holds a data set",
                                         d->dataset), SHEAF_REASON_DATASET);
+    }
     if (what & REFUSE_UNKNOWN && d->unknown != NULL)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: already exists, and belongs to no data set",
                        d->unknown);
