@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 
 #define LFS_POINTER "a pointer file of Git LFS, not the file itself: fetch that with git lfs pull"
+#define XML_ANSWER  "an XML document, such as a server sends with an error"
 #define WEB_PAGE    "a web page (HTML), such as a server sends instead of a file"
 
 static const struct content_beginning {
@@ -48,8 +49,8 @@ static const struct content_beginning texts[] = {
     { "<html", 5, WEB_PAGE },
     { "<head", 5, WEB_PAGE },
     { "<!--", 4, WEB_PAGE },
-    { "<?xml", 5, "an XML document, such as a server sends with an error" },
-    { "<error>", 7, "an XML document, such as a server sends with an error" },
+    { "<?xml", 5, XML_ANSWER },
+    { "<error>", 7, XML_ANSWER },
     { "{", 1, "a JSON document" },
     { "[", 1, "a JSON document" },
     { "outs:", 5, "a pointer file of DVC, not the file itself: fetch that with dvc pull" },
@@ -64,7 +65,8 @@ static bool content_is_text(const uint8_t *data, size_t size)
     return true;
 }
 
-const char *content_name(const uint8_t *data, size_t size)
+/* Returns the entry of the tables that describes the data, or NULL if there is none. */
+static const struct content_beginning *content_find(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
     size_t left = size;
@@ -72,7 +74,7 @@ const char *content_name(const uint8_t *data, size_t size)
     for (size_t i = 0; i < COUNT_OF(beginnings); i++)
         if (size >= beginnings[i].size &&
             memcmp(data, beginnings[i].bytes, beginnings[i].size) == 0)
-            return beginnings[i].name;
+            return &beginnings[i];
     if (size == 0)
         return NULL;
     utf8_pass_mark(&text, &left);
@@ -83,8 +85,27 @@ const char *content_name(const uint8_t *data, size_t size)
     for (size_t i = 0; i < COUNT_OF(texts); i++)
         if (left >= texts[i].size && strncasecmp(text, texts[i].bytes, texts[i].size) == 0 &&
             (texts[i].size > 1 || content_is_text(data, size)))
-            return texts[i].name;
+            return &texts[i];
+    return NULL;
+}
+
+const char *content_replacing(const uint8_t *data, size_t size)
+{
+    const struct content_beginning *found = content_find(data, size);
+
+    return found != NULL && (strcmp(found->name, LFS_POINTER) == 0 ||
+                             strcmp(found->name, WEB_PAGE) == 0 ||
+                             strcmp(found->name, XML_ANSWER) == 0) ? found->name : NULL;
+}
+
+const char *content_name(const uint8_t *data, size_t size)
+{
+    const struct content_beginning *found = content_find(data, size);
+
+    if (found != NULL)
+        return found->name;
     /* A tar shard that was cut within a file name consists of text only. So a text file must also
      * contain the end of a line. */
-    return content_is_text(data, size) && memchr(data, '\n', size) != NULL ? "a text file" : NULL;
+    return size != 0 && content_is_text(data, size) && memchr(data, '\n', size) != NULL
+               ? "a text file" : NULL;
 }

@@ -13,4 +13,8 @@
  * only images that it recognises are JPEG, PNG and GIF. */
 const char *content_name(const uint8_t *data, size_t size);
 
+/* Like content_name, but recognises only files that usually take the place of another file: a
+ * pointer file of Git LFS, and a page that a server sends instead of a file. */
+const char *content_replacing(const uint8_t *data, size_t size);
+
 #endif

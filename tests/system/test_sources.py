@@ -39,6 +39,34 @@ class Lists(Case):
         found = self.labels("list.txt", "x/a.jpg\ny/c, d.jpg\nz/ü.jpg\n".encode())
         self.assertEqual(found, {"x/a": [0], "y/c, d": [1], "z/ü": [2]})
 
+    def test_columns_that_differ_only_in_case(self):
+        """The first column becomes the field, and the values of the others are left out and counted."""
+        text = b"path,label,box,Box,box\nx/a.jpg,1,one,two,three\nx/b.jpg,2,four,,\n"
+        write(os.path.join(self.tree, "boxes.csv"), text)
+        self.addCleanup(os.unlink, os.path.join(self.tree, "boxes.csv"))
+        done = sheaf("pack", os.path.join(self.tree, "boxes.csv"), self.path("set"), "--format", "tfrecord")
+        self.assertIn(b'1 value of "Box" left out: an earlier column has that name', done.stderr)
+        self.assertIn(b'1 value of "box" left out: an earlier column has that name', done.stderr)
+        self.assertEqual({s.key: s.fields["box"] for s in decoders.DataSet(self.path("set")).samples()},
+                         {"x/a": b"one", "x/b": b"four"})
+        self.assertIn(b"2 values of lists", sheaf("info", self.path("set")).stdout)
+
+    def test_other_files_in_place_of_a_list(self):
+        for name, text, word in (("a.csv", b"<html><body>", "web page"), ("a.txt", b"<?xml ", "XML"),
+                                 ("a.lst", b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
+                                 ("a.jsonl", b"\xef\xbb\xbf\n<!DOCTYPE html>", "web page")):
+            write(self.path(name), text)
+            done = sheaf("pack", self.path(name), self.path("set"), "--format", "tfrecord", status=1)
+            self.assert_error(done, self.path(name), word)
+
+    def test_manifest_of_another_program(self):
+        os.mkdir(self.path("set"))
+        write(self.path("set", "dataset.json"), b'{"labels": []}')
+        for words in ((), ("--overwrite",), ("--resume",)):
+            done = sheaf("pack", self.tree, self.path("set"), "--format", "tfrecord", *words, status=1)
+            self.assert_error(done, "another program wrote the file")
+        self.assertEqual(tree_of(self.path("set")), {"dataset.json": b'{"labels": []}'})
+
     def test_plain_list_without_final_newline_and_with_crlf(self):
         found = self.labels("list.txt", b"x/a.jpg\r\nx/b.jpg")
         self.assertEqual(sorted(found), ["x/a", "x/b"])
