@@ -61,7 +61,7 @@ class Storm(support.Case):
     def check_failed(self, done):
         """Checks the error: one line that names the place. A run of half a minute may have lines of progress before
         it."""
-        text = re.sub(r"(?m)^sheaf: \w+ +\d+% .* left\n", "", done.stderr.decode())
+        text = re.sub(r"(?m)^sheaf: \w+ +\d+% .*\n", "", done.stderr.decode())
         self.assertEqual(done.returncode, 1, text)
         self.assertRegex(text, r"^sheaf: .+\n$")
         self.assertRegex(text, "s3://|http://", text)
