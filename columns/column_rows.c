@@ -169,7 +169,8 @@ static size_t column_rows_cell_count(const struct column_rows *r)
     return r->parser.cells.size / sizeof(struct list_cell);
 }
 
-static int column_rows_split(struct column_rows *r, const char *text, size_t size, struct sheaf_error *err)
+static int column_rows_split(struct column_rows *r, const char *text, size_t size,
+                             struct sheaf_error *err)
 {
     int code;
 
@@ -182,7 +183,8 @@ static int column_rows_split(struct column_rows *r, const char *text, size_t siz
 }
 
 /* Tries one separator after another, until the header of the table has a column named `key`. */
-static int table_header(struct column_rows *r, const char *text, size_t size, struct sheaf_error *err)
+static int table_header(struct column_rows *r, const char *text, size_t size,
+                        struct sheaf_error *err)
 {
     static const char separators[] = { ',', '\t', ';' };
     struct sheaf_error malformed;

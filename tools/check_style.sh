@@ -5,7 +5,7 @@ set -u
 bad=0
 complain() { echo "style: $*" >&2; bad=1; }
 
-rooms='base formats image store publish packer reader modes copy'
+rooms=$(sed -n 's/^ROOMS *= *//p' Makefile)
 # shellcheck disable=SC2086
 files=$(find $rooms tools tests python sheaf.h -name '*.[ch]' 2>/dev/null | sort)
 # shellcheck disable=SC2086
