@@ -413,6 +413,19 @@ class AtOnce(Case):
         self.pack("--shard-count", "6", "--resume")
         self.assertEqual(self.most, 6)
 
+    def test_verify_reads_as_many_at_once_as_cat(self):
+        """It had a few reads for each processor, which is slow where a round trip takes long."""
+        chance = support.random.Random(1)
+        tree = make_tree(self.path("tree"), {"%02d.bin" % i: chance.randbytes(4 << 20) for i in range(24)})
+        self.run_sheaf("pack", tree, "s3://bucket/set", *FORMAT, "--shard-size", "60MB")
+        answer, most = self.server._answer, {}
+        for words in (("cat", "--no-shuffle", "--null"), ("verify",)):
+            self.server._answer = answer
+            self.watch(lambda method, target: method == "GET" and ".tar" in target)
+            self.run_sheaf(words[0], "s3://bucket/set", *words[1:])
+            most[words[0]] = self.most
+        self.assertGreaterEqual(most["verify"], 12, most)
+
 
 class Budget(Case):
     """Tests the number of requests of commands that have almost nothing to send. Each request is a round trip, so a
