@@ -344,7 +344,8 @@ class Append(Case):
             partial += len({"grown" in manifest_of(os.path.join(self.dest, name)) for name in names}) == 2
             sheaf(*words, "--resume")
             self.assertEqual(tree_of(self.dest), whole, "killed at call %d" % at)
-        self.assertGreater(partial, 0 if step == 3 else -1)
+        if step == 3:       # with larger steps, no kill may come between the two manifests
+            self.assertGreater(partial, 0)
         sheaf(*words, "--resume")
         self.assertEqual(tree_of(self.dest), whole)
 
