@@ -20,7 +20,7 @@ except ImportError:
 
 from . import _sheaf
 from ._pixels import Pixels
-from ._sheaf import Batch, LimitError
+from ._sheaf import ArgumentError, Batch, LimitError
 from ._types import Problem, _warn
 
 BOX = 5                             # numbers of a crop: top, left, height, width, flipped
@@ -61,6 +61,11 @@ class PixelBatch:
         self.masks = {name: shorter(mask) for name, mask in self.masks.items()}
         if self.labels is not None:
             self.labels = self.labels[chosen]
+
+    def __repr__(self) -> str:
+        sizes = [list(view.shape) for view in (self.pixels if isinstance(self.pixels, list) else [self.pixels])]
+        return "<sheaf.PixelBatch of %d sample%s: pixels %s>" % (
+            len(self), "" if len(self) == 1 else "s", ", ".join(map(str, sizes)))
 
     @functools.cached_property
     def samples(self) -> Any:
@@ -270,6 +275,8 @@ def _labels(samples: Batch) -> Any:
 
 def memory_of(pixels: Pixels, memory_bytes: int, batch_size: int, reads: bool = True) -> Shares:
     """Divides memory between reading (unless the reader has memory of its own), decoding, and batches."""
+    if not isinstance(pixels, Pixels):
+        raise ArgumentError("pixels is %r: expected a sheaf.Pixels, such as sheaf.Pixels(224)" % (pixels,))
     decoding = memory_bytes // SHARE
     rest = memory_bytes - decoding * (2 if reads else 1)
     least = UNDER_WAY * batch_size

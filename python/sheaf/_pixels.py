@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -13,6 +14,7 @@ _CROPS = ("random", "center", "whole")
 _FILTERS = ("bilinear", "bicubic", "lanczos")
 _LAYOUTS = ("nchw", "nhwc")
 _ORDERS = ("pillow12", "pillow13")
+VIEWS_MOST = 1024
 
 
 class _View(NamedTuple):
@@ -22,10 +24,40 @@ class _View(NamedTuple):
     scale: Tuple[float, float]
 
 
+def _is_number(value: Any, least: int) -> bool:
+    """Returns whether the value is a whole number that is at least `least` and fits into 31 bits."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and least <= int(value) < 1 << 31
+
+
 def _size(value: Any) -> Tuple[int, int]:
     """Returns (width, height) for a number, or for (height, width) as in torchvision."""
-    height, width = (value, value) if isinstance(value, int) else value
-    return width, height
+    pair = (value, value) if isinstance(value, numbers.Integral) else value
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(_is_number(side, 0) for side in pair):
+        raise ArgumentError("the size of a crop is %r: expected a number of pixels, or (height, width)" % (value,))
+    return int(pair[1]), int(pair[0])
+
+
+def _range(name: str, value: Any) -> Tuple[float, float]:
+    try:
+        low, high = value
+        return float(low), float(high)
+    except (TypeError, ValueError):
+        raise ArgumentError("%s is %r: expected two numbers (least, most)" % (name, value)) from None
+
+
+def _whole(name: str, value: Any) -> int:
+    if not _is_number(value, 0):
+        raise ArgumentError("%s is %r: expected a whole number, 0 or more" % (name, value))
+    return int(value)
+
+
+def _view(value: Any) -> _View:
+    try:
+        count, size, scale = value
+    except (TypeError, ValueError):
+        raise ArgumentError("a view is %r: expected (number of crops, size, (least, most) of the scale)"
+                            % (value,)) from None
+    return _View(_whole("the number of crops of a view", count), *_size(size), _range("the scale of a view", scale))
 
 
 def _choice(name: str, value: Any, choices: Sequence[str]) -> int:
@@ -62,16 +94,16 @@ class Pixels:
         if (size is None) == (views is None):
             raise ArgumentError("Pixels takes a size, or views")
         self.has_views = views is not None
-        self.views = [_View(count, *_size(side), (float(low), float(high)))
-                      for count, side, (low, high) in views] if views is not None else \
-            [_View(1, *_size(size), (float(scale[0]), float(scale[1])))]
-        self.layout, self.field, self.threads = layout, field, threads
+        self.views = [_View(1, *_size(size), _range("scale", scale))] if views is None else list(map(_view, views))
+        if not 1 <= len(self.views) <= VIEWS_MOST:
+            raise ArgumentError("there are %d views: expected 1 to %d" % (len(self.views), VIEWS_MOST))
+        self.layout, self.field, self.threads = layout, field, _whole("threads", threads)
         if isinstance(masks, str):
             raise ArgumentError("masks=%r: expected a list of names of fields" % masks)
         self.masks = tuple(masks)
         if field is not None and field in self.masks:
             raise ArgumentError("field %r is among the masks" % field)
-        self._options = (_choice("crop", crop, _CROPS), resize or 0, tuple(map(float, ratio)),
+        self._options = (_choice("crop", crop, _CROPS), _whole("resize", resize or 0), _range("ratio", ratio),
                          float(flip), _choice("filter", filter, _FILTERS),
                          _choice("layout", layout, _LAYOUTS), _choice("order", order, _ORDERS))
         self.open(1, 1 << 20)          # raises an error now if an option is wrong

@@ -147,6 +147,14 @@ class LoaderTest(PixelsCase):
                     self.assertTrue((view.permute(1, 2, 0).numpy() == expected(
                         self.photos[key], batch.crops[i, k].tolist(), 12 if k >= 2 else 24)).all())
 
+    def test_repr(self):
+        self.assertEqual(repr(next(iter(self.loader()))), "<sheaf.PixelBatch of 8 samples: pixels [8, 3, 24, 24]>")
+        views = sheaf.Pixels(views=[(2, 24, (0.32, 1)), (1, 12, (0.05, 0.32))])
+        loader = sheaf.torch.DataLoader(self.set, 1, pixels=views)
+        self.addCleanup(loader.close)
+        self.assertEqual(repr(next(iter(loader))),
+                         "<sheaf.PixelBatch of 1 sample: pixels [1, 2, 3, 24, 24], [1, 1, 3, 12, 12]>")
+
     def test_memory_is_not_used_while_it_is_shown(self):
         kept = [(batch.pixels[-1], batch.pixels[-1].clone()) for batch in self.loader()]
         for tensor, copy in kept:
@@ -290,6 +298,21 @@ class LoaderTest(PixelsCase):
                               ({"scale": (0, 1)}, "scale is 0 to 1"), ({"size": None}, "or views")):
             with self.assertRaisesRegex(sheaf.ArgumentError, says):
                 sheaf.Pixels(**{"size": 24, **options})
+        for options, says in (({"size": 24.0}, r"crop is 24.0: expected a number of pixels, or \(height, width\)"),
+                              ({"size": "24"}, "crop is '24'"), ({"size": (1, 2, 3)}, r"crop is \(1, 2, 3\)"),
+                              ({"ratio": 2}, r"ratio is 2: expected two numbers \(least, most\)"),
+                              ({"scale": (1,)}, r"scale is \(1,\)"), ({"threads": -1}, "threads is -1"),
+                              ({"threads": 1 << 40}, "threads is 1099511627776"),
+                              ({"crop": "center", "resize": (30, 30)}, r"resize is \(30, 30\): expected a whole"),
+                              ({"size": None, "views": []}, "there are 0 views: expected 1 to 1024"),
+                              ({"size": None, "views": [(2, 24)]}, r"a view is \(2, 24\): expected \(number"),
+                              ({"size": None, "views": [(True, 24, (0, 1))]}, "crops of a view is True")):
+            with self.assertRaisesRegex(sheaf.ArgumentError, says):
+                sheaf.Pixels(**{"size": 24, **options})
+        with self.assertRaisesRegex(sheaf.ArgumentError, r"pixels is 24: expected a sheaf.Pixels, such as"):
+            sheaf.torch.DataLoader(self.set, 8, pixels=24)
+        with sheaf.Reader(self.set) as reader, self.assertRaisesRegex(sheaf.ArgumentError, "pixels is 24"):
+            sheaf.numpy.batches(reader, 8, pixels=24)
         with self.assertRaisesRegex(sheaf.ArgumentError, "sample c./... has no field png, but jpg"):
             pixels = sheaf.Pixels(24, field="png")
             list(sheaf.torch.DataLoader(self.set, 8, pixels=pixels))
