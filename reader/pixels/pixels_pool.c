@@ -36,14 +36,12 @@ struct sheaf_pixels_batch {
     uint8_t **out;
     struct sheaf_crop_box *crops;
     struct sheaf_error **errors;    /* for each sample: NULL if it has its crops */
+    struct sheaf_error lacks_memory;    /* of samples for whose own error there was no memory */
     _Atomic size_t bad;             /* number of samples without crops */
     _Atomic size_t next;            /* first sample that no job has taken */
     struct crop_job *jobs;          /* one for each thread, at most */
     size_t job_count;
 };
-
-/* The error of a sample for whose own error there was no memory. */
-static struct sheaf_error lacks_memory = { .code = SHEAF_ERR_MEMORY, .message = "out of memory" };
 
 /* A job that makes crops. Takes one sample of a batch after another, until all of them are taken by
  * this job or other jobs. */
@@ -224,7 +222,7 @@ static void pixels_pool_run(struct job *job)
         if (b->errors[index] != NULL)
             *b->errors[index] = err;
         else
-            b->errors[index] = &lacks_memory;
+            b->errors[index] = &b->lacks_memory;
         b->bad++;
     }
     b->pool->busy_ns += thread_ns() - begun;
@@ -263,6 +261,7 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
     b->samples = samples;
     b->count = count;
     b->crops = crops;
+    (void)err_memory(&b->lacks_memory, sizeof(b->lacks_memory));
     code = make_batch(b, field, out, err);
     if (code != SHEAF_OK) {
         b->count = 0;               /* there may be no list of errors */
@@ -296,7 +295,7 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
         return;
     (void)sheaf_pixels_wait(b);
     for (size_t i = 0; i < b->count; i++)
-        if (b->errors[i] != &lacks_memory)
+        if (b->errors[i] != &b->lacks_memory)
             free(b->errors[i]);
     free(b->errors);
     free(b->jobs);
