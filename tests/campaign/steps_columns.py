@@ -29,6 +29,9 @@ def column(chain, shards):
         for key in some:
             file.write(json.dumps({"key": key, "value": values[key]}) + "\n")
     words = ["column", "add", shards.folder, "--name", name, "--from", path]
+    if not some:
+        chain.sheaf(*words, status=2, says=["has no values"])
+        return
     have = sum(counted[key] for key in some)
     if chance.random() < 0.4:
         parts(chain, shards, name, path)
@@ -75,6 +78,8 @@ def scored(chain, shards):
     chance = chain.chance
     keys = sorted({sample.key for sample in shards.samples})
     scores = {key: chance.choice([-1, 0, 0.25, 1, 2.5, 1000]) for key in keys if chance.random() < 0.8}
+    if not scores:
+        raise Foreseen("no scores")
     path, where = chain.new("scores") + ".jsonl", []
     with open(chain.path(path), "w", encoding="utf-8") as file:
         for key, score in scores.items():
