@@ -1736,12 +1736,16 @@ SHEAF_CALL int sheaf_pixels_begin(struct sheaf_pixels_pool *pool,
     struct sheaf_crop_box *crops, struct sheaf_pixels_batch **batch, struct sheaf_error *error);
 /* Waits for the batch, and returns the number of samples without crops. */
 SHEAF_API size_t sheaf_pixels_wait(struct sheaf_pixels_batch *batch);
+/* Waits for the batch for at most this time. Returns 1 if its crops are made, otherwise 0. */
+SHEAF_API int sheaf_pixels_wait_for(struct sheaf_pixels_batch *batch, uint64_t timeout_ns);
 /* Returns why the sample with this index has no crops, or NULL if it has crops. May be called after
  * sheaf_pixels_wait. The code is _CORRUPT or _UNSUPPORTED for a bad image or mask, _ARGUMENT if the
  * sample has no such field, and _LIMIT if the image needs more than memory_bytes. */
 SHEAF_API const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *batch,
     size_t index);
-SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);   /* also waits */
+/* Waits until the threads no longer use the batch, and frees it. If not all its crops are made, the
+ * threads make only those that they have begun. */
+SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);
 /* Returns the processor time in nanoseconds that the pool's threads have spent on images. */
 SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
 /* Returns the version of the crops' specification and the libraries that decode images, as in

@@ -341,6 +341,10 @@ static void test_freed_early(void **state)
 
         for (size_t i = 0; i < 3; i++)
             begin(pool, samples, SAMPLES, &made[i]);
+        while (!sheaf_pixels_wait_for(made[0].batch, 1000000))
+            ;
+        assert_true(sheaf_pixels_wait_for(made[0].batch, 0));
+        assert_int_equal(sheaf_pixels_wait(made[0].batch), 0);
         for (size_t i = 0; i < 3; i++)
             end(&made[i]);
         sheaf_pixels_pool_free(pool);

@@ -51,39 +51,16 @@ class PixelStage(Stage):
         return _sheaf.PixelQueue(self.pool, server, own, own.number, own.first, own.count, self.shares.batch_size,
                                  self.ahead, drops_last, self.pixels.field)
 
-    def batches(self, loader: Any, queues: List[_sheaf.PixelQueue]) -> Iterator[Any]:
-        """Yields the batches of a pass, which begins when the first batch is requested. If ready() of the pass's queue
-        may be used instead of this iterator, the queue is then put into `queues`."""
-        own, is_stream = loader.sampler.begin(), self.dataset.dataset.is_stream
-        queue = self.queue(own, loader.drop_last)
-        if queue is None:
-            yield from self._of_others(loader, own)
-            return
-        if not is_stream:
-            queues.append(queue)
-        while True:
-            made = queue.take()
-            while made is False:
-                self.add_slot()
-                made = queue.take()
-            if made is None:
-                return
-            bad = made.wait()
-            began = time.monotonic_ns()
-            batch = PixelBatch(self, made) if bad is None and not is_stream else self._unlike_others(made, bad)
-            self.handing_ns += time.monotonic_ns() - began
-            yield batch
-            del batch, made                 # the program may have let the batch go
-            if own.count == 0:              # the end of a stream was found
-                return
+    def new_pass(self, loader: Any, queues: List[_sheaf.PixelQueue]) -> PixelPass:
+        return PixelPass(self, loader, queues)
 
-    def _unlike_others(self, made: _sheaf.Crops, bad: Any) -> Any:
+    def unlike_others(self, made: _sheaf.Crops, bad: Any) -> Any:
         """Returns a batch of a stream, or one that does not fill its memory, or what stands for it."""
         batch, (first, count) = self.part(made, bad or []), made.asked
         nothing = self.dataset._nothing(batch is not None, made.real, count, first + count - 1)
         return self._unless_empty(batch) if nothing is None and batch is not None else nothing
 
-    def _of_others(self, loader: Any, own: Any) -> Iterator[Any]:
+    def of_others(self, loader: Any, own: Any) -> Iterator[Any]:
         """Yields the batches of a pass whose samples another process may read."""
         for batch, _ in self.run((batch, None) for batch in self._read_batches(loader, own)):
             yield self._unless_empty(batch) if isinstance(batch, PixelBatch) else batch
@@ -107,3 +84,61 @@ class PixelStage(Stage):
             return batch
         self.dataset._check_skipped(batch.given, [])
         return Nothing.SKIPPED
+
+
+class PixelPass:
+    """The batches of a pass, which begins when the first batch is requested. An exception of a signal handler leaves
+    the batch that is waited for in place, so that the program can ask for it again."""
+
+    def __init__(self, stage: PixelStage, loader: Any, queues: List[_sheaf.PixelQueue]) -> None:
+        """If ready() of the pass's queue may be used instead of this iterator, the queue is later put into `queues`.
+        """
+        self.stage, self.loader, self.queues = stage, loader, queues
+        self.is_stream = stage.dataset.dataset.is_stream
+        self.own: Any = None
+        self.queue: Optional[_sheaf.PixelQueue] = None
+        self.others: Iterator[Any] = iter(())       # if another process may read the samples
+
+    def __iter__(self) -> PixelPass:
+        return self
+
+    def __next__(self) -> Any:
+        if self.own is None:
+            self._begin()
+        if self.queue is None:
+            return next(self.others)
+        if self.own.count == 0:             # the end of a stream was found
+            self.close()
+            raise StopIteration
+        try:
+            return self._next(self.queue)
+        except Exception:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the pass."""
+        self.queue = None
+        self.queues.clear()
+
+    def _begin(self) -> None:
+        self.own = self.loader.sampler.begin()
+        self.queue = self.stage.queue(self.own, self.loader.drop_last)
+        if self.queue is None:
+            self.others = self.stage.of_others(self.loader, self.own)
+        elif not self.is_stream:
+            self.queues.append(self.queue)
+
+    def _next(self, queue: _sheaf.PixelQueue) -> Any:
+        stage, made = self.stage, queue.first()
+        while made is False:
+            stage.add_slot()
+            made = queue.first()
+        if made is None:
+            raise StopIteration
+        bad = made.wait()
+        queue.remove()
+        began = time.monotonic_ns()
+        batch = PixelBatch(stage, made) if bad is None and not self.is_stream else stage.unlike_others(made, bad)
+        stage.handing_ns += time.monotonic_ns() - began
+        return batch

@@ -470,7 +470,7 @@ class _PixelBatches(_Batches):
         self.queues: List[_sheaf.PixelQueue] = []       # that of the pass, once it has begun
         self.stage, self.clock = loader._stage, time.monotonic_ns
         self.times, self.sampler, self.handed = loader._times, loader.sampler, loader._handed
-        super().__init__(loader, self.stage.batches(loader, self.queues))
+        super().__init__(loader, self.stage.new_pass(loader, self.queues))
 
     def __next__(self) -> Any:
         """Returns the next batch. Almost every batch is complete, and comes from ready() of the queue. The lines here
@@ -501,7 +501,6 @@ class _PixelBatches(_Batches):
 
     def _fail(self) -> None:
         """Ends the pass, because a batch could not be read."""
-        self.queues.clear()
         self.inner.close()
         self.has_given(self.given)
         self.loader.dataset.reader.tell()

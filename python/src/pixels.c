@@ -376,18 +376,21 @@ static bool wait_for_samples(struct crops_object *self)
 
 bool crops_finish(struct crops_object *self, size_t *bad)
 {
-    size_t count = 0;
+    const uint64_t tick_ns = 100000000;
+    bool is_made = self->is_made;
 
     if (self->server != NULL && !wait_for_samples(self))
         return false;
-    if (self->batch != NULL) {
+    while (self->batch != NULL && !is_made) {
         Py_BEGIN_ALLOW_THREADS
-        count = sheaf_pixels_wait(self->batch);
+        is_made = sheaf_pixels_wait_for(self->batch, tick_ns) != 0;
         Py_END_ALLOW_THREADS
+        if (!is_made && PyErr_CheckSignals() != 0)
+            return false;
     }
     self->is_made = true;
     leave_slot(self);
-    *bad = count;
+    *bad = self->batch == NULL ? 0 : sheaf_pixels_wait(self->batch);
     return true;
 }
 

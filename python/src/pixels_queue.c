@@ -2,8 +2,9 @@
  *
  * PixelQueue: the batches of one pass (iteration over a loader) that are being made, in order.
  *
- *     PixelQueue.take   next batch, which may not be made yet
- *     PixelQueue.ready  next batch, made; None if the program must look at more than the batch
+ *     PixelQueue.first  next batch, which may not be made yet
+ *     PixelQueue.ready  next batch, made and removed from the queue; None if the program must look
+ *                       at more than the batch
  *
  * Both first begin new batches, as far ahead as allowed. A training loop needs little time for a
  * batch that ready() returns, because the loop does not run other code of this package. */
@@ -128,7 +129,7 @@ static bool queue_fill(struct queue_object *self)
     return true;
 }
 
-static PyObject *queue_take(struct queue_object *self, PyObject *Py_UNUSED(ignored))
+static PyObject *queue_first(struct queue_object *self, PyObject *Py_UNUSED(ignored))
 {
     if (!queue_fill(self)) {
         if (PyErr_Occurred() != NULL)
@@ -137,7 +138,14 @@ static PyObject *queue_take(struct queue_object *self, PyObject *Py_UNUSED(ignor
     }
     if (self->count == 0)
         Py_RETURN_NONE;
-    return (PyObject *)queue_pop(self);
+    return Py_NewRef((PyObject *)self->waiting[self->begin]);
+}
+
+static PyObject *queue_remove(struct queue_object *self, PyObject *Py_UNUSED(ignored))
+{
+    if (self->count != 0)
+        Py_DECREF((PyObject *)queue_pop(self));
+    Py_RETURN_NONE;
 }
 
 static PyObject *queue_ready(struct queue_object *self, PyObject *Py_UNUSED(ignored))
@@ -151,22 +159,20 @@ static PyObject *queue_ready(struct queue_object *self, PyObject *Py_UNUSED(igno
         Py_RETURN_NONE;
     }
     first = self->waiting[self->begin];
-    if (!crops_finish(first, &bad)) {
-        if (first->error != NULL)   /* the pass ends with the batch that could not be read */
-            Py_DECREF((PyObject *)queue_pop(self));
+    if (!crops_finish(first, &bad))
         return NULL;
-    }
     if (bad != 0 || first->count != first->room || server_has_reports(self->server))
         Py_RETURN_NONE;
     return (PyObject *)queue_pop(self);
 }
 
 static PyMethodDef queue_methods[] = {
-    { "take", (PyCFunction)queue_take, METH_NOARGS,
-      "take(): Crops of the next batch; None: there are no more; False: the pool needs memory for "
-      "another batch first." },
+    { "first", (PyCFunction)queue_first, METH_NOARGS,
+      "first(): Crops of the next batch, which stays; None: there are no more; False: the pool "
+      "needs memory for another batch first." },
+    { "remove", (PyCFunction)queue_remove, METH_NOARGS, "remove(): removes the next batch." },
     { "ready", (PyCFunction)queue_ready, METH_NOARGS,
-      "ready(): Crops of the next batch, which are made and fill their memory. None: take() says "
+      "ready(): Crops of the next batch, which are made and fill their memory. None: first() says "
       "what there is, or skipped records have to be reported." },
     { NULL, NULL, 0, NULL },
 };

@@ -284,6 +284,20 @@ size_t sheaf_pixels_wait(struct sheaf_pixels_batch *b)
     return b->bad;
 }
 
+int sheaf_pixels_wait_for(struct sheaf_pixels_batch *b, uint64_t timeout_ns)
+{
+    const uint64_t start = clock_ns();
+
+    for (size_t i = 0; i < b->job_count; i++) {
+        const uint64_t waited = clock_ns() - start;
+
+        if (!workers_wait_for(b->pool->workers, &b->jobs[i].job,
+                              waited < timeout_ns ? timeout_ns - waited : 0))
+            return 0;
+    }
+    return 1;
+}
+
 const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *b, size_t i)
 {
     return i < b->count ? b->errors[i] : NULL;
@@ -293,6 +307,7 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
 {
     if (b == NULL)
         return;
+    b->next = b->count;             /* no job takes another sample */
     (void)sheaf_pixels_wait(b);
     for (size_t i = 0; i < b->count; i++)
         if (b->errors[i] != &b->lacks_memory)

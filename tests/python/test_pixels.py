@@ -12,6 +12,7 @@ import itertools
 import math
 import os
 import random
+import signal
 import subprocess
 import sys
 import unittest
@@ -184,6 +185,32 @@ class LoaderTest(PixelsCase):
         self.assertGreater(len(kept), COUNT // 3)
         for key, view, _ in kept:
             self.assertEqual(view, self.photos[key])
+
+    def test_interrupted(self):
+        """A signal handler runs while a batch is made. Afterwards the pass can go on."""
+        class Interrupt(BaseException):
+            pass
+
+        def interrupt(*_):
+            raise Interrupt
+
+        large, file = Image.frombytes("RGB", (2000, 1500), random.Random(1).randbytes(9000000)), io.BytesIO()
+        large.save(file, "JPEG")
+        source = pack(self.path("large"), [("%02d" % i, {"jpg": file.getvalue()}, i % 3) for i in range(120)])
+        loader = self.loader(source, batch_size=40, threads=1, size=8)
+        batches = iter(loader)
+        keys = next(batches).keys
+        pool = loader._stage.pool
+        self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, interrupt))
+        before = pool.busy_ns
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        with self.assertRaises(Interrupt):
+            next(batches)
+        self.assertEqual(pool.busy_ns, before)      # it grows when a batch is made
+        keys += next(batches).keys
+        del batches
+        loader.close()
+        self.assertEqual(len(set(keys)), 80)
 
     def test_labels_stay(self):
         """Labels and crops that the program keeps have memory of their own, also those of 40 batches."""
