@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_add: brings the values of a source into the order of the base data set's samples.
+ * sheaf_column_add: adds a column (a new field) to a data set, which is called the base. The values
+ * of the field come from a source, in any order, and each value names the key of its sample.
  *
- * The base data set has a file dataset.keys, the table of keys, which finds the numbers of samples
- * by the hashes of their keys. The source's values are sorted by the hash of their keys, looked up
- * in this table, sorted again by sample number, and written. Both sorts use temporary files, so the
- * memory does not grow with the source. The table of keys stores only parts of hashes. So if two
- * samples may have the same key, or two keys may belong to the same sample, these samples are read
- * to find out. */
+ * The values are sorted by the hash of their key. The table of keys (the file dataset.keys of the
+ * base) then gives the number of the sample for each hash. The values are sorted again, by this
+ * number, and written. Both sorts use temporary files, so the memory does not grow with the source.
+ *
+ * The table of keys stores only a part of each hash, so two different keys can look equal. In this
+ * case the function reads the samples from the base and compares their keys. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,10 +38,12 @@ struct add {
     struct watch watch;
     char *directory;            /* of temporary files */
     struct sort *by_hash, *by_number;
-    /* Values are taken for the samples from `first` up to, but not including, `end`. The samples
-     * before `begin` have a record already. */
+    /* The call adds values to the samples with the numbers `first` to `end` - 1. Samples with
+     * numbers less than `begin` already have a record in the column. */
     uint64_t begin, first, end;
-    struct sheaf_column_writer *writer; /* of a part; otherwise NULL until all values are sorted */
+    /* If one part of a plan is written, the writer of this part. Otherwise NULL until all values
+     * are sorted. */
+    struct sheaf_column_writer *writer;
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
     struct sheaf_error unknown; /* the first key that the base does not have */
@@ -48,10 +51,12 @@ struct add {
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
-/* A value of the source. column_row_put stores it in this form as the payload of a sort entry. */
+/* A value of the source, decoded from the bytes that column_row_put writes. The sorts store these
+ * bytes with each value. */
 struct value {
     uint64_t line;              /* line of the source that states the value */
-    bool is_file;               /* whether `data` is the URL of a file that has the value */
+    /* true if `data` is the URL of the file that contains the value */
+    bool is_file;
     const char *key, *extension;
     const uint8_t *data;
     size_t size;
@@ -82,7 +87,8 @@ static int take_row(void *context, const struct column_row *row, struct sheaf_er
     return SHEAF_OK;
 }
 
-/* Puts the location of a value in the source before an error message. */
+/* Puts the place of the value before an error message: the line of the source, or the URL of the
+ * file. Returns `code`. */
 static int at_value(const struct add *a, const struct value *v, int code, struct sheaf_error *err)
 {
     if (v->is_file)
@@ -124,7 +130,8 @@ static int column_add_by_asked(const void *x, const void *y)
                                 : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Reads a sample of the base data set, and sets *has to whether it has this key. */
+/* Reads the sample with this number from the base data set. Sets *has to true if its key is
+ * `key`. */
 static int has_key(const struct add *a, uint64_t number, const char *key, bool *has,
                    struct sheaf_error *err)
 {
@@ -159,7 +166,8 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
     return SHEAF_OK;
 }
 
-/* Counts a value whose key does not occur in the base data set. */
+/* Counts a value whose key does not occur in the base data set. Reports the value if such values
+ * are skipped. Otherwise keeps the first such error in a->unknown. */
 static void leave_unknown(struct add *a, const struct value *v)
 {
     struct sheaf_error why;
@@ -243,8 +251,8 @@ static int look_up_entry(struct add *a, struct lookup *l, const struct sort_entr
     return code == SHEAF_OK ? buf_append(&l->bytes, e->value, e->value_size, err) : code;
 }
 
-/* Moves the values from the first sort (by hash of key) to the second sort (by sample number). To
- * do so, finds the sample number for each key. */
+/* Finds the sample number for the key of each value. Reads the values from the first sort, which is
+ * by hash of the key, and adds them to the second sort, which is by sample number. */
 static int find_numbers(struct add *a, struct sheaf_error *err)
 {
     struct lookup *l = calloc(1, sizeof(*l));
@@ -285,8 +293,7 @@ static int find_numbers(struct add *a, struct sheaf_error *err)
 /* The values of one sample. */
 struct record_values {
     struct buf bytes;           /* copies, one after another */
-    /* size_t[]: offsets in `bytes` at which the values begin, followed by the offset at which the
-     * last value ends */
+    /* size_t[]: for each value, the offset in `bytes` at which the value begins */
     struct buf starts;
     char **files;               /* contents of values that are files */
     size_t file_count;
@@ -353,10 +360,12 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
     return code;
 }
 
-/* Makes the fields of one sample from its values. The values are sorted by extension, and values
- * with the same extension are in the order of the source. The values were assigned to this sample
- * by a part of the hash of their key, so values with another key may be among them. If the values
- * have different keys, the sample is read to find out which of the keys it has. */
+/* Makes the fields of the sample `number` from the values in `all`. They are sorted by extension,
+ * and values with the same extension are in the order of the source.
+ *
+ * Values were assigned to the sample by a part of the hash of their key, so some may belong to
+ * another sample. If the values have different keys, the sample is read from the base, and only the
+ * values with its key are used. */
 static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
                                   struct sheaf_error *err)
 {
@@ -392,7 +401,8 @@ static int column_add_make_fields(struct add *a, struct record_values *all, uint
     return code;
 }
 
-/* Appends empty records for samples before the sample `number`. The writer may skip samples. */
+/* Appends a record without a value for each sample before the sample `number`. The writer skips the
+ * samples of shards that an earlier run has finished. */
 static int append_empty(struct sheaf_column_writer *w, uint64_t number, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -403,7 +413,8 @@ static int append_empty(struct sheaf_column_writer *w, uint64_t number, struct s
     return code;
 }
 
-/* Appends empty records up to the sample `number`, and then the record of this sample. */
+/* Appends records without a value for the samples before the sample `number`, and then the record
+ * of this sample. */
 static int append_record(struct add *a, struct sheaf_column_writer *w, struct record_values *all,
                          uint64_t number, struct sheaf_error *err)
 {
@@ -445,8 +456,8 @@ static int append_all(struct add *a, struct sheaf_column_writer *w, struct recor
     return code == SHEAF_OK ? append_empty(w, a->end, err) : code;
 }
 
-/* Returns the error about a key that no sample of the base data set has, if such a key was found
- * while the records were made. */
+/* Returns the error that leave_unknown has stored, if a value has a key that no sample of the base
+ * data set has. */
 static int check_unknown(const struct add *a, struct sheaf_error *err)
 {
     if (a->unknown.code == SHEAF_OK)
@@ -455,8 +466,8 @@ static int check_unknown(const struct add *a, struct sheaf_error *err)
     return err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
 }
 
-/* Opens the writer of the column. Adds the hash of all values to the option `version`, so that an
- * interrupted run is resumed only if it began with the same values. */
+/* Opens the writer of the column. Appends the hash of all values to the option `version`. So an
+ * interrupted run is resumed only if the values of the source are still the same. */
 static int column_add_open_writer(const struct add *a, const char *dataset,
                                   struct sheaf_column_writer **w, struct sheaf_error *err)
 {
@@ -518,7 +529,8 @@ static int open_sorts(struct add *a, struct sheaf_error *err)
     return code == SHEAF_OK ? sort_open(&a->by_number, a->directory, bytes, err) : code;
 }
 
-/* Checks that the source still has the values for which the plan was made. */
+/* Returns SHEAF_ERR_CHANGED if the hash of the source's values is not `expected`, the hash in the
+ * plan. */
 static int column_add_check_values(const struct add *a, const char *expected,
                                    struct sheaf_error *err)
 {
@@ -531,9 +543,11 @@ static int column_add_check_values(const struct add *a, const char *expected,
                    "expected the hash %s, found %s", a->source, expected, hash);
 }
 
-/* Reads the values, brings them into the order of the samples, and writes them. `dataset` is the
- * URL of the base, and `expected` is NULL; or, for a part of a plan, `expected` is the hash of the
- * values. */
+/* Reads the values from the source, sorts them by sample number, and writes them as a column of the
+ * data set `dataset`.
+ *
+ * When one part of a plan is written, `dataset` is NULL, and `expected` is the hash of the values
+ * when the plan was made. Otherwise `expected` is NULL. */
 static int add_values(struct add *a, const char *dataset, const char *expected,
                       struct sheaf_column_result *result, struct sheaf_error *err)
 {

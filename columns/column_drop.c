@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_drop: removes a column. A column is stored in layers, each of which is a data set. A
- * drop claims a layer as a packing run does (publish/journal.h), so a run that writes the layer
- * loses its claim. Then the drop removes the layer's manifest, and at last the other files. The
- * first layer's manifest is removed before anything else, so that readers see either the whole
- * column or nothing of it. A file is removed only if its name is one that the files of a column can
- * have.
+ * sheaf_column_drop: removes a column from a data set. A column consists of one or more layers,
+ * each of which is a data set with shards and a manifest.
  *
- * In a store without stages (store/stage.h), such as S3, the drop replaces the manifest by a
- * stand-in, a short file that stays. Without it, a run that has checked its claim just before the
- * drop could still publish its manifest, although its shards are gone. */
+ * To remove a layer, the drop first claims it, as a run that writes the layer would do
+ * (publish/journal.h). A run that is writing the layer then notices that it has lost its claim, and
+ * stops. The drop removes the manifest of the layer, and then its other files.
+ *
+ * The manifest of the first layer is removed before all other files, so readers see either the
+ * whole column or no column. Only files with names that files of a column can have are removed.
+ *
+ * In a store without stages (store/stage.h), such as S3, the drop replaces the manifest by a short
+ * file that stays, the stand-in. A run may have checked its claim just before the drop. Without the
+ * stand-in, this run could still publish its manifest although the shards are gone. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +57,8 @@ static bool is_columns_file(const void *context, const char *name)
            name[end] == '\0';
 }
 
-/* Looks at the manifest of the layer. *is_dropped becomes whether it is the stand-in that an
- * earlier drop has left. */
+/* Reads the manifest of the layer. Sets *is_dropped to true if it is a stand-in, which an earlier
+ * drop has left instead of a manifest. */
 static int column_drop_look(const struct dropped_layer *l, const char *url,
                             struct store_seen *seen, bool *is_dropped)
 {
@@ -88,7 +91,8 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
 
 #define WITHDRAW_TRIES 5        /* each run that lost its claim can interfere once */
 
-/* Removes the layer's manifest, or replaces it by a stand-in. */
+/* Removes the layer's manifest. In a store without stages (such as S3), replaces the manifest by a
+ * stand-in, a short file that stays. */
 static int withdraw(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);
@@ -129,7 +133,7 @@ static int drop_find_file(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Finds out whether the layer has files other than a manifest. */
+/* Sets l->is_column if the layer has files other than a manifest. */
 static int find_layer_files(struct dropped_layer *l)
 {
     int code = store_list(l->directory, drop_find_file, &l->is_column, l->error);
@@ -139,7 +143,8 @@ static int find_layer_files(struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Returns whether only the stand-in of an earlier drop is left. */
+/* Sets l->is_column if the layer has any file except the stand-in that an earlier drop has left
+ * instead of a manifest. */
 static int find_anything(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);
@@ -155,7 +160,7 @@ static int find_anything(struct dropped_layer *l)
     return code;
 }
 
-/* Takes the claim of the layer from the run that has it. */
+/* Takes the claim of the layer. If a run that writes the layer has the claim, the run loses it. */
 static int column_drop_claim(struct dropped_layer *l)
 {
     struct journal *j = &l->journal;
@@ -195,8 +200,8 @@ static int column_drop_take_file(void *context, const struct store_entry *entry)
     return several_add(&l->several, entry->name, NULL, l->error);
 }
 
-/* Removes the files of a layer that has no manifest any more: first its shards and indexes, then
- * its incomplete uploads, its journal, and the claim last. */
+/* Removes the other files of a layer whose manifest has been removed. The shards and indexes are
+ * removed first, then incomplete uploads, then the journal. The claim is removed last. */
 static int remove_files(struct dropped_layer *l)
 {
     int code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);
@@ -220,7 +225,7 @@ static void close_layer(struct dropped_layer *l)
     free(l->directory);
 }
 
-/* Removes the stage of a run that was killed before it had a claim. */
+/* Removes the temporary directory of a run that was killed before it could claim the layer. */
 static int remove_stage(const struct dropped_layer *l)
 {
     char *partial = store_join(l->directory, STORE_PARTIAL);
@@ -231,7 +236,8 @@ static int remove_stage(const struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Claims a layer and removes its manifest, unless only a stand-in is left of the layer. */
+/* Claims a layer and withdraws its manifest. If the layer has no files except a stand-in (which an
+ * earlier drop has left), only temporary files are removed. */
 static int claim_layer(const struct sheaf_dataset *base, const char *name, size_t layer,
                       struct dropped_layer *l, struct sheaf_error *err)
 {
@@ -270,8 +276,8 @@ static int take_layer(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Removes a directory of the column. The directory stays if it contains files that do not belong to
- * the column. */
+/* Removes a directory of the column from a local disk, if the directory is empty. Files that do not
+ * belong to the column remain, and so does their directory. */
 static void remove_directory(const struct drop *d, const char *name, size_t layer)
 {
     char *url = NULL;
@@ -301,8 +307,9 @@ static int drop_layer(struct drop *d, size_t layer)
     return code;
 }
 
-/* Removes all layers. Keeps the claim of the first layer until the others are removed, so that no
- * other run can add the column again while files of the later layers are left. */
+/* Removes all layers of the column. Keeps the claim of the first layer until the other layers are
+ * removed. Otherwise another run could add the column again while files of old layers still
+ * exist. */
 static int drop_layers(struct drop *d)
 {
     struct dropped_layer first;

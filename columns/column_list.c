@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_list: finds the columns of a data set, and returns what their manifests state. */
+ * sheaf_column_list: finds the columns of a data set and returns facts about each of them from its
+ * manifest. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the part of one machine: some shards of a plan that sheaf_column_plan has stored. A shard
- * that is finished already is skipped. sheaf_commit publishes the layer when all shards are there.
- * A shard's journal entry has the number of its records without a value, in place of the hash of
- * source files, so that the commit can add up these numbers. */
+ * Writes a column on several machines. sheaf_column_plan has stored a plan of the column's shards,
+ * and each machine writes one part of these shards. Shards that are already finished are skipped.
+ * When all shards exist, sheaf_commit publishes them as a layer, that is, as a data set of the
+ * column.
+ *
+ * The journal has an entry for each finished shard. In it, the number of records without a value
+ * takes the place of the hash of source files. The commit adds up these numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +17,12 @@
 struct column_part {
     struct sheaf_plan *plan;
     uint64_t first, end;        /* numbers of the part's samples */
-    uint64_t shard, shard_end;  /* shards of the plan: the present one, and the end of the part */
+    /* numbers of shards in the plan: the shard that is being written, and the first shard after the
+     * part of this machine */
+    uint64_t shard, shard_end;
     uint64_t next_number;       /* number of the first sample after the present shard */
-    uint64_t missing;           /* the writer's count of missing values before the present shard */
+    /* value of the writer's counter of missing values when the present shard was begun */
+    uint64_t missing;
     uint64_t kept;
 };
 
@@ -38,7 +44,8 @@ void column_part_free(struct column_part *part)
     free(part);
 }
 
-/* Extends the range of the samples that are appended next by the unfinished shards that follow. */
+/* Sets w->end so that samples are appended to the present shard and to all unfinished shards after
+ * it. (Samples of finished shards are left out.) */
 static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct column_part *p = w->part;
@@ -53,7 +60,8 @@ static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
     return code;
 }
 
-/* Begins the first unfinished shard from p->shard on, whose first sample is p->next_number. */
+/* Begins to write the first unfinished shard among p->shard and the shards after it. When the
+ * function is called, p->next_number must be the number of the first sample in shard p->shard. */
 static int begin_shard(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     struct column_part *p = w->part;
@@ -88,7 +96,8 @@ int column_part_appended(struct sheaf_column_writer *w, struct sheaf_error *err)
 
     if (w->next != p->next_number)
         return SHEAF_OK;
-    /* Values that a program makes may have taken long, so they are stored at once. */
+    /* If a program makes the values, this may have taken long. So the shard is then stored at once,
+     * and not together with later shards. */
     code = column_packed(w, w->values.source == NULL ? packer_finish_shard(w->packer, missing)
                                                      : sheaf_packer_cut_at(w->packer, missing),
                                                      err);
@@ -110,7 +119,8 @@ static int column_part_check_kind(const struct sheaf_plan_info *info, const char
                        is_conversion ? SHEAF_REASON_CONVERSION_PLAN : SHEAF_REASON_FILES_PLAN);
 }
 
-/* Opens the base. Samples may have been appended to it since the plan was made. */
+/* Opens the base data set, to which the column belongs. The base may have more samples than when
+ * the plan was made, but the planned samples must still be there. */
 static int open_base(struct sheaf_column_writer *w, const struct sheaf_plan_info *info,
                      struct sheaf_error *err)
 {

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_plan: stores a plan for writing a column in parts on many machines. Each planned
- * shard of the column has the records for one or more shards of the base. The sizes of the values
- * are unknown when the plan is made, so shards end after a number of samples. */
+ * sheaf_column_plan: stores a plan with which several machines can write a column of a data set
+ * (its base), one part each.
+ *
+ * A shard of the column has the records for one or more whole shards of the base. The sizes of the
+ * values are not known when the plan is made. So the plan ends a shard by its number of samples and
+ * not by its bytes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +19,11 @@
 #include "formats/origin.h"
 #include "packer/plan_convert.h"
 
-/* A planned shard ends where a shard of the base ends, when it has at least this number of samples.
- * This is a compromise: small values still make objects of a megabyte or more, large values do not
- * make huge ones, and there are enough shards for many machines. */
+/* Smallest number of samples in a planned shard of the column. The shard ends at the next end of a
+ * shard of the base data set.
+ *
+ * This number is a compromise. Shards of small values still have about a megabyte, shards of large
+ * values do not become huge, and there are enough shards for many machines. */
 #define PLANNED_SHARD_SAMPLES ((uint64_t)8192)
 
 struct planning {
@@ -32,7 +37,8 @@ struct planning {
     char *root, *dest, *identity, *json;
 };
 
-/* Takes the source by its absolute URL, because the parts may run in other directories. */
+/* Stores the absolute URL of the source in the plan, because the machines that write the parts may
+ * use other working directories. */
 static int column_plan_take_values(struct planning *p, const char *source, struct sheaf_error *err)
 {
     if (source == NULL)
@@ -75,8 +81,8 @@ static int column_plan_make_shards(struct planning *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Computes the plan's hash. It covers the base, the values, and the version of the program that
- * makes the values. */
+/* Computes the hash of the plan from the base data set, the values, and the version of the program
+ * that makes the values. */
 static int column_plan_identify(struct planning *p, struct sheaf_error *err)
 {
     const char *version = p->options.version == NULL ? "" : p->options.version;

@@ -24,10 +24,10 @@ struct column_rows {
     struct sheaf_progress progress;
     struct list_parser parser;
     struct lines lines;
-    /* a copy of the current line of the source, or of strings in that line */
+    /* copy of the current line of the source, or of strings in this line */
     struct buf text;
-    /* used if the source is a table, such as CSV: the column names in its header, each ended by a
-     * NUL */
+    /* If the source is a table (such as CSV), the column names in its header, each ended by a
+     * NUL. */
     struct buf names;
     size_t key_column, column_count;
     uint64_t given;             /* values that were given to the caller */
@@ -64,8 +64,9 @@ void column_row_sum(const struct column_row *row, const uint8_t *bytes, XXH128_h
     sum->high64 += hash.high64;
 }
 
-/* Returns the field extension for a member of a JSON object, or for a column of a table, with this
- * name. */
+/* Returns the extension of the field that a JSON member or a table column with this name becomes.
+ * The extension is the name, except that "value" becomes "json" (for JSON) or "txt" (for a
+ * table). */
 static const char *extension_of(const char *name, bool is_json)
 {
     return strcmp(name, "value") != 0 ? name : is_json ? "json" : "txt";
@@ -86,7 +87,8 @@ static int column_rows_give(struct column_rows *r, struct column_row *row, uint6
 
 /* ---- JSON Lines ------------------------------------------------------------------------------ */
 
-/* Gives the values of a flat object. Returns SHEAF_END if the line has another form. */
+/* Passes the values of one line of JSON Lines to the caller, if the line is a flat object. Returns
+ * SHEAF_END if it is not: for example, if a member is an array. */
 static int flat_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
@@ -182,7 +184,8 @@ static int column_rows_split(struct column_rows *r, const char *text, size_t siz
     return list_csv_split(&r->parser, (char *)r->text.data, size, err);
 }
 
-/* Tries one separator after another, until the header of the table has a column named `key`. */
+/* Finds the separator of a table (comma, tab or semicolon). Splits its header line with each of the
+ * separators, until a column has the name `key`. */
 static int table_header(struct column_rows *r, const char *text, size_t size,
                         struct sheaf_error *err)
 {
@@ -303,8 +306,8 @@ static int each_object(void *context, const struct store_entry *entry)
     return store_is_mark(entry) ? SHEAF_OK : give_file(r, entry->name, entry, r->error);
 }
 
-/* A directory of the source whose files and subdirectories are being listed. Used for a store that
- * lists only one directory at a time. */
+/* A directory of the source while its entries are listed. Used for stores that list one directory
+ * at a time, and not a whole tree. */
 struct level {
     struct column_rows *rows;
     const char *path;           /* "" or "a/b" */
@@ -366,7 +369,7 @@ static bool column_rows_ends_in(const char *name, size_t size, const char *end)
     return size >= strlen(end) && strncasecmp(name + size - strlen(end), end, strlen(end)) == 0;
 }
 
-/* Returns the length of a file name without a suffix that shows compression, such as .gz. */
+/* Returns the length of a file name, not counting a suffix of a compression such as ".gz". */
 static size_t without_codec(const char *name)
 {
     static const char *const codecs[] = { ".gz", ".zst", ".lz4" };

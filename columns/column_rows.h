@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the values of a column from a source: JSON Lines, a table, or a directory of files. */
+ * Reads the values of a column from a source. The source is a file of JSON Lines, a table such as
+ * CSV, or a directory with one file for each value. */
 #ifndef COLUMNS_COLUMN_ROWS_H
 #define COLUMNS_COLUMN_ROWS_H
 
@@ -12,8 +13,8 @@
 #include "base/watch.h"
 #include "sheaf.h"
 
-/* A value of a column: one field of one sample. The pointers are valid only until the function that
- * receives the value returns. */
+/* A value of a column: one field of one sample. Its pointers are valid only until the column_row_fn
+ * to which it is passed returns. */
 struct column_row {
     const char *key, *extension;
     const void *data;           /* is_file: the file's URL, NUL-terminated */
@@ -23,24 +24,24 @@ struct column_row {
     uint64_t stamp;             /* is_file: differs for different content of the file */
 };
 
-/* A value in the form in which it is sorted and hashed:
+/* column_row_put writes a value in the following form, in which values are sorted and hashed. The
+ * extension is written in lower case. column_row_bytes returns the length.
  *
- *     line u64 | is_file u8 | key NUL | extension NUL | data
- *
- * The extension is in lower case. */
+ *     line u64 | is_file u8 | key NUL | extension NUL | data */
 size_t column_row_bytes(const struct column_row *row);
 void column_row_put(const struct column_row *row, uint8_t *to);
-/* Adds the hash of a value to `sum`. `bytes` are those that column_row_put has made. The sum of all
- * values is the same for any order of the values. */
+/* Adds the hash of a value to `sum`. `bytes` must have been written by column_row_put. The order in
+ * which values are added does not change the sum. */
 void column_row_sum(const struct column_row *row, const uint8_t *bytes, XXH128_hash_t *sum);
 
 typedef int column_row_fn(void *context, const struct column_row *row, struct sheaf_error *err);
 
-/* Calls `each` for each value of the source, in the source's order. */
+/* Calls `each` for each value of the source, in the order of the source. */
 int column_rows_read(const char *source, struct watch *watch, column_row_fn *each, void *context,
                      struct sheaf_error *err);
 
-/* Reads all values of the source, and sets `hash` to the text of their sum. */
+/* Reads all values of the source, adds up their hashes (column_row_sum), and writes the sum to
+ * `hash` as text. */
 int column_rows_hash(const char *source, struct watch *watch, char hash[HASH_TEXT_BYTES],
                      struct sheaf_error *err);
 

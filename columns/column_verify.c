@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_verify: checks a column. The column is stored in layers, each of which is a data
- * set. Checks each layer as sheaf_verify does. Also checks that each record of the column belongs
- * to the right sample of the base data set. */
+ * sheaf_column_verify: checks a column. A column consists of layers, each of which is a data set.
+ * Checks each layer as sheaf_verify does. In addition, each record of the column must belong to the
+ * right sample of the base, the data set to which the column was added. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -32,8 +32,8 @@ static int count_problem(void *context, const struct sheaf_sample *record, uint6
     return SHEAF_OK;
 }
 
-/* Checks that the records of a layer (one of the data sets that store the column) belong to their
- * samples. Skips damaged records, because sheaf_verify has already reported them. */
+/* Checks that each record of a layer (a data set of the column) belongs to its sample in the base
+ * data set. Damaged records are skipped, because sheaf_verify has already reported them. */
 static int column_verify_read_layer(struct column_pairs *pairs, struct pair_problems *problems,
                                     struct sheaf_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the views that cannot be opened without a column. Only views in the directory of the data
- * set and in its parent directory are found, because views can be anywhere. */
+ * Finds the views that have a condition on a certain column, and so cannot be opened without it.
+ * Views can be stored anywhere. Only the directory of the data set and its parent directory are
+ * searched. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ struct views_search {
     size_t listed;
 };
 
-/* Returns whether a source of a view is the base data set. */
+/* Returns whether `source`, a source of a view, is the data set to which the column belongs. */
 static bool is_base(const struct views_search *s, const char *source)
 {
     const bool is_whole = source[0] == '/' || strstr(source, "://") != NULL;
@@ -37,7 +38,8 @@ static bool is_base(const struct views_search *s, const char *source)
     return is_same;
 }
 
-/* Returns the first condition of the view on the column, or NULL. */
+/* Returns the view's first condition on the column in `s`, or NULL if there is no such
+ * condition. */
 static const struct view_column *find_condition(const struct views_search *s,
                                                 const struct view *view)
 {
@@ -90,7 +92,8 @@ static int see_file(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Returns the directory above `directory`, or NULL if there is none. The caller frees it. */
+/* Returns the parent of `directory`, or NULL if it has no parent. The caller must free the
+ * result. */
 static char *directory_above(const char *directory)
 {
     const char *slash = strrchr(directory, '/'), *name = slash == NULL ? directory : slash + 1;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_column_writer: writes a layer, which is a data set with records of a column. The packer
- * encodes and stores the records. The column belongs to a base data set. Each record gets the
- * number and the checksum of its sample, as the index of the base data set states them. A shard of
- * the layer ends only where a shard of the base data set ends. */
+ * sheaf_column_writer: writes a layer, which is a data set with the records of a column. The column
+ * belongs to another data set, its base. The packer encodes and stores the records.
+ *
+ * Each record contains the number of its sample, and the checksum that the index of the base states
+ * for the sample. Each shard of the layer has the records for one or more whole shards of the
+ * base. */
 #include "columns/column_write.h"
 
 #include <inttypes.h>
@@ -16,14 +18,14 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* The writer may end a shard of the column whenever a shard of the base data set ends. It does so
- * if the shard of the column has at least this number of bytes or records. So a small column has
- * few objects, and the index of a shard stays small. */
+/* The writer ends a shard of the column when it has at least this number of bytes or records, at
+ * the next end of a shard of the base data set. So a small column consists of few objects, and the
+ * index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
-/* The journal stores a position with each finished shard. Its lower PLACE_BITS bits are the number
- * of samples so far that have no value. Its upper bits are the number of finished shards of the
- * base data set. */
+/* The journal stores a position (64 bits) with each finished shard of the column. The lower
+ * PLACE_BITS bits are the number of samples without a value so far. The upper bits are the number
+ * of shards of the base data set whose records are finished. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -92,7 +94,8 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
     return code;
 }
 
-/* Refuses a NAME for the column if the base data set has a field whose name begins with "NAME.". */
+/* Refuses the name NAME for a column if samples of the base data set have a field whose name begins
+ * with "NAME.", because the column would hide this field. */
 static int column_write_check_fields(const struct sheaf_dataset *base, const char *name,
                                      struct sheaf_error *err)
 {
@@ -107,7 +110,8 @@ static int column_write_check_fields(const struct sheaf_dataset *base, const cha
     return SHEAF_OK;
 }
 
-/* Refuses a column if some files of an earlier column with the same name still exist. */
+/* Refuses to add a column if an earlier column with the same name was not removed completely, that
+ * is, if its second layer still exists. */
 static int check_leftovers(const struct sheaf_dataset *base, const char *name,
                            struct sheaf_error *err)
 {
@@ -278,8 +282,8 @@ static int column_write_cut(struct sheaf_column_writer *w, uint32_t shard, struc
                                                            w->facts.missing), err);
 }
 
-/* Reads the index section of shard number w->shard of the base data set, which has the checksums of
- * its samples. */
+/* Reads the index section of shard number w->shard of the base data set. It contains the checksums
+ * of the samples. */
 static int column_write_load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &w->base->manifest.shards[w->shard];

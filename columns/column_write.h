@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a layer, which is a data set with records of a column: one record for each sample of the
- * base data set, in the order of the samples' numbers. */
+ * Writes a layer of a column. A column is a field that is added to an existing data set, its base.
+ * A layer is a data set with one record for each sample of the base, in the order of the samples'
+ * numbers. */
 #ifndef COLUMNS_COLUMN_WRITE_H
 #define COLUMNS_COLUMN_WRITE_H
 
@@ -19,8 +20,8 @@ struct sheaf_column_writer {
     char *identity;
     struct column_facts facts;
     struct sheaf_packer *packer;        /* NULL: no sample of the base lacks a record */
-    /* Numbers of the base's samples: the samples from `next` up to, but not including, `end` are
-     * appended next. */
+    /* Numbers of samples of the base data set. `next` is the sample whose record is appended next.
+     * `end` is the first sample after the range that can be appended without a gap. */
     uint64_t next, end;
     struct column_part *part;   /* for a part of a plan; otherwise NULL */
     struct column_values values;        /* of the plan */
@@ -35,33 +36,38 @@ struct sheaf_column_writer {
 /* Copies the options over the defaults, and checks them. */
 int column_options_take(const struct sheaf_column_options *given,
                         struct sheaf_column_options *options, struct sheaf_error *err);
-/* Opens the base data set. It must be a single data set with a manifest. */
+/* Opens the data set to which a column will be added. It must be one data set with a manifest, not
+ * a view or a union. */
 int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err);
-/* Checks whether a column can be written, without changing anything. Finds the layer to write (a
- * data set with records of the column), and the number of the first sample in the layer. Sets
- * *layer to the number of the layer, counted from 1. If values should be added to a column that
- * already covers all samples, sets *layer to 0. */
+/* Checks whether a column can be written. Changes nothing.
+ *
+ * Sets *layer to the number of the layer that is to be written (1 for the first data set of the
+ * column), and *first to the number of the first sample whose record is in this layer. Sets *layer
+ * to 0 if only missing records should be added, but no record is missing. */
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);
-/* Sets the options of the packer that writes a layer. */
+/* Sets the options of the packer with which a layer (a data set of the column) is written. */
 void column_packing(const struct sheaf_column_options *options, const char *identity,
                     struct sheaf_pack_options *packing);
-/* Prepares a new writer, whose base, facts and `end` are set, for its first sample. */
+/* Prepares the writer for its first sample. The base, the facts and `end` of the writer must be
+ * set. */
 void column_writer_start(struct sheaf_column_writer *writer);
 /* Copies the packer's error. Returns `code`. */
 int column_packed(struct sheaf_column_writer *writer, int code, struct sheaf_error *err);
 
-/* Reports each view near the data set that has a condition on the column, as a notice
- * (sheaf_on_notice). Called when the column was dropped. (column_views.c) */
+/* Called after the column `name` was dropped. Reports each view with a condition on this column, as
+ * a notice (sheaf_on_notice). Only views in the directory of the data set and its parent are found.
+ * (column_views.c) */
 void column_views_tell(const struct sheaf_dataset *base, const char *name);
 
 /* ---- Parts of a plan (column_part.c) --------------------------------------------------------- */
 
-/* Sets the numbers of the first sample of the part, and of the first sample after it. */
+/* Sets *first to the number of the part's first sample, and *end to the number of the first sample
+ * after the part. */
 void column_part_range(const struct sheaf_column_writer *writer, uint64_t *first, uint64_t *end);
-/* Called when a sample was appended. If the shard of the plan is complete, ends it and begins the
- * part's next unfinished shard. */
+/* Must be called after each appended sample. If the sample is the last of its shard in the plan,
+ * ends the shard and begins the next unfinished shard of the part. */
 int column_part_appended(struct sheaf_column_writer *writer, struct sheaf_error *err);
 /* Returns the number of shards that were finished before. */
 uint64_t column_part_kept(const struct sheaf_column_writer *writer);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws crops with the distribution of torchvision's RandomResizedCrop. C libraries may round a
- * logarithm differently on different machines. So logarithms and exponentials are computed here by
- * series, and the Makefile keeps the compiler from contracting these operations. */
+ * Draws random crops as torchvision's RandomResizedCrop does.
+ *
+ * C libraries may round a logarithm differently on different machines. So this file computes
+ * logarithms and exponentials by series. The Makefile forbids the compiler to fuse a multiplication
+ * with an addition, which would round differently. */
 #include "image/crop_draw.h"
 
 #include <math.h>
@@ -11,8 +13,8 @@
 #include "base/rng.h"
 
 #define TRIES 10
-/* number of terms of the exponential's series; for |x| <= 1/2 the omitted terms are less than
- * 2^-80 */
+/* Number of terms of the series for exp(x). If |x| <= 1/2, the omitted terms are less than
+ * 2^-80. */
 #define TERMS 20
 
 static double power(double x)
@@ -29,8 +31,8 @@ static double power(double x)
     return sum;
 }
 
-/* Computes the natural logarithm by Halley's iteration, which is exact to the last digit after four
- * steps. */
+/* Computes the natural logarithm by Halley's iteration. After four steps the result is exact to the
+ * last digit. */
 double crop_log(double x)
 {
     double whole = 0, y = 0;
@@ -58,15 +60,16 @@ static double between(const double range[2], double at)
     return range[0] + (range[1] - range[0]) * at;
 }
 
-/* Returns the first pixel of a crop on a side where the picture has `rest` pixels more than the
- * crop. `at`, in [0, 1), selects one of the positions from 0 to `rest`. */
+/* Returns the position of a crop along one side of the picture. `rest` is the number of pixels that
+ * are not in the crop. `at` is at least 0 and less than 1; it selects one of the positions 0 to
+ * `rest`. */
 static uint32_t place(double at, uint32_t rest)
 {
     return MIN((uint32_t)(at * ((double)rest + 1)), rest);
 }
 
-/* Returns the largest crop in the middle of the picture whose ratio of width to height is in the
- * allowed range. */
+/* Returns a crop in the middle of the picture, for use when no random crop fits. It is as large as
+ * possible with a ratio of width to height in the range of `range`. */
 static struct crop fall_back(const struct crop_range *range, uint32_t width, uint32_t height)
 {
     const double ratio = (double)width / height;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Draws a random crop of a picture by version "pixels1" of PIXELS.md. Tests compare the crops with
- * vectors from an independent implementation. A crop depends only on the options, the seed, the
- * crop's number and the size of the picture, so it is the same on every machine. */
+ * Draws random crops by the rules of version "pixels1" in PIXELS.md. A test compares them with
+ * vectors from an independent implementation.
+ *
+ * A crop depends only on the options, the seed, the number of the crop and the size of the picture.
+ * So it is the same on every machine. */
 #ifndef IMAGE_CROP_DRAW_H
 #define IMAGE_CROP_DRAW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A rectangle of a picture in pixels, and whether it is mirrored. */
+/* A crop: a rectangle of a picture, in pixels. `flipped` is true if the crop is mirrored. */
 struct crop {
     uint32_t top, left, height, width;
     bool flipped;
@@ -22,12 +24,12 @@ struct crop_range {
     double flip;                /* probability of a mirror image */
 };
 
-/* Returns the natural logarithm of a number above 0. Uses only additions, multiplications and
- * divisions. */
+/* Returns the natural logarithm of `x`, which must be greater than 0. Uses only additions,
+ * multiplications and divisions, so the result is the same on every machine. */
 double crop_log(double x);
 
-/* Draws the crop with the number `view` for a sample with this seed, from a picture of this
- * size. */
+/* Draws one of the random crops of a picture with this width and height. `seed` is the seed of the
+ * sample, and `view` is the number of the crop. */
 struct crop crop_draw(const struct crop_range *range, uint64_t seed, uint32_t view,
                       uint32_t width, uint32_t height);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Crops of a mask; see crop_mask.h. Each pixel of a crop gets the value of the mask's pixel under
- * its middle, as with Pillow's NEAREST filter. */
+ * Crops a mask; see crop_mask.h. Each pixel of the crop is a copy of one pixel of the mask, the
+ * pixel under its middle. Pillow's filter NEAREST does the same. */
 #include "image/crop_mask.h"
 
 #include <stdlib.h>
@@ -10,20 +10,19 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* One side of a crop of a mask. Tells which pixel of the mask gives its value to which pixel of the
- * crop. */
+/* How pixels along one side (horizontal or vertical) of a crop are taken from a mask. The crop is a
+ * window of a box of the mask, after the box was resized. */
 struct nearest {
-    /* number of pixels of the crop's box along this side, and the position in the mask at which the
-     * box begins */
+    /* length of the box in the mask before resizing, in pixels, and the position of the box in the
+     * mask */
     uint32_t in, first;
-    /* number of pixels of the box after resizing, and the number of these pixels that lie before
-     * the crop */
+    /* length of the resized box in pixels, and the number of its pixels before the window */
     uint32_t full, skipped;
     bool mirrored;
 };
 
-/* Fills `at` with the mask's column or row for each of `count` pixels of the crop. Pillow adds up
- * the steps one by one, so the rounding of this sum is part of the result. */
+/* Sets at[i] to the column (or row) of the mask from which pixel i of the crop is copied. Adds up
+ * the steps one by one as Pillow does, because the rounding of this sum changes the result. */
 static void find_nearest(const struct nearest *n, uint32_t count, uint32_t *at)
 {
     const double step = (double)n->in / n->full;

@@ -2,16 +2,18 @@
  *
  * Makes the crops of one picture; see crop_pixels.h.
  *
- * Only the part of a JPEG that the crops need is decoded. The decoded part has the needed rows. It
- * has at least 32 columns: the needed columns, one more on the left and two more on the right,
- * because the colours of a pixel depend on its neighbours. The result equals that of decoding the
- * whole picture byte for byte; a test checks this.
+ * Usually only a part of a JPEG is decoded: the rows that the crops need, and the columns that they
+ * need with a margin. The margin is one column on the left and two on the right, because the
+ * colours of a pixel depend on its neighbours. At least 32 columns are decoded. The crops have the
+ * same bytes as if the whole picture had been decoded. A test checks this.
  *
- * Two kinds of JPEG are decoded completely. The first kind lacks the marker that ends a JPEG. It
- * may be truncated, which must be noticed wherever the crops are. The second kind has several
- * scans. For these files decoding a part saves little time, because all coefficients must be
- * decoded anyway. Also, if scans are missing, libjpeg smooths the blocks, and the edges of a part
- * would differ from the same pixels of the whole picture. */
+ * Two kinds of JPEG are decoded completely. The first kind has no end marker in the last bytes of
+ * the file. The file may be truncated, and this must be noticed even if the crops do not need the
+ * missing part.
+ *
+ * The second kind has several scans. All coefficients of such a JPEG must be decoded in any case,
+ * so decoding a part would save little time. Also, if scans are missing, libjpeg smooths the
+ * picture, and the pixels at the edges of a part would differ from those of the whole picture. */
 #include "image/crop_pixels.h"
 
 #include <stdio.h>
@@ -28,11 +30,11 @@
 #define MARGIN_LEFT  1u
 #define MARGIN_RIGHT 2u
 #define COLUMNS_LEAST 32u       /* libjpeg fails to upsample a single column of colours */
-/* number of bytes at the end of a file in which a JPEG's last marker is expected */
+/* A JPEG is taken as complete if its end marker is among the last END_BYTES bytes of the file. */
 #define END_BYTES    32u
-/* If a row begins at a multiple of 16 or 32 bytes, libjpeg-turbo writes the row directly to memory,
- * without the CPU's caches. The crops read each row soon after, so the row should be in the caches.
- * Therefore rows begin this number of bytes after such a multiple. */
+/* Rows of decoded pixels begin ROW_OFFSET bytes after a multiple of 32 bytes. At a multiple of 16
+ * or 32 bytes, libjpeg-turbo would write the row past the CPU's caches. But the crops read each row
+ * soon afterwards, so it should be in the caches. */
 #define ROW_OFFSET  4u
 
 struct cropping {
@@ -84,7 +86,7 @@ static void crop_pixels_add_row(struct cropping *c, const uint8_t *row, uint32_t
 
 /* ---- JPEG ------------------------------------------------------------------------------------ */
 
-/* The region of the picture that the crops need: columns `left` to `right` - 1, rows `top` to
+/* The part of the picture that the crops need: columns `left` to `right` - 1 and rows `top` to
  * `bottom` - 1. */
 struct region {
     uint32_t left, right, top, bottom;
@@ -120,8 +122,8 @@ static bool is_as_looked(const struct cropping *c)
            (unsigned)c->in.codec.num_components == c->look.components;
 }
 
-/* Decodes the region, or the whole picture if `whole` is set, and passes its rows to the crops'
- * scalers. */
+/* Decodes the part `r` of the picture, or the whole picture if `whole` is true. Passes each decoded
+ * row to all crops. */
 static void read_region(struct cropping *c, const struct region *r, bool whole)
 {
     struct jpeg_decompress_struct *codec = &c->in.codec;
@@ -313,10 +315,11 @@ static void give_any(void *context, uint64_t bytes)
     (void)bytes;
 }
 
-/* Opens the plan for the options. A group consists of the crops that one element of options.views
- * asks for, and the groups follow each other in `out`. Sets (*groups)[g] to the address of group g
- * in `out`. `channels` is the number of bytes of a pixel. The caller must free *groups and close
- * the plan, even after an error. */
+/* Opens a plan for crops of a single picture. The crops of one element of options.views form a
+ * group. The groups follow each other in `out`, and (*groups)[g] is set to the address of group g.
+ *
+ * `channels` is the number of bytes of a pixel. The caller must free *groups and close the plan,
+ * even after an error. */
 static int open_alone(const struct sheaf_pixels_options *options, uint8_t *out, size_t channels,
                       struct crop_plan *plan, uint8_t ***groups, struct sheaf_error *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the options of crops; see crop_plan.h. Sizes follow torchvision. The shorter side is
- * resized to `resize` pixels, and the size of the other side is rounded down. The offset of a
- * window in the middle is rounded half to even. */
+ * Checks the options of crops; see crop_plan.h. Sizes are computed as in torchvision. The shorter
+ * side of the picture is resized to `resize` pixels, and the length of the other side is rounded
+ * down. The offset of a crop in the middle is rounded to the nearest number, and halves are rounded
+ * to even. */
 #include "image/crop_plan.h"
 
 #include <inttypes.h>
@@ -230,7 +231,8 @@ struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t i, uint64_t s
     return cut;
 }
 
-/* Converts a position in the resized picture to a position in the original picture, in pixels. */
+/* Converts a position `at` along one side of the resized box to a position in the original box.
+ * `full` is the length of this side after resizing, and `of` its length before, in pixels. */
 static int32_t back(uint32_t at, uint32_t full, uint32_t of)
 {
     return (int32_t)rint((double)at * of / full);

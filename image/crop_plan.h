@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan of the crops that are made of every picture. Checks the caller's options, and computes
- * the crops for a picture of a given size. */
+ * The plan for the crops that are made of every picture. Its functions check the options of the
+ * caller, and compute the crops for a picture of a given size. */
 #ifndef IMAGE_CROP_PLAN_H
 #define IMAGE_CROP_PLAN_H
 
@@ -15,7 +15,8 @@
 struct crop_view {
     uint32_t width, height;     /* of the result */
     size_t group;               /* of options.views */
-    /* offset in bytes of this crop among the crops of its group, which follow each other */
+    /* The crops of a group follow each other in memory. `at` is the offset of this crop, in bytes,
+     * from the beginning of its group. */
     size_t at;
     struct crop_range range;
 };
@@ -40,19 +41,19 @@ int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *op
                    struct sheaf_error *err);
 void crop_plan_close(struct crop_plan *plan);
 
-/* A part of a picture (`box`), the size to which the box is resized, and the window of the resized
- * box that becomes the crop. The window has the size of the finished crop. */
+/* How a crop is made from a picture: the rectangle `box` is resized to `full_width` x `full_height`
+ * pixels. The crop is the part of the result that begins at column `left` and row `top`. */
 struct crop_cut {
     struct crop box;
     uint32_t full_width, full_height;
     uint32_t left, top;
 };
 
-/* Returns which part of a picture of this size becomes the crop with the number `view`. */
+/* Computes how crop number `view` is made from a picture of this size. */
 struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t view, uint64_t seed,
                               uint32_t width, uint32_t height);
-/* Returns the part of the picture that a crop shows. If the crop is only a window of the resized
- * box, the result is the part of the picture under this window, rounded to whole pixels. */
+/* Returns the rectangle of the original picture that a crop shows. If the crop shows only a part of
+ * the resized box, this part is converted to positions in the picture, rounded to whole pixels. */
 struct sheaf_crop_box crop_cut_box(const struct crop_cut *cut, const struct crop_view *view);
 
 #endif

@@ -28,8 +28,8 @@ static struct resample_side down_of(const struct crop_plan *plan, const struct c
                                    cut->full_height, cut->top, plan->filter };
 }
 
-/* Returns whether columns are resized before rows. Pillow 13 begins with the direction in which the
- * picture shrinks more. Earlier releases begin with rows, except for a very tall picture. */
+/* Returns true if columns are resized before rows. Pillow 13 first resizes the direction in which
+ * the picture shrinks more. Earlier releases first resize rows, except in a very tall picture. */
 static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
 {
     const int64_t less_high = (int64_t)cut->box.height - cut->full_height;
@@ -40,7 +40,8 @@ static bool goes_down_first(enum sheaf_pillow order, const struct crop_cut *cut)
     return less_high > 0 && cut->box.height > 100 * (uint64_t)cut->box.width;
 }
 
-/* Returns whether the resampler writes the planes of the result directly to their final place. */
+/* Returns true if the resampler can write directly to the memory of the caller. This requires the
+ * layout NCHW (one plane after another) and a width that is a multiple of sixteen. */
 static bool is_direct(const struct crop_plan *plan, const struct crop_view *view)
 {
     return plan->layout == SHEAF_NCHW && view->width % RESAMPLE_ROWS == 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes one crop from the rows of a picture, which arrive from top to bottom. The resampler keeps
- * only the rows that it still needs, so the unscaled crop is never completely in memory. */
+ * Makes one crop from the rows of a picture, which the caller passes from top to bottom. The
+ * resampler keeps only the rows that it still needs, so the crop is never completely in memory
+ * before it is resized. */
 #ifndef IMAGE_CROP_SCALER_H
 #define IMAGE_CROP_SCALER_H
 
@@ -17,7 +18,8 @@ struct crop_scaler {
     struct resample_axes axes;
     struct resampler resampler;
     uint8_t *out;
-    /* memory for the planes of the result; NULL if they are written directly to `out` */
+    /* Memory for the planes of the resized crop, before they are copied to `out`. NULL if they are
+     * written directly to `out`. */
     uint8_t *scratch;
     size_t stride;                  /* of their rows */
 };
@@ -30,11 +32,13 @@ int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
                      uint8_t *out, struct sheaf_error *err);
 void crop_scaler_close(struct crop_scaler *s);      /* also of one that is zero */
 
-/* Takes row `y` of the picture, from column `left` on. `pixel` is the number of bytes of a pixel: 1
- * for grey, 3 for RGB, or 4 for RGB with one more byte that is ignored. */
+/* Adds row `y` of the picture to the crop. The first pixel of `row` belongs to column `left` of the
+ * picture. `pixel` is the number of bytes of a pixel: 1 for grey, 3 for RGB, or 4 for RGB and a
+ * byte that is ignored. */
 void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
                      unsigned pixel);
-/* Must be called after the last row. Converts the result to the layout that the plan states. */
+/* Copies the finished crop to `out` in the layout of the plan. Must be called after the last row
+ * was added. */
 void crop_scaler_finish(const struct crop_scaler *s);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes BMP. No library in Debian reads only BMP, and the format is simple. A file has a file
- * header, an information header that begins with its own size, masks or a palette, and the rows.
- * Rows are stored from bottom to top, and each one is padded to a multiple of four bytes. Pixels
- * are palette indices of 1, 4 or 8 bits, possibly run-length encoded, or colours of 16, 24 or 32
- * bits. Transparency is dropped. */
+ * Decodes BMP. This file does so itself, because the format is simple and Debian has no library for
+ * BMP alone.
+ *
+ * A BMP has a file header, an information header that begins with its own size, colour masks or a
+ * palette, and rows of pixels. Rows are stored from bottom to top. Each row is padded to a multiple
+ * of four bytes. A pixel is a palette index of 1, 4 or 8 bits (possibly run-length encoded) or a
+ * colour of 16, 24 or 32 bits. Transparency is dropped. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -23,7 +25,7 @@ struct bmp {
     bool top_down;
     unsigned bits;
     uint32_t compression;
-    /* offset of the palette, bytes for each entry, and number of entries */
+    /* offset of the palette in `data`, size of a palette entry in bytes, and number of entries */
     size_t palette, palette_entry, colours;
     uint32_t masks[3];
     size_t pixels;              /* where they are */
@@ -208,7 +210,8 @@ static void put_pixel(struct runs *r, unsigned index)
     r->x++;
 }
 
-/* Copies `count` palette indices that are stored unencoded, padded to an even number of bytes. */
+/* Copies `count` palette indices from an uncompressed section of a run-length encoded BMP. The
+ * section is padded to an even number of bytes. */
 static bool put_literals(struct runs *r, unsigned count)
 {
     const unsigned bits = r->bmp->bits;
@@ -229,8 +232,8 @@ static bool put_run(struct runs *r, unsigned count, unsigned value)
     return true;
 }
 
-/* Decodes run-length encoded pixels up to the mark for the picture's end, or to the end of the
- * data. */
+/* Decodes run-length encoded pixels. Stops at the mark for the end of the picture, or at the end of
+ * the data. */
 static int read_runs(const struct bmp *b, const struct pixels *p)
 {
     struct runs r = { b, p, b->data + b->pixels, b->data + b->size, 0, 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes GIF with giflib. Of an animation, decodes the first image, placed on its screen (the
- * GIF's canvas). As in Pillow, the rest of the screen has the transparent colour, or the first
- * colour if there is none. */
+ * Decodes GIF with giflib. If the file is an animation, decodes its first image. The image is
+ * placed on the GIF's canvas, which the format calls the screen. As in Pillow, the rest of the
+ * canvas gets the transparent colour, or the first colour of the palette if no colour is
+ * transparent. */
 #include <string.h>
 
 #include <gif_lib.h>
@@ -101,8 +102,8 @@ static void decode_gif_fill(const struct gif_reading *r, const ColorMapObject *c
         memcpy(p->data + i * p->channels, colour, p->channels);
 }
 
-/* An interlaced GIF stores its rows in another order. Returns the row of the image that is stored
- * at position `number`. */
+/* Returns the row of an interlaced image that is stored as row `number` of the file. An interlaced
+ * GIF does not store its rows from top to bottom. */
 static int interlaced_row(int number, int height)
 {
     static const struct { int first, step; } passes[] = { { 0, 8 }, { 4, 8 }, { 2, 4 }, { 1, 2 } };
@@ -135,7 +136,8 @@ static int decode_gif_read_rows(const struct gif_reading *r, const ColorMapObjec
     return SHEAF_OK;
 }
 
-/* Reads the image. As in Pillow, an image that extends beyond its screen enlarges the screen. */
+/* Reads the image. If it extends beyond the canvas (the GIF's screen), the canvas is enlarged, as
+ * in Pillow. */
 static int read_image(struct gif_reading *r, struct pixels *p)
 {
     const GifImageDesc *image = &r->gif->Image;

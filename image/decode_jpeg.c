@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes JPEG with libjpeg-turbo. Grey stays grey, and everything else becomes RGB. The values of
- * JPEGs with four components are taken as inverted, as Adobe's programs write them, whether the
- * file says so or not; Pillow does the same. */
+ * Decodes JPEG with libjpeg-turbo. A grey picture stays grey, and any other picture becomes RGB. In
+ * a JPEG with four components (CMYK), the values are taken as inverted, whether or not the file
+ * says so. Adobe's programs write inverted values, and Pillow also assumes them. */
 #include <string.h>
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ struct jpeg_reading {
     struct pixels row;          /* rows of four components before they become RGB */
 };
 
-/* Returns a * b / 255 for two bytes, rounded as in Pillow. */
+/* Returns a * b / 255 for two values from 0 to 255, rounded in the same way as Pillow does. */
 static unsigned scaled(unsigned a, unsigned b)
 {
     const unsigned product = a * b + 128;
@@ -91,8 +91,8 @@ int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
     struct jpeg_reading r = { .d = d, .pixels = pixels, .err = err };
     int code;
 
-    /* Tolerate the faults that every image loader tolerates, unless the caller wants to check the
-     * image. */
+    /* If the caller only decodes and does not check the image, faults that every image loader
+     * tolerates are ignored. */
     jpeg_input_init(&r.in, !d->checks);
     if (setjmp(r.in.failure.failed) == 0) {
         code = decode_jpeg_read_all(&r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes PNG with libpng. Grey stays grey. The colours equal those of Pillow's convert("RGB"):
- * transparency is dropped and not blended, and no gamma is applied. Of 16 bits, the upper eight are
- * used. For grey of 16 bits this differs from Pillow, which clips the values to 255. */
+ * Decodes PNG with libpng. Grey stays grey. Colours are the same as after Pillow's convert("RGB"):
+ * transparency is dropped without blending, and gamma is ignored. If values have 16 bits, the upper
+ * eight bits are used. For grey this differs from Pillow, which clips 16-bit values to 255. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,8 @@ static void decode_png_read_bytes(png_structp png, png_bytep to, size_t size)
     r->at += size;
 }
 
-/* Returns SHEAF_ERR_UNSUPPORTED unless each pixel is one byte, a palette index or a grey value. */
+/* Returns SHEAF_ERR_UNSUPPORTED if the PNG is not suitable as a mask. Each pixel of a mask is one
+ * byte, a palette index or a grey value. */
 static int decode_png_check_values(const struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);
@@ -50,7 +51,8 @@ static int decode_png_check_values(const struct png_reading *r)
     return SHEAF_OK;
 }
 
-/* Sets libpng's transformations. Returns the number of channels that libpng then delivers. */
+/* Tells libpng how to transform the pixels while it decodes. Returns the number of channels of a
+ * transformed pixel. */
 static unsigned transform(struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);

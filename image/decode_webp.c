@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes WebP with libwebp. Of an animation, decodes the first image, on a black canvas.
- * Transparency is dropped. */
+ * Decodes WebP with libwebp. If the file is an animation, decodes its first image, on a black
+ * canvas. Transparency is dropped. */
 #include <string.h>
 
 #include <webp/decode.h>
@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* Upper bound for the bytes that libwebp takes for each pixel. A lossless picture needs most: 4
- * bytes for the pixel and 4 for an intermediate value. */
+/* Upper bound for the memory that libwebp needs, in bytes for each pixel. A lossless picture needs
+ * the most: 4 bytes for the pixel and 4 bytes for an intermediate value. */
 #define BYTES_PER_PIXEL 10u
 #define LIBRARY_BYTES ((uint64_t)1 << 20)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes a picture as a baseline JPEG, with the chroma planes at half size and without metadata,
- * as Pillow does. */
+ * Encodes a picture as a baseline JPEG, in the same form as Pillow does: the planes for colours
+ * have half the width and height, and there is no metadata. */
 #ifndef IMAGE_ENCODE_JPEG_H
 #define IMAGE_ENCODE_JPEG_H
 
@@ -9,12 +9,13 @@
 #include "image/pixels.h"
 #include "image/planes.h"
 
-/* Appends the JPEG to `out`. Returns SHEAF_ERR_LIMIT, and leaves `out` unchanged, if `out` has too
- * little room. */
+/* Encodes a picture as a JPEG and appends the JPEG to `out`. If `out` has too little room, returns
+ * SHEAF_ERR_LIMIT and leaves `out` unchanged. */
 int encode_jpeg(const struct pixels *pixels, int quality, struct buf *out,
                 struct sheaf_error *err);
-/* Encodes the planes of a picture as a JPEG. The rows of each plane must have room after their
- * width up to whole blocks, which this function fills. */
+/* Encodes the planes of a picture (brightness and colours) as a JPEG, and appends the JPEG to
+ * `out`. Each row must have room for whole blocks after its last pixel. This function fills that
+ * room. */
 int encode_planes(const struct planes *planes, int quality, struct buf *out,
                   struct sheaf_error *err);
 

@@ -40,8 +40,8 @@ struct raster {
     bool has_planes;
 };
 
-/* Returns row `y` of the crop, with the channels of each pixel side by side. `joined` has room for
- * a row. */
+/* Returns row `y` of the crop as a PNG needs it, with the channels of each pixel side by side. If
+ * the crop stores its channels apart, the row is put together in `joined`. */
 static const uint8_t *row_of(const struct raster *r, uint32_t y, uint8_t *joined)
 {
     const size_t row = (size_t)r->width * r->channels, plane = (size_t)r->width * r->height;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the orientation from EXIF data. EXIF is a TIFF: a header, and a directory of 12-byte
- * entries, one of which is the orientation (tag 0x112). By the standard its type is SHORT, but some
- * programs write a LONG or another type of number. exif_place.c finds the EXIF data and the XMP
- * text in a file. */
+ * Reads the orientation of a picture from its EXIF data. EXIF data is a TIFF: a header and a
+ * directory with entries of 12 bytes, one of which is the orientation (tag 0x112). The standard
+ * says that its type is SHORT, but some programs write a LONG or another type of number.
+ * exif_place.c finds the EXIF data and the XMP text in an image file. */
 #include "image/exif.h"
 
 #include <stdbool.h>
@@ -46,8 +46,8 @@ static double real(uint64_t bits, size_t bytes)
     return bytes == sizeof(single) ? single : value;
 }
 
-/* Returns the value at `at`, or 1 if its type is not a number. The value must lie within the
- * data. */
+/* Returns the number of type `type` that is stored at offset `at`, or 1 if the type is not a
+ * number. The caller must have checked that the number lies within the data. */
 static double value_at(const struct tiff *t, unsigned type, size_t at)
 {
     const uint64_t bits = number(t, at, type_bytes[type]);
@@ -74,8 +74,8 @@ static unsigned valid(double value)
     return 1;
 }
 
-/* Returns the orientation in a directory entry, or 0 if it cannot be read. If the entry has several
- * values, the first one counts. */
+/* Returns the orientation that the directory entry at offset `entry` states, or 0 if the entry is
+ * not readable. If the entry has several values, the first value counts. */
 static unsigned of_entry(const struct tiff *t, size_t entry)
 {
     const uint64_t type = number(t, entry + 2, 2), count = number(t, entry + 4, 4);
@@ -105,8 +105,8 @@ static unsigned of_directory(const struct tiff *t, size_t at)
     return 0;
 }
 
-/* Returns the orientation in EXIF data, or 0 if there is none. The data may begin with the text
- * "Exif". */
+/* Returns the orientation that EXIF data states, or 0 if it states no orientation. The text "Exif"
+ * before the data is skipped. */
 static unsigned of_exif(const uint8_t *data, size_t size)
 {
     struct tiff t = { .data = data, .size = size };
@@ -125,8 +125,8 @@ static unsigned of_exif(const uint8_t *data, size_t size)
     return at <= t.size - 2 ? of_directory(&t, (size_t)at) : 0;
 }
 
-/* Returns the orientation in an XMP text, which is an attribute or an element, or 0 if there is
- * none. */
+/* Returns the orientation that an XMP text states, or 0 if it states no orientation. XMP is XML,
+ * and the orientation is an attribute or an element. */
 static unsigned of_xmp(const uint8_t *data, size_t size)
 {
     static const char name[] = "tiff:Orientation";

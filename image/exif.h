@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out how a picture must be turned to be upright. The orientation comes from EXIF data, or
- * from XMP if EXIF has no orientation, as in Pillow's ImageOps.exif_transpose. */
+ * Reads from an image file how the picture must be turned to be upright. The orientation is taken
+ * from the EXIF data, or from the XMP text if the EXIF data has none. Pillow's
+ * ImageOps.exif_transpose does the same. */
 #ifndef IMAGE_EXIF_H
 #define IMAGE_EXIF_H
 
@@ -10,8 +11,8 @@
 
 #include "image/kind.h"
 
-/* Returns the orientation of an image file, 1 to 8. Returns 1 if the file states no orientation, or
- * an invalid one. */
+/* Returns the EXIF orientation of an image file, which is 1 to 8. Returns 1 (upright) if the file
+ * states no valid orientation. */
 unsigned exif_orientation(enum image_kind kind, const uint8_t *data, size_t size);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds EXIF and XMP data in a file. In a JPEG they are in APP1 segments. In a PNG they are in the
- * chunk eXIf and in text chunks; older releases of ImageMagick store EXIF in a text chunk, as
- * hexadecimal digits. In a WebP they are in chunks that its header announces. */
+ * Finds the EXIF data and the XMP text in an image file. In a JPEG they are in APP1 segments. In a
+ * PNG they are in the chunk eXIf and in text chunks. Older releases of ImageMagick write EXIF data
+ * to a text chunk, as hexadecimal digits. In a WebP they are in chunks whose presence the header
+ * states. */
 #include "image/exif_place.h"
 
 #include <stdbool.h>
@@ -41,8 +42,8 @@ static bool pass_texts(struct png_text *t, unsigned count)
     return true;
 }
 
-/* Finds the text of a PNG chunk of type tEXt, zTXt or iTXt. Returns false if the chunk has another
- * keyword. */
+/* Finds the text in a PNG chunk of type tEXt, zTXt or iTXt. Sets t->data and t->size to the text.
+ * Returns false if the chunk's keyword is not `keyword`. */
 static bool find_text(const char *type, const char *keyword, struct png_text *t)
 {
     const size_t size = strlen(keyword) + 1;
@@ -84,8 +85,9 @@ static int exif_place_digit(uint8_t c)
          : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Decodes a profile that is stored as hexadecimal digits. Three lines precede the digits: an empty
- * line, the profile's name, and its size. */
+/* Decodes the hexadecimal digits in which ImageMagick stores EXIF data in a PNG text chunk, and
+ * writes the bytes to `room`. Returns their number. The digits follow three lines: an empty line,
+ * the name of the profile, and its size. */
 static size_t parse_profile(const struct png_text *t, uint8_t room[EXIF_TEXT_BYTES])
 {
     const uint8_t *p = t->data, *const end = t->data + t->size;

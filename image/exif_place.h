@@ -9,12 +9,13 @@
 
 #include "image/kind.h"
 
-/* Size of the buffer for a text that was compressed. Only the first bytes of such a text are
- * unpacked, because the orientation is at the beginning of EXIF data. */
+/* Size of the buffer for decompressed text, in bytes. Longer texts are decompressed only up to this
+ * size, because the orientation is near the beginning. */
 #define EXIF_TEXT_BYTES ((size_t)32 << 10)
 
 struct exif_place {
-    /* point into the file, or into a buffer below; NULL if the file has no such data */
+    /* EXIF data and XMP text of the file, or NULL. They point into the file's bytes or into the
+     * buffers exif_text and xmp_text. */
     const uint8_t *exif, *xmp;
     size_t exif_size, xmp_size;
     uint8_t exif_text[EXIF_TEXT_BYTES], xmp_text[EXIF_TEXT_BYTES];

@@ -154,9 +154,9 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
         swap(width, height);
 }
 
-/* Shrinks one side of a picture, which has `other` pixels, by the factor size / side by which the
- * other side shrinks. Returns the new number of pixels, rounded down as in torchvision and im2rec,
- * but at least 1. */
+/* Returns the length in pixels to which the side `other` of a picture shrinks when the side `side`
+ * shrinks to `size` pixels. The result is rounded down as in torchvision and im2rec, and is at
+ * least 1. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);
@@ -216,9 +216,9 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* Shrinks a decoded picture to its final size. The decoder may have decoded at a smaller scale. The
- * size of the full picture is then computed from the decoded size and the scale, but it is at most
- * the size in the header. */
+/* Resizes a decoded picture to its final size. A JPEG may have been decoded at a fraction (1 /
+ * divisor) of its size. The full size is then computed from the decoded size, but it is at most the
+ * size in the header. */
 static int image_shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                         struct sheaf_error *err)
 {
@@ -234,8 +234,9 @@ static int image_shrink(struct pixels *p, const struct image_look *look, const s
                     d->divisor, d->width, d->height, err);
 }
 
-/* Shrinks a JPEG plane by plane if possible. Sets *done to false, and does nothing, if the JPEG is
- * of an unusual kind. */
+/* Shrinks a JPEG without converting its planes (brightness and colours) to RGB. Sets *done to false
+ * if this is not possible, because the JPEG is of an unusual kind. The caller must then shrink it
+ * in another way. */
 static int shrink_planes(struct decoding *d, const struct image_look *look, int quality,
                          struct buf *out, bool *done, struct sheaf_error *err)
 {
@@ -294,8 +295,8 @@ int image_to_jpeg(const void *data, size_t size, const struct image_settings *se
 #define TEXT_OF(x)    #x
 #define VERSION_OF(x) TEXT_OF(x)
 
-/* The text names only the libraries for JPEG and WebP, because PNG, GIF and BMP decode to the same
- * pixels in every library. */
+/* Only the libraries for JPEG and WebP can change the pixels. Images of other kinds (PNG, GIF, BMP)
+ * decode to the same pixels with every library, so the text does not name a library for them. */
 const char *image_libraries(void)
 {
     static _Thread_local char text[96];

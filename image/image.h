@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Image files: detection of their kind, checks, and conversion to plain JPEGs. A conversion decodes
- * the file, resamples the pixels if the picture should be smaller, turns them upright and encodes
- * them (encode_jpeg). A JPEG that should be smaller is not converted to RGB pixels: its planes are
- * decoded and resampled (planes_of_jpeg), turned upright and encoded (encode_planes).
+ * Detects the kind of an image file, checks the file, and converts it to a plain JPEG. For a
+ * conversion, the image is decoded, resized if necessary, turned upright and encoded (encode_jpeg).
+ * A JPEG that must be shrunk is not converted to RGB: its planes of brightness and colours are
+ * decoded and resized (planes_of_jpeg), turned upright, and encoded (encode_planes).
  *
- * The result depends only on the bytes, the settings and image_libraries(). All arithmetic is on
- * integers, or done by libjpeg-turbo's exact transforms. */
+ * The result depends only on the bytes of the file, the settings, and the libraries that
+ * image_libraries() names. Sheaf computes with integers only, and libjpeg-turbo is told to use its
+ * exact transforms. */
 #ifndef IMAGE_IMAGE_H
 #define IMAGE_IMAGE_H
 
@@ -22,59 +23,62 @@
 struct image_look {
     enum image_kind kind;
     uint32_t width, height;     /* as stored: before the orientation */
-    /* for a JPEG: 1 for grey, 3 for colour, 4 for CMYK or YCCK; 0 for other images */
+    /* number of colour components of a JPEG: 1 for grey, 3 for colour, 4 for CMYK or YCCK; 0 for
+     * images of other kinds */
     unsigned components;
     unsigned orientation;       /* EXIF orientation, 1 to 8 */
 };
 
-/* Returns the kind of an image by its first bytes. */
+/* Returns the kind of an image, which is detected from the first bytes of its file. */
 enum image_kind image_kind_of(const void *data, size_t size);
-/* Returns the kind of an image by the suffix of its file or field ("a.jpg", "jpg", "JPEG"), or
- * IMAGE_UNKNOWN. */
+/* Returns the kind of an image, which is detected from a file name ("a.jpg") or from its suffix
+ * ("jpg", "JPEG"). Returns IMAGE_UNKNOWN if the suffix is not known. */
 enum image_kind image_kind_named(const char *name);
 /* Returns the name of a kind for messages, such as "PNG". */
 const char *image_kind_name(enum image_kind kind);
-/* Reads kind, width and height from the header of an image. Returns false if the kind is unknown or
+/* Reads the kind and the size of an image from its header. Returns false if the kind is unknown or
  * the header is malformed. */
 bool image_look(const void *data, size_t size, struct image_look *look);
 
-/* Computes the size of the picture after it has been turned upright. */
+/* Computes the width and height that the picture has after it is turned upright. */
 void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t *height);
 
 enum image_resize { IMAGE_SHORTER, IMAGE_LONGER, IMAGE_EXACT };
 
 struct image_settings {
-    /* An image is shrunk until the side that `mode` selects has this number of pixels. 0 keeps the
-     * size. */
+    /* Number of pixels to which an image is shrunk along the side that `mode` selects. 0 means that
+     * no image is shrunk. */
     uint32_t size;
     enum image_resize mode;     /* which side: the shorter, the longer, or both */
     int quality;                /* quality of the JPEG, 1 to 100 */
 };
 
-/* Computes the size to which an image with this header is shrunk, after turning it upright. Returns
- * false if the image is small enough already. */
+/* Computes the width and height to which an image is shrunk. They are the sizes after the image is
+ * turned upright. Returns false if the image is already small enough. */
 bool image_shrinks(const struct image_look *look, const struct image_settings *settings,
                    uint32_t *width, uint32_t *height);
 
 struct decoding;
 struct pixels;
-/* Decodes a picture of any kind with the decoder for its kind (see pixels.h). */
+/* Decodes a picture of any kind: calls the decoder for its kind (see pixels.h). */
 int image_decode(struct decoding *d, struct pixels *pixels, struct sheaf_error *err);
 
-/* Decodes every pixel of an image and drops the result. Returns SHEAF_ERR_CORRUPT or
- * SHEAF_ERR_UNSUPPORTED, with a message, if the image is faulty. Other errors do not concern the
- * image. */
+/* Checks an image by decoding all its pixels, which are not kept. Returns SHEAF_ERR_CORRUPT or
+ * SHEAF_ERR_UNSUPPORTED, with a message, if the image is faulty. Other errors have other causes,
+ * such as too little memory. */
 int image_check(const void *data, size_t size, const struct image_room *room,
                 struct sheaf_error *err);
 
 /* Converts an image to a plain JPEG (grey or RGB, upright, of the size in the settings) and appends
- * it to `out`. Of an animation, converts the first image. Transparency is dropped. Returns the
- * errors of image_check, and SHEAF_ERR_LIMIT if `out` has too little room. */
+ * it to `out`. If the file is an animation, its first image is converted. Transparency is dropped.
+ *
+ * Returns SHEAF_ERR_LIMIT if `out` has too little room, and otherwise the same errors as
+ * image_check. */
 int image_to_jpeg(const void *data, size_t size, const struct image_settings *settings,
                   const struct image_room *room, struct buf *out, struct sheaf_error *err);
 
-/* Returns the names and versions of the libraries that determine the bytes of image_to_jpeg, as in
- * "libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". */
+/* Returns the names and versions of the libraries on which the bytes made by image_to_jpeg depend:
+ * for example, "libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". */
 const char *image_libraries(void);
 
 #endif

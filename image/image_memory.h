@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for decoded images, which several threads share. A thread that needs image memory waits
- * for others to free theirs. A thread that holds image memory waits for nothing else. If an image
- * needs more memory than there is in total, this is an error with the reason SHEAF_REASON_MEMORY.
- * The image does not count as a bad image and is never skipped, so the content of a data set does
- * not depend on the machine's memory. */
+ * Memory for decoded images, which several threads share. It has a fixed size. A thread takes all
+ * memory for an image at once, and waits until other threads have given back enough. A thread that
+ * has image memory waits for nothing else, so threads never wait for each other in a circle.
+ *
+ * If an image needs more than the whole memory, the error has the reason SHEAF_REASON_MEMORY. Such
+ * an image does not count as faulty and is never skipped. Otherwise the content of a data set would
+ * depend on the memory of the machine that packs it. */
 #ifndef IMAGE_IMAGE_MEMORY_H
 #define IMAGE_IMAGE_MEMORY_H
 

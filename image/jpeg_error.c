@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles libjpeg's messages. An error ends the call of libjpeg. Warnings about damage are counted,
- * and the first one is kept. */
+ * Handles the messages of libjpeg. An error ends the call of libjpeg by longjmp. Warnings about
+ * damaged data are counted, and the text of the first warning is kept. */
 #include "image/jpeg_error.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* Returns whether the stray bytes before a marker, about which libjpeg has warned, are harmless.
- * They are harmless between the segments of the header, and directly before the marker that ends
- * the image. Before any other marker they show that the decoder has lost its position. */
+/* libjpeg has warned about unexpected bytes before a marker. Returns true if they are harmless.
+ * They are harmless between the segments of the header, and directly before the end marker. Before
+ * other markers they show that the decoder has lost its position in the data. */
 static bool lies_outside(j_common_ptr codec)
 {
     const int marker = codec->err->msg_parm.i[1];
@@ -29,8 +29,8 @@ static bool lies_outside(j_common_ptr codec)
             ((struct jpeg_decompress_struct *)(void *)codec)->input_scan_number == 0);
 }
 
-/* Handles a message of libjpeg. Level -1 is a warning: the data is damaged, or only a header is
- * unusual. */
+/* Handles a warning of libjpeg, which is a message of level -1. Counts the warning if it is about
+ * damaged data. Ignores it if it is about an unusual header. */
 static void on_message(j_common_ptr codec, int level)
 {
     struct jpeg_failure *f = (struct jpeg_failure *)(void *)codec->err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles libjpeg's errors, for decoders and encoders. libjpeg reports an error by calling a
- * function that must not return. */
+ * Handles the errors of libjpeg, for decoders and encoders. When an error occurs, libjpeg calls a
+ * function that must not return. This function leaves libjpeg by longjmp. */
 #ifndef IMAGE_JPEG_ERROR_H
 #define IMAGE_JPEG_ERROR_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the header of a JPEG with libjpeg, to find out whether a decoder accepts it. Does not read
- * the rest of the file. */
+ * Reads the header of a JPEG with libjpeg to find out whether a decoder accepts it. The rest of the
+ * file is not read. */
 #include "image/jpeg_header.h"
 
 #include <stdlib.h>

@@ -10,12 +10,12 @@
 
 struct jpeg_reader;
 
-/* Opens a reader of JPEG headers. Only one thread at a time may use the reader. */
+/* Opens a reader of JPEG headers. The reader must not be used by two threads at once. */
 int jpeg_reader_open(struct jpeg_reader **reader, struct sheaf_error *err);
 void jpeg_reader_close(struct jpeg_reader *reader);     /* NULL is fine */
 
-/* Returns NULL if the decoder accepts the JPEG's header, otherwise the reason why it does not. The
- * text is valid until the next call with this reader. */
+/* Checks the header of a JPEG. Returns NULL if the decoder accepts it, and otherwise a text that
+ * says why not. The text is valid until the next call with this reader. */
 const char *jpeg_reader_check(struct jpeg_reader *reader, const void *data, size_t size);
 
 #endif

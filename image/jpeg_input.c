@@ -3,8 +3,8 @@
  * The beginning of each decoding. */
 #include "image/jpeg_input.h"
 
-/* Largest number of scans of a JPEG. A hostile file may have more scans, each of which takes the
- * time of the whole picture. */
+/* Largest number of scans (passes over the picture) that a JPEG may have. Each scan takes the time
+ * of decoding a whole picture, so a file made by an attacker could otherwise take very long. */
 #define SCANS_MOST 500
 /* Memory of libjpeg for tables and a few rows. */
 #define TABLE_BYTES ((uint64_t)256 << 10)
@@ -27,9 +27,10 @@ void jpeg_input_init(struct jpeg_input *in, bool lenient)
     in->progress.progress_monitor = on_progress;
 }
 
-/* Chooses the smallest size at which libjpeg can decode and which is at least twice the requested
- * size. The requested size itself would be enough, but with twice the size the result is close to
- * that of resampling the whole picture, as in Pillow's `thumbnail`. */
+/* Chooses the scale at which libjpeg decodes. It is the smallest scale at which both sides have at
+ * least twice the requested number of pixels. Decoding at the requested size would be faster, but
+ * the result would differ more from that of shrinking the full picture. Pillow's `thumbnail` makes
+ * the same choice. */
 static void choose_scale(struct jpeg_decompress_struct *codec, struct decoding *d)
 {
     unsigned divisor = 1;
@@ -54,8 +55,8 @@ void jpeg_input_begin(struct jpeg_input *in, struct decoding *d)
     jpeg_calc_output_dimensions(&in->codec);
 }
 
-/* Returns the memory for the coefficients of the whole picture. A JPEG with several scans needs
- * this memory; for other JPEGs it is 0. */
+/* Returns the memory in bytes for the DCT coefficients of the whole picture. libjpeg needs this
+ * memory only if the JPEG has several scans. For other JPEGs the result is 0. */
 static uint64_t coefficient_bytes(struct jpeg_decompress_struct *codec)
 {
     uint64_t blocks = 0;

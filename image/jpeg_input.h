@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * State that all JPEG decoders here share: libjpeg's decoder, its limits, and the scale of
- * decoding. */
+ * State that all JPEG decoders in this directory share: the decoder of libjpeg, its limits, and the
+ * scale of decoding. */
 #ifndef IMAGE_JPEG_INPUT_H
 #define IMAGE_JPEG_INPUT_H
 
@@ -14,13 +14,13 @@ struct jpeg_input {
     struct jpeg_progress_mgr progress;
 };
 
-/* Initialises the state. Must be called before setjmp on failure.failed, because later errors jump
- * there. */
+/* Prepares libjpeg's handling of errors. Must be called before setjmp on failure.failed, because an
+ * error in any later function jumps to this point. */
 void jpeg_input_init(struct jpeg_input *in, bool lenient);
-/* Reads the JPEG's header and chooses the divisor of the scale, which determines the decoded
- * size. */
+/* Reads the header of the JPEG. Chooses the divisor of the scale at which it is decoded (1 /
+ * d->divisor), and computes the decoded size. */
 void jpeg_input_begin(struct jpeg_input *in, struct decoding *d);
-/* Returns the memory that libjpeg needs in addition to the decoded picture. */
+/* Returns the memory in bytes that libjpeg needs, not counting the decoded picture. */
 uint64_t jpeg_input_bytes(struct jpeg_input *in);
 void jpeg_input_close(struct jpeg_input *in);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Memory for pictures, and their orientation. The memory is mapped as pages, so that it returns to
- * the system as soon as a picture is closed. malloc would keep as much memory as the largest
- * picture needed. */
+ * Memory for pictures, and turning pictures upright. The memory is mapped with mmap, so the system
+ * gets it back as soon as a picture is closed. malloc would keep the memory of the largest picture
+ * for later use. */
 #include "image/pixels.h"
 
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Upper bound for the resampler's memory (weights and buffers for rows) in bytes, divided by the
- * sum of the picture's width and height. */
+/* Upper bound for the memory of the resampler (weights, and buffers for rows), in bytes for each
+ * pixel of width + height of the picture. */
 #define RESAMPLE_BYTES 256u
 
-/* Returns the number of bytes to map for a picture. One more byte is added, because a reader may
- * load the last pixel of three bytes as four bytes. */
+/* Returns the number of bytes to map for a picture of this size. It includes one extra byte after
+ * the last pixel, because a reader may load the three bytes of a pixel as four bytes. */
 static size_t mapped_bytes(uint32_t width, uint32_t height, unsigned channels)
 {
     return (size_t)width * height * channels + 1;
@@ -81,8 +81,9 @@ void pixels_close(struct pixels *p)
 
 /* ---- Orientation ----------------------------------------------------------------------------- */
 
-/* Returns the address of the pixel that becomes the first pixel of row `y` after turning. Sets
- * *step to the distance in bytes between pixels that become neighbours in this row. */
+/* Finds the pixels for row `y` of the turned picture. Returns the address of the row's first pixel
+ * in the original picture. Sets *step to the distance in bytes from each pixel of the row to the
+ * next. */
 static const uint8_t *first_of_row(const struct turning *p, unsigned orientation, uint32_t y,
                                    ptrdiff_t *step)
 {

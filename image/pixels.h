@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A decoded picture (rows of 8-bit values, grey or RGB) in memory that was reserved before
+ * A decoded picture, grey or RGB, with 8 bits for each value. Its memory was reserved before
  * decoding. */
 #ifndef IMAGE_PIXELS_H
 #define IMAGE_PIXELS_H
@@ -17,44 +17,48 @@ struct pixels {
     unsigned channels;          /* 1: grey; 3: RGB */
 };
 
-/* A request to a decoder. It also tells where the memory for the picture comes from. */
+/* A request to decode an image: the bytes of the file, the requested size, and the memory to
+ * use. */
 struct decoding {
     const uint8_t *data;
     size_t size;
     const struct image_room *room;
-    /* size of the picture to make, before it is turned; 0 keeps the size. A JPEG may be decoded
-     * at a smaller scale, which is then given by `divisor`. */
+    /* Requested size of the picture before it is turned upright, in pixels, or 0 for the size in
+     * the file. A JPEG decoder may make a larger picture; `divisor` then says by which factor the
+     * file's picture was reduced. */
     uint32_t width, height;
     unsigned divisor;           /* set by the decoder */
     bool checks;                /* only checks that all pixels are there */
-    /* set by a decoder that delivers the picture row by row, so that only one row must be in
+    /* set by the decoder if it delivers the picture row by row, so that only one row is in
      * memory */
     bool by_row;
-    /* for PNG only: decodes to one channel of palette indices or grey values; colours and values
-     * of 16 bits are refused */
+    /* Set by the caller to decode a PNG as a mask: one byte for each pixel, a palette index or a
+     * grey value. PNGs with colours or with values of 16 bits are then refused. */
     bool keeps_values;
-    /* number of bytes that the caller needs in addition to the picture; both are taken at once from
-     * the memory that threads share (struct image_room) */
+    /* Number of bytes of image memory that the caller needs in addition to the picture. The decoder
+     * takes both at once from `room`, the image memory that all threads share. */
     uint64_t beside;
-    /* whether the caller will copy the picture into another one, so that both are in memory at
-     * the same time */
+    /* Set by the caller if it will copy the picture. Memory for two pictures is then taken. */
     bool copies;
-    /* number of bytes taken from the memory that threads share (struct image_room); the creator of
-     * this request gives them back */
+    /* Number of bytes that were taken from `room`, the image memory that all threads share. The
+     * code that made this request must give them back. */
     uint64_t taken;
 };
 
-/* Refuses a picture that has no pixels, or more than IMAGE_PIXELS_MOST. */
+/* Returns an error if the picture has no pixels, or more than IMAGE_PIXELS_MOST pixels. */
 int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
-/* Maps memory for a picture of this size. Refuses a picture with more than IMAGE_PIXELS_MOST
- * pixels. `library_bytes` is the memory that the decoder's library needs. All memory that an image
- * will need is taken from the shared memory (struct image_room) at once, because a thread that
- * holds some of this memory must not wait for more. pixels_open takes it; crop_pixels.c and
- * planes_jpeg.c, which never map a whole picture, take it themselves. */
+/* Takes image memory for a picture of this size and maps it. Returns an error if the picture has
+ * more than IMAGE_PIXELS_MOST pixels. `library_bytes` is the memory that the decoder's library
+ * needs.
+ *
+ * All memory for an image is taken from the room (the image memory that all threads share) at once.
+ * The reason is that a thread that already has image memory must not wait for more. crop_pixels.c
+ * and planes_jpeg.c never hold a whole picture. So they do not call this function, and take their
+ * memory themselves. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
-/* Maps memory for another picture, which must not be larger than the size for which pixels_open has
- * taken room. */
+/* Maps memory for another picture of the same image. It must not be larger than the picture for
+ * which pixels_open was called, because no further image memory is taken. */
 int pixels_map(struct pixels *pixels, uint32_t width, uint32_t height, unsigned channels,
                struct sheaf_error *err);
 void pixels_close(struct pixels *pixels);
@@ -71,8 +75,9 @@ struct turning {
     size_t stride;
     unsigned channels;
 };
-/* Turns the picture upright and writes the result to `to`. If the orientation exchanges width and
- * height, `to` must have room for the exchanged size. */
+/* Writes the picture to `to`, turned upright. `orientation` is the EXIF orientation, and `stride`
+ * the number of bytes from one row in `to` to the next. Orientations 5 to 8 exchange width and
+ * height. */
 void pixels_turn(const struct turning *from, unsigned orientation, uint8_t *to, size_t stride);
 int pixels_upright(struct pixels *pixels, unsigned orientation, struct sheaf_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A picture in the form in which a JPEG stores it: a plane of brightness, and two planes of colour
- * with half the width and height. A JPEG that is shrunk stays in this form, so its colours are not
- * converted between decoder and encoder. */
+ * A picture as a JPEG stores it: one plane of brightness, and two planes of colour with half the
+ * width and height. When a JPEG is shrunk, it stays in this form between decoder and encoder, so
+ * its colours are not converted. */
 #ifndef IMAGE_PLANES_H
 #define IMAGE_PLANES_H
 
@@ -17,7 +17,7 @@ struct plane {
 };
 
 struct planes {
-    /* number of planes: 0 for none, 1 for grey, 3 for YCbCr */
+    /* number of planes: 0 if there is no picture, 1 for grey, 3 for YCbCr */
     unsigned count;
     struct plane plane[PLANES_MOST];
     uint8_t *memory;
@@ -31,10 +31,12 @@ void planes_close(struct planes *planes);
 /* Turns the picture as EXIF's orientation states. */
 int planes_upright(struct planes *planes, unsigned orientation, struct sheaf_error *err);
 
-/* Decodes a JPEG and shrinks it to the width and height in `d`, which are sizes before turning.
- * `orientation` tells how the picture will be turned afterwards. Makes no planes if the JPEG is
- * of an unusual kind; the caller then uses decode_jpeg and resample. Returns the errors of
- * decode_fn. */
+/* Decodes a JPEG and shrinks it to the width and height in `d`. Both are sizes before the picture
+ * is turned upright. `orientation` is the EXIF orientation with which the caller will turn the
+ * planes.
+ *
+ * Sets planes->count to 0 if the JPEG is of an unusual kind. The caller must then use decode_jpeg
+ * and resample. Returns the errors of decode_fn. */
 int planes_of_jpeg(struct decoding *d, unsigned orientation, struct planes *planes,
                    struct sheaf_error *err);
 

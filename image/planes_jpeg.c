@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shrinks a JPEG plane by plane. Each plane goes from the decoder's transform to the resampler as
- * it is stored, some rows at a time. The colour planes are neither widened to the size of the
- * brightness plane nor converted to RGB, because the encoder would undo both. */
+ * Shrinks a JPEG plane by plane (brightness, and two planes of colour). Some rows at a time go from
+ * libjpeg's decoder to the resampler, in the form in which they are stored. The colour planes are
+ * not enlarged to the size of the brightness plane, and not converted to RGB, because the encoder
+ * would undo both. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "image/jpeg_input.h"
 #include "image/planes.h"
 #include "image/resample.h"
 
-/* Largest number of rows of a component that the decoder delivers at once: four blocks of eight
- * rows. */
+/* Largest number of rows of a component that libjpeg delivers at once. These are four blocks of
+ * eight rows each. */
 #define ROWS_MOST 32
 
 #if JPEG_LIB_VERSION >= 70
@@ -37,7 +38,8 @@ static bool is_power_of_2(int factor)
     return factor == 1 || factor == 2 || factor == 4;
 }
 
-/* Returns whether the JPEG is grey, or YCbCr with the brightness plane at full size. */
+/* Returns true if the JPEG is grey, or if it is YCbCr and its brightness plane has the full
+ * size. */
 static bool is_usual(const struct jpeg_decompress_struct *codec)
 {
     const bool is_grey = codec->num_components == 1 && codec->jpeg_color_space == JCS_GRAYSCALE;
@@ -56,8 +58,7 @@ static bool is_usual(const struct jpeg_decompress_struct *codec)
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-/* Returns whether turning the picture upright reverses the order of the pixels within each stored
- * row. */
+/* Returns true if the rows of the stored picture are reversed when it is turned upright. */
 static bool across_is_mirrored(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
@@ -68,10 +69,12 @@ static bool down_is_mirrored(unsigned orientation)
     return orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
 }
 
-/* Describes one side of a plane for the resampler. `out` is the number of pixels on this side of
- * the result. In a colour plane of the result, each value stands for two pixels, but if `out` is
- * odd, the last value stands for one pixel. For example, if `out` is 5, three values stand for 2, 2
- * and 1 pixels. If the side will be mirrored afterwards, they must stand for 1, 2 and 2 here. */
+/* Describes one side (horizontal or vertical) of a plane for the resampler. `out` is the length in
+ * pixels of this side of the resulting picture.
+ *
+ * In a colour plane, each value stands for two pixels. If `out` is odd, the last value stands for
+ * one pixel: for example, 2 + 2 + 1 pixels if `out` is 5. If the picture will be mirrored later,
+ * the values must stand for 1 + 2 + 2 pixels now, so `shift` is set. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {
@@ -139,8 +142,8 @@ static int open_planes(struct shrinking *s)
     return code;
 }
 
-/* Reads the next rows of each component. Their number is the number that the decoder delivers at
- * once. */
+/* Decodes the next rows of all components, and passes them to the resamplers. Each call decodes one
+ * row of blocks as large as libjpeg delivers them. */
 static void planes_jpeg_read_some(struct shrinking *s)
 {
     struct jpeg_decompress_struct *codec = &s->in.codec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles libpng's errors for decoder and encoder. libpng reports an error by a callback that must
- * not return. */
+ * Handles the errors of libpng, for decoder and encoder. When an error occurs, libpng calls a
+ * function that must not return. This function leaves libpng by longjmp. */
 #ifndef IMAGE_PNG_ERROR_H
 #define IMAGE_PNG_ERROR_H
 
@@ -14,8 +14,8 @@ struct png_failure {
     char message[160];          /* text of the error */
 };
 
-/* Callbacks for a libpng object (png_structp) whose error pointer is a struct png_failure. Warnings
- * are ignored. */
+/* Functions that libpng calls for errors and warnings. The error pointer of the png_structp must
+ * point to a struct png_failure. Warnings are ignored. */
 void png_failure_error(png_structp png, png_const_charp message);
 void png_failure_warning(png_structp png, png_const_charp message);
 

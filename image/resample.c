@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resamples rows first and then columns, or the other way round if the caller says so. Each output
- * pixel is a sum of input bytes multiplied by weights with 22 binary digits after the point. This
- * is Pillow's arithmetic, so the result equals Pillow's byte for byte on every machine.
+ * Resizes a picture: first its rows to the final width and then its columns to the final height, or
+ * first the columns if the caller says so. Each value of the result is a sum of bytes multiplied by
+ * weights with 22 binary digits after the point. Pillow computes with the same numbers, so the
+ * result has the same bytes as Pillow's on every machine.
  *
- * A decoder writes rows to the buffer `staged`. If rows are resampled first, 16 rows of a plane at
- * a time are rearranged in `tile`, resampled to `columns`, and rearranged to rows in `kept`. (If
- * the input has three-channel pixels, two rows at a time are resampled and split into three planes
- * in `kept`.) `kept` has the rows of which the next row of the result is made. This row goes to
- * `to`. All buffers stay in the processor's cache. resample_axis.c computes the weights.
- * resample_plain.c and resample_avx2.c have the inner loops. */
+ * If rows are resized first, the rows of a plane pass through the following buffers:
+ * - `staged`: rows from the decoder.
+ * - `tile`: 16 rows of `staged`, rearranged for vector instructions.
+ * - `columns`: the columns of the 16 rows after they were resized to the final width.
+ * - `kept`: the same columns, rearranged to rows. The next row of the result is made from rows in
+ *   `kept`, and written to `to`.
+ *
+ * If the rows consist of RGB pixels, two rows at a time go directly from `staged` to three planes
+ * in `kept`. All buffers are small enough for the processor's cache. resample_axis.c computes the
+ * weights. resample_plain.c and resample_avx2.c have the inner loops. */
 #include "image/resample.h"
 
 #include <stdlib.h>
@@ -25,8 +30,9 @@ static size_t resample_in_sixteens(size_t count)
     return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
 }
 
-/* Returns the number of rows for which the buffer `kept` has room. It is about twice the necessary
- * number, so that kept rows need not be moved for each new row. */
+/* Returns the number of rows for which the buffer `kept` is allocated. This is about twice the
+ * number that is needed. So the kept rows are moved to the beginning of the buffer only from time
+ * to time, and not for each new row. */
 static size_t kept_rows(uint32_t most)
 {
     return 4 * (size_t)most + RESAMPLE_ROWS;
@@ -42,7 +48,7 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
     return resampler_bytes_on(&axes, 1) + resample_axis_bytes(across) + resample_axis_bytes(down);
 }
 
-/* Returns the number of rows that are filtered in one call. */
+/* Returns the number of rows that the inner loop resizes in one call. */
 static uint32_t resample_at_once(unsigned planes)
 {
     return planes == 1 ? RESAMPLE_ROWS : RESAMPLE_PIXEL_ROWS;
@@ -53,8 +59,8 @@ static uint32_t staged_rows(unsigned planes)
     return planes == 1 ? STAGED_MOST : RESAMPLE_PIXEL_ROWS;
 }
 
-/* Returns the number of bytes to allocate for a row that waits to be resampled. The buffer is
- * longer than the row, because a tile or a sum of pixels may extend beyond the end of the row. */
+/* Returns the number of bytes to allocate for each row of the buffer `staged`. This is more than
+ * the length of the row, because the inner loops may read beyond its end. */
 static size_t wide(const struct resample_axes *axes, unsigned planes)
 {
     return resample_in_sixteens((size_t)axes->columns + 2 * RESAMPLE_ROWS) * (planes == 1 ? 1 : 4);
@@ -154,7 +160,8 @@ void resampler_close(struct resampler *r)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Removes rows that no output pixel needs any more from the buffer, to make room for new rows. */
+/* Moves the rows in `kept` that are still needed to the beginning of the buffer, if it has no room
+ * for new rows. */
 static void resample_make_room(struct resampler *r)
 {
     const uint32_t next = r->made < r->down->size ? r->down->first[r->made] : r->in_rows;
@@ -171,8 +178,8 @@ static void resample_make_room(struct resampler *r)
     r->kept_count -= gone;
 }
 
-/* Filters resample_at_once(planes) rows in the horizontal direction. In the output, rows are
- * `stride` bytes apart and planes `plane` bytes. */
+/* Resizes rows to the final width. Reads resample_at_once(planes) rows from `from`. In `to`, rows
+ * begin `stride` bytes apart, and planes `plane` bytes apart. */
 static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to, size_t stride,
                           size_t plane)
 {
@@ -185,8 +192,8 @@ static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to,
     r->kernel->untile(r->columns, (uint32_t)resample_in_sixteens(r->across->size), to, stride);
 }
 
-/* Used only if columns are resized first. Resizes the waiting rows, which already have the final
- * height, to the final width, and adds them to the result. */
+/* Resizes rows that already have the final height to the final width, and writes them to the
+ * result. Used only if columns are resized before rows. */
 static void finish_rows(struct resampler *r)
 {
     const size_t out = resample_in_sixteens(r->across->size),
@@ -229,8 +236,8 @@ static void make_rows(struct resampler *r)
     }
 }
 
-/* Filters `count` rows that wait to be resampled, which begin at `from`. There are at most
- * resample_at_once(planes) rows. */
+/* Adds `count` decoded rows, which begin at `from`, to `kept`, and makes the rows of the result
+ * that are now possible. `count` must be at most resample_at_once(planes). */
 static void filter_rows(struct resampler *r, const uint8_t *from, uint32_t count)
 {
     uint8_t *to;

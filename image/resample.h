@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * Resizes one plane of a picture, or three planes at once. In the second case, the rows of the
- * picture consist of pixels of four bytes (red, green, blue, and one that is ignored). The
- * resampler takes rows as they arrive, so only some rows of the large picture are in memory. */
+ * Resizes one plane of a picture, or three planes at once. For three planes, the rows of the
+ * picture must consist of pixels of four bytes: red, green, blue, and a byte that is ignored. The
+ * caller passes rows one after another, so the large picture need not be completely in memory. */
 #ifndef IMAGE_RESAMPLE_H
 #define IMAGE_RESAMPLE_H
 
 #include "image/pixels.h"
 #include "image/resample_axis.h"
 
-/* Version of the resampler. It must change with every change of the result, or of the decoder's
- * output that is resampled. */
+/* Version of the resampler. This number must be changed whenever the resized pixels change. They
+ * also change if the decoder delivers other pixels. */
 #define RESAMPLE_VERSION 2
 
 struct resampler {
     const struct resample_kernel *kernel;
     const struct resample_axis *across, *down;
     struct resample_axis own[2];        /* the two, unless the caller keeps them */
-    /* number of planes of the result: 1 if the caller adds rows of bytes, 3 if the caller adds
-     * rows of pixels of four bytes */
+    /* Number of planes of the result. It is 1 if the rows that the caller adds consist of single
+     * bytes, and 3 if they consist of pixels of four bytes. */
     unsigned planes;
     bool down_first;            /* columns are filtered before rows are */
     uint32_t in_rows, read;     /* rows of the picture, and rows read so far */
     uint8_t *staged;            /* memory for the rows to be read next */
     size_t staged_stride;
     uint32_t staged_count;
-    /* the rows of a plane that wait to be resampled, rearranged as a tile (see resample_kernel.h);
-     * NULL if rows consist of pixels */
+    /* Rows that wait to be resized, rearranged as a tile (see resample_kernel.h). NULL if rows
+     * consist of pixels of four bytes. */
     uint32_t *tile;
-    /* number of columns of the tile, which is at least one more than the plane has */
+    /* number of columns of the tile, which is greater than the number of columns of the plane */
     uint32_t tile_columns;
     uint8_t *columns;
     uint8_t *kept;              /* rows that have their width (or down_first: have not), */
@@ -37,58 +37,63 @@ struct resampler {
     size_t kept_plane;          /* bytes from one plane in `kept` to the next */
     uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
     uint8_t *to;
-    /* distance in bytes between two rows of the result, and between two planes */
+    /* distance in bytes from one row of the result to the next, and from one plane to the next */
     size_t to_stride, to_plane;
-    /* number of finished rows; if down_first is set, number of rows that have their final height */
+    /* Number of finished rows of the result. If down_first is set, it includes rows that have their
+     * final height but not their final width. */
     uint32_t made;
     /* number of rows in `between` that have their final height but not yet their final width */
     uint32_t waiting;
     uint8_t *between;
 };
 
-/* Returns the memory that a resampler needs in addition to its result. */
+/* Returns the memory in bytes that a resampler needs, not counting the memory for the result. */
 uint64_t resampler_bytes(const struct resample_side *across, const struct resample_side *down);
 
-/* Opens a resampler that writes to `to`. Consecutive rows of the result are `to_stride` bytes
- * apart. The stride must be a multiple of sixteen, because each row is written up to such a
- * multiple. */
+/* Opens a resampler that resizes one plane and writes the result to `to`. `to_stride` is the number
+ * of bytes from one row of the result to the next. It must be a multiple of sixteen, because each
+ * row is written up to a multiple of sixteen bytes. */
 int resampler_open(struct resampler *r, const struct resample_side *across,
                    const struct resample_side *down, uint8_t *to, size_t to_stride,
                    struct sheaf_error *err);
-/* The weights for both directions, by which each plane of a picture is resampled. */
+/* The weights with which a picture is resized: `across` for rows and `down` for columns. All planes
+ * of a picture use the same weights. */
 struct resample_axes {
     struct resample_axis across, down;
     uint32_t columns, rows;     /* of the picture */
     bool down_first;
 };
-/* The memory for a result. It has `planes` planes, which begin `plane` bytes apart. The rows of a
- * plane begin `stride` bytes apart, and `stride` is a multiple of sixteen. */
+/* Memory to which a resampler writes its result. The first bytes of two planes are `plane` bytes
+ * apart, and those of two rows `stride` bytes. `stride` must be a multiple of sixteen. */
 struct resample_place {
     uint8_t *to;
     size_t stride, plane;
     unsigned planes;
 };
-/* Returns the argument `step` with which resample_axis_open must be called for the horizontal
- * axis. */
+/* Returns the argument `step` for calls of resample_axis_open that compute the weights for rows. */
 uint32_t resampler_step(unsigned planes);
-/* Opens a resampler like resampler_open, with axes (weights) that the caller has computed and
- * keeps. If there are three planes, the caller adds rows of pixels of four bytes. */
+/* Opens a resampler like resampler_open, but with weights that the caller has computed. The weights
+ * must stay valid while the resampler is in use. If `place` has three planes, the caller must add
+ * rows of pixels of four bytes. */
 int resampler_open_on(struct resampler *r, const struct resample_axes *axes,
                       const struct resample_place *place, struct sheaf_error *err);
 uint64_t resampler_bytes_on(const struct resample_axes *axes, unsigned planes);
 void resampler_close(struct resampler *r);      /* Closes a resampler, which may be all zeros. */
 
-/* Returns the address to which the caller must write the next rows, `staged_stride` bytes apart.
- * The number of rows must be a power of two, at most 32, and the same in each call. The number must
- * be 1 if the rows consist of pixels of four bytes. */
+/* Returns the address to which the caller must write the next rows. The rows begin `staged_stride`
+ * bytes apart. Each call must be for the same number of rows, which is a power of two and at most
+ * 32. For rows of pixels of four bytes this number must be 1. */
 uint8_t *resampler_place(struct resampler *r);
-/* Processes `count` rows that the caller has written to resampler_place. Rows beyond the plane's
- * last row are ignored. After the last row, the result is complete. */
+/* Resizes `count` rows, which the caller has written to the address from resampler_place. Ignores
+ * rows after the last row of the plane. The result is complete when the last row of the plane was
+ * added. */
 void resampler_add(struct resampler *r, uint32_t count);
 
-/* Replaces the picture by a smaller one. The picture may have been decoded at the scale 1 /
- * `divisor`. Its width then stands for `of_width` / `divisor` and its height for `of_height` /
- * `divisor`, which need not be whole numbers. */
+/* Replaces a picture by a smaller one of `width` x `height` pixels.
+ *
+ * The picture may have been decoded at the scale 1 / `divisor`. Its true width is then `of_width` /
+ * `divisor`, and its true height `of_height` / `divisor`. So the last decoded row or column may
+ * cover only a part of a pixel. */
 int resample(struct pixels *pixels, uint32_t of_width, uint32_t of_height, unsigned divisor,
              uint32_t width, uint32_t height, struct sheaf_error *err);
 

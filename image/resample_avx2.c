@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The resampler's inner loops for processors with AVX2. AVX2 has an instruction that multiplies
- * sixteen 16-bit numbers and adds up pairs of products. */
+ * Inner loops of the resampler for processors with AVX2. AVX2 can multiply sixteen 16-bit numbers
+ * and add neighbouring products in one instruction. */
 #include "image/resample_kernel.h"
 
 #ifdef __x86_64__
@@ -15,8 +15,9 @@ AVX2 static inline __m128i load(const void *from)
     return _mm_loadu_si128(from);
 }
 
-/* For sixteen pixels: tells which byte of a plane goes to each byte of the three output vectors; -1
- * means that the byte comes from another plane. */
+/* Shuffle masks to join three planes into pixels of three bytes. joined[i][c][b] is the index of
+ * the byte of plane c that becomes byte b of output vector i. -1 means that byte b comes from
+ * another plane. */
 static const int8_t joined[3][3][16] = {
     { { 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1, 5 },
       { -1, 0, -1, -1, 1, -1, -1, 2, -1, -1, 3, -1, -1, 4, -1, -1 },
@@ -83,8 +84,8 @@ AVX2 static void tile_avx2(const uint8_t *from, size_t stride, uint32_t columns,
         }
 }
 
-/* The sums of sixteen output pixels, eight pixels in each vector. There are separate sums for the
- * upper and the lower parts of the weights. */
+/* Sums for sixteen output pixels, eight pixels in each vector. A weight is split into an upper and
+ * a lower part (see resample_kernel.h), and each part has sums of its own. */
 struct sums {
     __m256i high[2], low[2];
 };
@@ -138,8 +139,8 @@ AVX2 static void across_avx2(const struct resample_axis *axis, const uint32_t *t
     }
 }
 
-/* Transposes a tile of sixteen rows in four steps. In each step, pairs of vectors exchange
- * halves. */
+/* Rearranges columns of sixteen bytes into sixteen rows: transposes blocks of 16 x 16 bytes. This
+ * takes four steps, in each of which pairs of vectors exchange halves. */
 AVX2 static void untile_avx2(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride)
 {
     for (uint32_t x = 0; x < columns; x += 16, from += 16 * RESAMPLE_ROWS) {
@@ -170,8 +171,9 @@ AVX2 static inline __m256i everywhere(const int16_t weights[2])
     return _mm256_castps_si256(_mm256_broadcast_ss((const void *)weights));
 }
 
-/* Computes one column of two rows. Each half of the result is for one row and has four numbers:
- * red, green, blue, and one that is ignored. */
+/* Computes one output column of two rows of pixels. The lower half of the result is for one row,
+ * and the upper half for the other row. Each half has four sums: red, green, blue, and one that is
+ * ignored. */
 AVX2 static inline __m256i sum_pixels(const struct resample_pair *pair, uint32_t pairs,
                                       const uint8_t *from, size_t stride)
 {
@@ -205,8 +207,8 @@ AVX2 static inline __m256i sum_column(const struct resample_axis *axis, uint32_t
                       from + (size_t)axis->first[x] * 4, stride);
 }
 
-/* Computes four columns of two rows. Each half of the result is for one row and has four bytes of
- * red, four of green and four of blue. */
+/* Computes four output columns of two rows of pixels. Each half of the result is for one row: four
+ * bytes of red, then four of green, then four of blue. */
 AVX2 static inline __m256i four_columns(const struct resample_axis *axis, uint32_t x,
                                         const uint8_t *from, size_t stride)
 {

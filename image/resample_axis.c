@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the resampler's weights. It adds, multiplies and divides doubles in one fixed order, so
- * the weights are the same on every machine. The Makefile keeps the compiler from fusing these
- * operations. Several weights are computed side by side, because each weight is a long chain of
- * dependent operations. */
+ * Computes the weights with which the resampler resizes a picture. All additions, multiplications
+ * and divisions are done in one fixed order, and the Makefile forbids the compiler to fuse them. So
+ * the weights are the same on every machine. Several weights are computed at the same time, because
+ * the computation of one weight is a long chain in which each step waits for the step before. */
 #include "image/resample_axis.h"
 
 #include <stdlib.h>
@@ -15,16 +15,16 @@
 #define LOBES 3
 #define SIDE_BY_SIDE 8u
 
-/* A vector of two doubles, which every processor can handle at once. For larger vectors, compilers
- * make slower code. */
+/* Two doubles in one vector, because every processor can compute with vectors of this size.
+ * Compilers make slower code for larger vectors. */
 typedef double doubles __attribute__((vector_size(16)));
 typedef int64_t masks __attribute__((vector_size(16)));
 
 #define EACH(STATEMENT) STATEMENT(0); STATEMENT(1); STATEMENT(2); STATEMENT(3)
 
-/* Computes Pillow's Lanczos weight: sinc(t) * sinc(t / 3). Uses a power series in x^2 with x = pi t
- * / 3, of which the omitted terms are less than 2^-52. The result is 0 if t is outside of the
- * filter's range. */
+/* Computes the weights of Pillow's Lanczos filter: sinc(t) * sinc(t / 3), or 0 if t is outside of
+ * the filter's range. Uses a power series in x^2, where x = pi t / 3. The omitted terms of the
+ * series are less than 2^-52. */
 static void lanczos(const doubles t[4], doubles value[4])
 {
     const double pi = 3.14159265358979323846;
@@ -101,8 +101,9 @@ static void weigh_lanczos(double *weight, uint32_t first, uint32_t count, double
     }
 }
 
-/* Computes the weights of `count` input pixels, from pixel `first` on, for an output pixel whose
- * middle is at `center`. The sum of the weights is 1. */
+/* Computes the weights with which `count` input pixels, beginning with pixel `first`, contribute to
+ * one output pixel. `center` is the position of the output pixel's middle in the input. The sum of
+ * the weights is 1. */
 static void weigh(double *weight, uint32_t first, uint32_t count, double center,
                   const struct resample_side *side)
 {

@@ -7,13 +7,14 @@
 #include "image/resample_kernel.h"
 #include "sheaf.h"
 
-/* Pillow's filters. When a picture shrinks, the filter is widened by the ratio of the sizes, so
- * that no aliasing occurs. */
+/* Filters of Pillow. When a picture shrinks, the filter covers more pixels, in proportion to the
+ * reduction. Otherwise aliasing would occur. */
 enum resample_filter { RESAMPLE_LANCZOS, RESAMPLE_BICUBIC, RESAMPLE_BILINEAR };
 
-/* One side of a plane before and after resizing. The side's true length need not be a whole number
- * of pixels, because a chroma plane has half the picture's size, and a JPEG may be decoded at a
- * fraction of its size. Then the last pixel lies only partly within the side. */
+/* Sizes of one side of a plane before and after resizing, in pixels. The true length (extent) of a
+ * side need not be a whole number. For example, a colour plane has half the size of a picture whose
+ * width may be odd, and a JPEG may be decoded at a fraction of its size. In these cases only a part
+ * of the last pixel belongs to the side. */
 struct resample_side {
     uint32_t in,                /* number of input pixels */
         out;                    /* number of output pixels */
@@ -23,21 +24,22 @@ struct resample_side {
     enum resample_filter filter;
 };
 
-/* Computes the weights for one side. The first input pixel of each sum is made a multiple of
- * `step`, which is 2 if rows are rearranged into tiles (see resample_kernel.h), and otherwise 1. */
+/* Computes the weights for one side. Each sum of input pixels begins with a pixel whose number is a
+ * multiple of `step`. `step` must be 2 if rows are rearranged into tiles (see resample_kernel.h),
+ * and otherwise 1. */
 int resample_axis_open(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
                        struct sheaf_error *err);
 /* Returns the memory that an axis needs. */
 uint64_t resample_axis_bytes(const struct resample_side *side);
 void resample_axis_close(struct resample_axis *axis);
-/* Leaves out the input pixels before and after the range that the result needs. The plane then
- * begins with pixel *first and has *count pixels. */
+/* Removes the input pixels that no sum uses, at the beginning and at the end of the side. Then only
+ * the *count pixels from pixel *first on must be passed to the resampler. */
 void resample_axis_cut(struct resample_axis *axis, const struct resample_side *side,
                        uint32_t *first, uint32_t *count);
 /* Makes the result a mirror image. */
 void resample_axis_mirror(struct resample_axis *axis);
-/* Returns an upper bound for the number of pairs of input pixels from which one output pixel is
- * computed. */
+/* Returns an upper bound for the number of pairs of input pixels that contribute to one output
+ * pixel. */
 uint32_t resample_axis_most(const struct resample_side *side);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inner loops of resampling. There are plain loops, which a compiler can map to any vector
- * unit, and loops for processors with wider vector units. All of them give the same integers.
+ * The inner loops of the resampler. There is one set of loops for any processor, which a compiler
+ * can vectorise, and one for each wider vector unit. All sets compute the same integers.
  *
- * A weight has 23 bits, which is too much for multiplications of 16-bit numbers. So products of
- * bytes and weights are summed in two parts: one sum for the upper bits of the weights, and one for
- * their lower eight bits. */
+ * A weight has 23 bits, but vector units multiply numbers of 16 bits. So there are two sums of
+ * products of bytes and weights: one with the upper bits of the weights, and one with their lower
+ * eight bits. */
 #ifndef IMAGE_RESAMPLE_KERNEL_H
 #define IMAGE_RESAMPLE_KERNEL_H
 
@@ -14,56 +14,62 @@
 
 #define RESAMPLE_DIGITS 22      /* binary digits of a weight after its point */
 #define RESAMPLE_HALF   (1 << (RESAMPLE_DIGITS - 1))
-/* number of rows of a plane (or of columns) that are filtered at the same time */
+/* number of rows (or of columns) of a plane that the inner loops process at once */
 #define RESAMPLE_ROWS   16u
 #define RESAMPLE_PIXEL_ROWS 2u  /* rows of pixels that are filtered side by side */
-/* number of columns that are computed at the same time if rows consist of pixels */
+/* Number of columns that the inner loop for pixels of four bytes computes at once. */
 #define RESAMPLE_COLUMNS    8u
 
-/* The weights of two neighbouring pixels. Each weight is 256 * `high` + `low`, where `low` is 0 to
- * 255. */
+/* The weights for two neighbouring input pixels. Each weight is split: it is 256 * `high` + `low`,
+ * where `low` is 0 to 255. */
 struct resample_pair {
     int16_t high[2], low[2];
 };
 
 /* The weights for one side of the result. Output pixel i is the weighted sum of 2 * pairs[i] input
- * pixels, beginning with the input pixel first[i]. After these weights there is at least one more
- * pair of weights, which is 0. The arrays have room for a multiple of RESAMPLE_COLUMNS pixels. In
- * the entries after the last pixel, `pairs` is 0. */
+ * pixels, of which the first is input pixel first[i]. After the last pair of weights that is used,
+ * there is at least one more pair with weights 0.
+ *
+ * The arrays have room for a number of pixels that is a multiple of RESAMPLE_COLUMNS. In the
+ * entries after the last output pixel, `pairs` is 0. */
 struct resample_axis {
     uint32_t size,              /* number of pixels of the result */
-        most;                   /* number of `weights` for each pixel; more than its `pairs` */
+        /* number of pairs in `weights` that each output pixel has; this is more than the number
+         * that it uses (`pairs`) */
+        most;
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` for each */
 };
 
 struct resample_kernel {
-    /* Joins a row of each of three planes to a row of pixels of three bytes. */
+    /* Joins one row of each of three planes to a row of pixels of three bytes. */
     void (*join)(const uint8_t *const from[3], uint32_t columns, uint8_t *to);
-    /* Rearranges sixteen rows into a tile. `columns` is a multiple of sixteen. For each pair of
-     * columns, the tile has one number for each row: the row's byte in the first column, plus 65536
-     * times its byte in the second column. */
+    /* Rearranges sixteen rows of bytes into a tile. The number of columns must be a multiple of
+     * sixteen. Two neighbouring bytes of a row become one number of the tile: the first byte plus
+     * 65536 times the second byte. For each pair of columns, the numbers of the sixteen rows follow
+     * each other. */
     void (*tile)(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile);
-    /* Computes the columns of the result from a tile. Each column has sixteen bytes, one for each
-     * row. `first` of the axis must be even. */
+    /* Resizes the sixteen rows in a tile to the final width. Writes the result column by column.
+     * Each column has sixteen bytes, one for each row. All numbers in axis->first must be even. */
     void (*across)(const struct resample_axis *axis, const uint32_t *tile, uint8_t *to);
-    /* Converts columns of sixteen bytes into sixteen rows. The number of columns is a multiple of
-     * sixteen. */
+    /* Rearranges columns of sixteen bytes into sixteen rows. The number of columns must be a
+     * multiple of sixteen. */
     void (*untile)(const uint8_t *from, uint32_t columns, uint8_t *to, size_t stride);
-    /* Computes two rows of the result in each of three planes, which are `plane` bytes apart, from
-     * two rows of pixels of four bytes. The fourth byte of a pixel is ignored. Reads up to three
-     * pixels after the last pixel of a sum, and writes up to a multiple of RESAMPLE_COLUMNS
-     * columns. */
+    /* Resizes two rows of pixels of four bytes (the fourth is ignored) to the final width. Writes
+     * two rows to each of three planes, which begin `plane` bytes apart.
+     *
+     * Reads up to three pixels after the last pixel that it needs. Writes columns up to a multiple
+     * of RESAMPLE_COLUMNS. */
     void (*pixels)(const struct resample_axis *axis, const uint8_t *from, size_t from_stride,
                    uint8_t *to, size_t stride, size_t plane);
-    /* Computes one row of the result from pairs of input rows. The number of its columns is a
+    /* Computes one row of the result as a weighted sum of rows. The number of columns must be a
      * multiple of sixteen. */
     void (*down)(const struct resample_pair *weights, uint32_t pairs, const uint8_t *from,
                  size_t stride, uint32_t columns, uint8_t *to);
 };
 
 extern const struct resample_kernel resample_plain;
-/* Returns the inner loops for AVX2, or NULL if this processor does not support AVX2. */
+/* Returns the inner loops for AVX2. Returns NULL if this processor does not support AVX2. */
 const struct resample_kernel *resample_avx2(void);
 
 /* The fastest for this processor. */

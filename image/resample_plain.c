@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The resampler's inner loops for any processor. They compute sixteen 32-bit sums at once. */
+ * Inner loops of the resampler for any processor. They compute sixteen sums of 32 bits at a
+ * time. */
 #include "image/resample_kernel.h"
 
 #include <string.h>

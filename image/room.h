@@ -8,12 +8,12 @@
 
 #include "sheaf.h"
 
-/* Largest number of pixels of a picture. Pillow also refuses larger pictures. */
+/* Largest number of pixels that a picture may have. Pillow has the same limit. */
 #define IMAGE_PIXELS_MOST ((uint64_t)178956970)
 #define IMAGE_SIDE_MOST   65535u        /* as of a JPEG */
 
-/* Memory for pixels, which many threads share. `take` waits until enough memory is free, and fails
- * if the request is larger than the whole room. */
+/* Image memory that many threads share. `take` waits until the requested number of bytes is free.
+ * It fails if more is requested than the whole room has. */
 struct image_room {
     int (*take)(void *context, uint64_t bytes, struct sheaf_error *err);
     void (*give)(void *context, uint64_t bytes);

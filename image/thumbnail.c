@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facts and thumbnails for people who look at a data set: the facts in an image's header, and a
- * small JPEG made from a JPEG.
+ * Makes thumbnails and reads image headers, for people who look at a data set. A thumbnail is a
+ * small JPEG that is made from a JPEG.
  *
- * The decoder scales down to an eighth at most. The remaining reduction averages pixels row by row,
- * so that a large image needs no more memory than one of its rows. A progressive JPEG, which the
- * decoder must hold in memory completely, is refused if it has more pixels than PIXELS_MOST. */
+ * libjpeg can scale down to an eighth. After that, pixels are averaged row by row, so only one row
+ * of a large image must be in memory. libjpeg holds a progressive JPEG completely in memory. So
+ * such a JPEG is refused if it has more than PIXELS_MOST pixels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,17 +35,17 @@ struct scaling {
     struct jpeg_failure failure;
     struct jpeg_decompress_struct in;
     struct jpeg_compress_struct out;
-    /* size of the thumbnail, and number of its rows that are finished */
+    /* size of the thumbnail in pixels, and number of its rows that are finished */
     uint32_t width, height, made;
-    /* memory for one row of the input, and for one row of the thumbnail */
+    /* memory for one row of the decoded image, and for one row of the thumbnail */
     uint8_t *row, *small;
     uint32_t *sums;                     /* sums for the current row of the thumbnail */
     unsigned char *bytes;               /* the result: libjpeg's */
     unsigned long size;
 };
 
-/* Chooses the smallest size at which the decoder can decode and which is not less than the
- * thumbnail's size. */
+/* Chooses the scale at which libjpeg decodes: the smallest scale at which the image is not smaller
+ * than the thumbnail. */
 static void choose_size(struct scaling *s, unsigned side)
 {
     const uint32_t width = s->in.image_width, height = s->in.image_height;
@@ -60,8 +60,8 @@ static void choose_size(struct scaling *s, unsigned side)
         s->in.scale_denom /= 2;
 }
 
-/* Converts a CMYK pixel to RGB. Handles both inverted values, as Adobe's programs write them, and
- * values that are not inverted. */
+/* Converts a CMYK pixel to RGB. The values may be inverted, as Adobe's programs write them, or
+ * not. */
 static void to_rgb(const struct scaling *s, const uint8_t *p, uint32_t rgb[3])
 {
     const unsigned components = (unsigned)s->in.output_components;
@@ -135,7 +135,7 @@ static int thumbnail_begin(struct scaling *s, const void *data, size_t size, uns
     return SHEAF_OK;
 }
 
-/* Makes the thumbnail. On an error, libjpeg leaves this function by longjmp. */
+/* Makes the thumbnail. If an error occurs, libjpeg leaves this function by longjmp. */
 static int scale(struct scaling *s, const void *data, size_t size, unsigned side,
                  struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes the records of columns, and adds their fields to those of the sample; see
- * column_fields.h. */
+ * Decodes the records of columns and adds their fields to samples; see column_fields.h. A column is
+ * a field that was added to a data set after packing, and stored in records of its own. */
 #include "reader/column_fields.h"
 
 #include <inttypes.h>
@@ -70,8 +70,8 @@ static int column_fields_add_field(struct sheaf_reader *r, struct sheaf_sample *
                               dataset_shown(r->dataset, s->shard), &r->error);
 }
 
-/* Checks that a column's record belongs to the sample, by comparing the record's key with the
- * sample. Returns an error if the record belongs to another sample. */
+/* Returns an error if the key in a column's record is not the key of the sample, because the record
+ * then belongs to another sample. */
 static int column_fields_check_key(struct sheaf_reader *r, const struct item *item, size_t column,
                                    const struct text *found)
 {
@@ -89,9 +89,9 @@ static int column_fields_check_key(struct sheaf_reader *r, const struct item *it
                    key);
 }
 
-/* Adds the fields of a column's record to the sample, if the record has the form that our packer
- * writes. Sets *done to false if the record has another form, or if it has a field whose name the
- * reader has not made yet. */
+/* Adds the fields of a column's record to the sample if the record has the usual form, which our
+ * packer writes. Sets *done to false if it has another form, or if the name of one of its fields is
+ * new. The caller must then use add_decoded. */
 static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
                      struct sheaf_sample *s, struct buf *fields, bool *done)
 {
@@ -116,7 +116,8 @@ static int add_usual(struct sheaf_reader *r, const struct item *item, size_t col
     return code;
 }
 
-/* Decodes a column's record in any valid form, and adds its fields to the sample. */
+/* Adds the fields of a column's record to the sample. Accepts any valid form of the record, and so
+ * is slower than add_usual. */
 static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t column,
                        struct sheaf_sample *s, struct column_scratch *scratch)
 {
@@ -146,7 +147,7 @@ static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t c
     return code;
 }
 
-/* Adds the fields of a column's record to a sample. Checks that the record belongs to the
+/* Adds the fields of a column's record to a sample, after checking that the record belongs to the
  * sample. */
 static int add_record(struct sheaf_reader *r, const struct item *item, size_t column,
                       struct sheaf_sample *s, struct column_scratch *scratch)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Adds the fields of columns to a sample. The field EXT of the column NAME becomes the sample's
- * field NAME.EXT. */
+ * Adds fields of columns to samples. A column is a field that was added to a data set after
+ * packing. If the column NAME has a field EXT, it becomes the field NAME.EXT of the sample. */
 #ifndef READER_COLUMN_FIELDS_H
 #define READER_COLUMN_FIELDS_H
 
 #include "reader/reader_state.h"
 
-/* Adds the fields that the reader's columns have for sample `i` of the batch. Returns
- * SHEAF_ERR_CORRUPT if a record belongs to another sample. Returns SHEAF_END if the sample must be
- * left out because a column has no value for it. */
+/* Adds the fields of all columns that the reader uses to sample number `i` of the batch. Returns
+ * SHEAF_ERR_CORRUPT if a record belongs to another sample. Returns SHEAF_END if a column has no
+ * value for the sample, and such samples are to be left out. */
 int column_fields_add(struct sheaf_reader *r, size_t i);
 
-/* Enlarges the memory for the fields of columns from `old` samples to `count` samples. */
+/* Enlarges the arrays for fields of columns, so that they have room for `count` samples instead of
+ * `old`. */
 int column_fields_room(struct sheaf_reader *r, size_t old, size_t count);
 void column_fields_free(struct sheaf_reader *r);
 

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detaches samples from a reader, so that they stay valid after the next call. Detached samples lie
- * in a block of memory, which contains in this order: a struct sheaf_kept, a table of the lent
- * pieces, the samples, the fields of all samples, the labels of all samples, keys and names, and
- * the copied bytes of fields.
+ * Detaches samples from a reader. Detached samples stay valid after the next call of the reader.
+ * They are described in one block of memory. It contains, in this order: a struct sheaf_kept, a
+ * table of lent pieces, the samples, the fields of all samples, the labels of all samples, keys and
+ * names, and the bytes of fields that were copied.
  *
- * A sample's frame (its stored record) lies in a piece (allocated range) of the reader's heap,
- * alone or together with neighbouring frames. If the program may borrow that much of the reader's
- * memory, the heap lends it the piece, and no byte of the piece is copied. All other bytes are
- * copied: small frames, which are better stored together, and bytes that are not in the heap. They
- * are copied column by column: the first field of every sample, then the second field, and so on.
- * So fields of the same size form an array. */
+ * The bytes of a sample are in its frame (its record as it is stored). A frame lies in a piece (an
+ * allocated range) of the reader's heap, alone or with frames near it. The heap may lend the piece
+ * to the program, if the program may borrow that much of the reader's memory. Then no byte of the
+ * piece is copied.
+ *
+ * All other bytes are copied: small frames, because they take less memory when they are stored
+ * together, and bytes that are not in the heap. The copies are in the order of columns: the first
+ * field of every sample, then the second field of every sample, and so on. So fields of equal size
+ * form an array. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +38,7 @@ struct detach_layout {
     size_t text, data;          /* upper bounds in bytes */
 };
 
-/* The positions at which the next sample, field, label and text are written. */
+/* The positions in the new block at which the next sample, field, label and text are written. */
 struct detach_copy {
     struct sheaf_sample *sample;
     struct sheaf_field *field;
@@ -43,8 +46,8 @@ struct detach_copy {
     char *text;
 };
 
-/* Chooses the frames (stored records) whose memory is lent to the program. Frames in the same piece
- * of the heap are adjacent in the batch. */
+/* Selects the frames (stored records) whose memory the heap lends to the program. Frames that lie
+ * in one piece of the heap are adjacent in the batch. */
 static void choose_frames(struct sheaf_reader *r)
 {
     uint64_t bytes = r->load.heap->lent_bytes;
@@ -67,8 +70,8 @@ static void choose_frames(struct sheaf_reader *r)
     }
 }
 
-/* Returns whether the field's bytes lie in a frame (stored record) whose memory is lent to the
- * program. Such bytes need not be copied. */
+/* Returns true if the bytes of the field lie in a frame (stored record) that is lent to the
+ * program. They need not be copied then. */
 static bool moves_along(const struct out *out, const struct sheaf_field *field)
 {
     const struct item *item = out->ref.item;
@@ -77,15 +80,15 @@ static bool moves_along(const struct out *out, const struct sheaf_field *field)
     return out->lent && data >= frame && data < frame + item->size;
 }
 
-/* Rounds an offset up to a multiple of `alignment`, which must be a power of two. */
+/* Rounds `offset` up to the next multiple of `alignment`, which must be a power of two. */
 static size_t detach_aligned(size_t offset, size_t alignment)
 {
     return (offset + alignment - 1) & ~(alignment - 1);
 }
 
-/* Returns the alignment for a field of this size, which is the largest power of two that divides
- * the size. If a field consists of n-byte numbers, n divides its size, so this alignment is enough
- * for the numbers. Fields of the same size then follow one another without gaps. */
+/* Returns the alignment for a field of `size` bytes: the largest power of two that divides the
+ * size. If the field consists of numbers of n bytes, n divides the size, so the numbers are
+ * aligned. Fields of the same size need no gaps between them. */
 static size_t detach_alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -93,10 +96,10 @@ static size_t detach_alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Returns whether two fields have the same name. (The n-th fields of neighbouring samples nearly
- * always do.) The suffix of a field is its file extension as stored, and its name is the same text
- * in lower case. So fields with equal suffixes have equal names. If records are not divided into
- * fields, all suffixes are the same string in memory. */
+/* Returns true if two fields have the same name. This is usually true for the n-th fields of
+ * neighbouring samples, so equal suffixes are compared first. A suffix is the file extension as it
+ * is stored; the name is the suffix in lower case. If records are not divided into fields, all
+ * suffixes are one string in memory. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;
@@ -107,8 +110,8 @@ static const struct sheaf_field *before(const struct sheaf_sample *previous, siz
     return previous != NULL && field < previous->field_count ? &previous->fields[field] : NULL;
 }
 
-/* Computes the sizes of the parts of the block of memory in which the detached samples will lie.
- * All samples are in memory, so the sums of their sizes cannot overflow. */
+/* Computes the sizes of the parts of the block of memory for detached samples. All these samples
+ * are in memory, so the sums of their sizes cannot overflow. */
 static struct detach_layout detach_measure(const struct sheaf_reader *r)
 {
     struct detach_layout l = { 0 };
@@ -181,8 +184,8 @@ static void detach_copy_samples(struct detach_copy *to, const struct sheaf_sampl
     }
 }
 
-/* Copies, column by column, the bytes of the fields whose frames (stored records) are not lent to
- * the program. */
+/* Copies the bytes of fields that are not lent to the program, in the order of columns: the first
+ * field of every sample, then the second field, and so on. */
 static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *samples, char *data)
 {
     size_t offset = 0, last = 1;
@@ -190,8 +193,8 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     for (size_t f = 0; f < last; f++) {
         offset = detach_aligned(offset, ALIGNMENT);
         for (size_t i = 0; i < r->out_count; i++) {
-            /* The cast may remove `const`, because the field lies in the new block, which this
-             * function fills. */
+            /* The cast removes `const`. This is allowed because the field is in the new block,
+             * which this function fills. */
             struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
 
             last = MAX(last, samples[i].field_count);

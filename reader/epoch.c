@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Begins and ends an epoch. Takes samples from the lanes (the equal sequences of the epoch), one
- * after another. */
+ * Begins and ends an epoch, and takes its samples from the lanes in turn. A lane is one of the
+ * equal sequences into which an epoch is divided. */
 #include "reader/epoch.h"
 #include "reader/epoch_order.h"
 
@@ -46,8 +46,8 @@ void epoch_end(struct sheaf_reader *r)
     r->kept_code = SHEAF_OK;
 }
 
-/* Reports the damage that the scan of foreign shards found. The damage is reported at the beginning
- * of every epoch, because its lost samples are missing in every epoch. */
+/* Reports the damage that was found when the headers of foreign shards were scanned. It is reported
+ * at the beginning of each epoch, because the lost samples are missing in each epoch. */
 static int report_damages(struct sheaf_reader *r)
 {
     int code = SHEAF_OK;
@@ -107,9 +107,9 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Asks the next lane for a sample. If the lane returns a sample, or the error of a damaged one,
- * *ref refers to it. If the lane has ended, returns SHEAF_OK and an empty *ref. Returns SHEAF_END
- * if all lanes have ended. */
+/* Takes a sample from the lane whose turn it is. Sets *ref to the sample, or to the error of a
+ * damaged sample. Sets *ref to an empty reference if this lane has ended, and still returns
+ * SHEAF_OK. Returns SHEAF_END if all lanes have ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;
@@ -144,13 +144,16 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* Begins to read the first samples of all lanes. From a remote data set, also begins the reads that
- * fill the shuffle buffers, because they take long. The fill of local data begins only when it is
- * needed, so that the first sample waits for one read and not for the planning of many. */
+/* Begins to read the first samples of all lanes.
+ *
+ * For a remote data set, also begins the reads that fill the shuffle buffers, because they take
+ * long. For local data, the shuffle buffers are filled only when this is needed. Then the first
+ * sample waits for one read, and not for the planning of many reads. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;
-    /* an error is ignored here, because it occurs again when the sample is needed */
+    /* Errors are ignored here. The same error occurs again when the sample is needed, and is
+     * returned then. */
     struct sheaf_error ignored;
 
     for (uint32_t i = 0; i < l->lane_count; i++)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two orders of an epoch (reader/ORDER.md), as tables of functions. epoch.c takes samples from
- * the lanes by calling these functions, so it is the same for both orders. In the order of a data
- * set (epoch_order_set.c), the samples form one sequence before shuffling, and each lane reads one
- * range of it. In the order of a view (mixing.c), each lane draws from several sources, and each
- * source has such a sequence.
+ * The two orders of an epoch (reader/ORDER.md) as tables of functions. One is the order of a data
+ * set (epoch_order_set.c). All its samples form one sequence before shuffling, and each lane reads
+ * one range of it. (A lane is one of the equal sequences into which an epoch is divided.)
+ *
+ * The other is the order of a view (mixing.c). Each lane draws its samples from several sources,
+ * and each source has a sequence of its own. epoch.c works for both orders, because it calls only
+ * these functions.
  *
  * All functions run on the caller's thread. */
 #ifndef READER_EPOCH_ORDER_H
@@ -12,40 +14,41 @@
 
 #include "reader/reader_state.h"
 
-/* A sample stays in the shuffle buffer for n draws on average, where n is the buffer's size. It
- * seldom stays for more than LONGEST_STAY * n draws. */
+/* Factor for the longest time that a sample stays in the shuffle buffer. In a buffer of n samples,
+ * a sample stays for n draws on average, and seldom for more than LONGEST_STAY * n draws. */
 #define LONGEST_STAY 12u
 
 struct epoch_order {
-    /* Computes how many structs lane and structs queue the reader needs for its own lanes. */
+    /* Computes the number of structs lane and of structs queue that the reader needs for its lanes.
+     */
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
-    /* Makes the tables for the reader's lanes, and frees the earlier tables. The pointer `open` is
-     * NULL in an order that needs no tables. */
+    /* Makes the tables that the reader's lanes need in this order, and frees earlier tables. NULL
+     * if the order needs no tables. */
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 
-    /* Begins the lanes for the epoch that r->load.order specifies. The epoch begins after `rounds`
-     * rounds (in a round, each lane returns one sample). The first `extra` lanes begin one sample
-     * later than the others. */
+    /* Begins the lanes of the epoch that r->load.order states. They begin after the first `rounds`
+     * rounds, in each of which each lane returns one sample. The first `extra` lanes begin one
+     * sample later. */
     int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);
-    /* Returns the next sample of lane number `lane` of the reader. The results are the same as
-     * those of lane_next. */
+    /* Returns the next sample of the reader's lane number `lane`, and the same codes as lane_next.
+     */
     int (*next)(struct sheaf_reader *r, uint32_t lane, struct ref *ref);
     /* Returns whether all lanes are known to have ended. */
     bool (*has_ended)(const struct sheaf_reader *r);
 
-    /* Returns the epoch number from which the seeds of samples are computed. This is the epoch of
-     * the source from which the last sample was drawn. */
+    /* Returns the number of the epoch from which the seed of the last sample is computed. In a
+     * view, each source counts its own epochs. */
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
-    /* Returns the number of samples that this reader reads in the epoch. */
+    /* Returns the number of samples of the epoch that this reader reads. */
     uint64_t (*samples)(const struct sheaf_reader *r);
     /* Returns the number of samples that the reader's lane number `lane` returns in the epoch,
-     * including padding. */
+     * including samples that are repeated to fill the lane. */
     uint64_t (*steps)(const struct sheaf_reader *r, uint32_t lane);
-    /* Returns the largest number of shards that the lanes have open at the same time. */
+    /* Returns the largest number of shards that all lanes together have open at one time. */
     uint64_t (*open_shards)(const struct sheaf_reader *r);
     /* Returns the number of rounds of an epoch. */
     uint64_t (*rounds)(const struct sheaf_dataset *dataset, const struct order *order);

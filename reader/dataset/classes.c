@@ -13,9 +13,9 @@
 
 #define NO_SLOT UINT32_MAX
 
-/* Merged class names in order, with a hash table to find them. slots[hash] holds the number of a
- * name, or NO_SLOT. At most half of the table is in use. If two classes have the same name, a
- * search finds the first one. */
+/* Merged class names in order, and a hash table to find a name. An element of `slots` is the number
+ * of a name, or NO_SLOT if it is free. At most half of the slots are in use. If two classes have
+ * the same name, a search finds the first class. */
 struct merged_names {
     char **list;
     size_t count, capacity;
@@ -80,8 +80,8 @@ static int classes_add(struct merged_names *n, const char *name, struct sheaf_er
     return SHEAF_OK;
 }
 
-/* Returns whether a list of class names equals the merged names, up to the end of the shorter
- * list. */
+/* Returns true if two lists of class names are equal: the merged names, and `list`. Only names up
+ * to the end of the shorter list are compared. */
 static bool classes_is_same(const struct merged_names *n, const struct named_classes *list)
 {
     for (size_t i = 0; i < list->count && i < n->count; i++) {
@@ -91,8 +91,8 @@ static bool classes_is_same(const struct merged_names *n, const struct named_cla
     return true;
 }
 
-/* `list` begins with the same names as the merged list. If `list` has more names, appends them to
- * the merged list. The labels of the samples of `list` do not change. */
+/* Appends the names of `list` that come after the end of the merged list. All names before must be
+ * the same in both lists. So the labels of the samples of `list` do not change. */
 static int classes_extend(struct merged_names *n, const struct named_classes *list,
                           struct sheaf_error *err)
 {
@@ -132,8 +132,8 @@ static int map_list(struct merged_names *n, const struct named_classes *list, ui
     return code;
 }
 
-/* Merges the class names of list number i into the merged names. If the labels of the list's
- * samples must change, sets *map to a map from their old labels to the new ones. */
+/* Adds the class names of list number `i` to the merged list. If the classes of this list get other
+ * labels in the merged list, sets *map to a table from old to new labels. */
 static int classes_take(struct merged_names *n, const struct named_classes *lists, size_t i,
                         uint32_t **map, struct sheaf_error *err)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of the fields that columns add to samples, and their place among a sample's fields. The
- * field EXT of the column NAME becomes the field NAME.EXT. A name is made once for each column and
- * extension. */
+ * Names of the fields that columns add to samples. The field EXT of the column NAME becomes the
+ * field NAME.EXT of the sample. Each such name is made once and kept in a list. */
 #ifndef READER_COLUMN_NAME_H
 #define READER_COLUMN_NAME_H
 
@@ -20,19 +19,19 @@ struct column_name {
     char suffix[];              /* "NAME.EXT" */
 };
 
-/* Returns the name of the field that a column has for an extension. Returns NULL if the list does
- * not have it. */
+/* Returns the name of the field that the extension of this column becomes. Returns NULL if the list
+ * does not contain the name yet. */
 const struct column_name *column_name_find(const struct column_name *list, size_t column,
                                            const char *extension, size_t size);
-/* Finds the name like column_name_find, but makes it if the list does not have it yet. `own` is the
- * name of the column. Returns NULL if memory is exhausted. */
+/* Returns the name of a field like column_name_find, but makes it and adds it to the list if it is
+ * not there. `own` is the name of the column. Returns NULL if memory is exhausted. */
 const struct column_name *column_name_get(struct column_name **list, size_t column,
                                           const char *own, const char *extension);
 void column_names_free(struct column_name *list);
 
-/* Inserts a field into the sample's fields in byte order of the suffixes. `fields` has room for one
- * more field. `shard` is the name of the sample's shard, for messages. Returns SHEAF_ERR_EXISTS if
- * the sample has a field of this name. */
+/* Inserts a column's field into the fields of a sample, which are sorted by the bytes of their
+ * suffixes. `fields` must have room for one more field. `shard` is the name of the sample's shard,
+ * for messages. Returns SHEAF_ERR_EXISTS if the sample already has a field with this name. */
 int column_name_insert(const struct column_name *name, const void *data, size_t size,
                        struct sheaf_sample *sample, struct sheaf_field *fields, const char *shard,
                        struct sheaf_error *err);

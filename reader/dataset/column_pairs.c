@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the records of a column together with the samples to which they belong; see column_pairs.h.
- * The records are compared with the index of the base data set, one index section after another. */
+ * Reads the records of a column, and checks that each record belongs to its sample; see
+ * column_pairs.h. Each record is compared with the entry of the sample in the base data set's
+ * index. The index is read shard by shard. */
 #include "reader/dataset/column_pairs.h"
 
 #include <inttypes.h>
@@ -14,8 +15,8 @@
 
 #define BATCH 256u
 
-/* Reads the index section (the index of one shard) that contains sample `number` of the base data
- * set, unless the section is already in memory. */
+/* Reads the part of the base data set's index that contains sample `number`, unless this part is
+ * already in memory. Each shard has one such part, called an index section. */
 static int column_pairs_find_section(struct column_pairs *p, uint64_t number,
                                      struct sheaf_error *err)
 {

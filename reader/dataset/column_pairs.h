@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the records of one layer of a column in order. (A layer is one of the data sets that store
- * the column; see column_sets.h.) Compares the key of each record with the key of the sample to
- * which the record must belong. Does not read the shards of the base data set. */
+ * Reads the records of one layer of a column in order. (A column is stored in layers, which are
+ * data sets; see column_sets.h.) Checks that the key of each record is the key of its sample in the
+ * base, the data set to which the column belongs. The key is compared with the base's index, so the
+ * shards of the base are not read. */
 #ifndef READER_COLUMN_PAIRS_H
 #define READER_COLUMN_PAIRS_H
 
@@ -20,14 +21,15 @@ struct column_pairs {
     uint32_t shard;
 };
 
-/* Called for each record of the column. `number` is the number of the record's sample in the base
- * data set. `problem` is NULL if the record belongs to this sample; otherwise `problem` says that
- * it belongs to another one. */
+/* A function that is called for each record of the column. `number` is the number of the record's
+ * sample in the base data set. `problem` is NULL if the record belongs to this sample, and
+ * otherwise an error that says that it does not. */
 typedef int column_pair_fn(void *context, const struct sheaf_sample *record, uint64_t number,
                            const struct sheaf_error *problem, struct sheaf_error *err);
 
-/* Reads all records of the column's layer in order. `options` specifies the memory, the threads and
- * the action on damaged records. Its options for the order of samples are ignored. */
+/* Reads all records of a layer in order, and calls `each` for each of them. `options` says how much
+ * memory and how many threads to use, and what to do with damaged records. Options for the order of
+ * samples are ignored. */
 int column_pairs_read(struct column_pairs *pairs, const struct sheaf_reader_options *options,
                       const volatile int *interrupt, column_pair_fn *each, void *context,
                       struct sheaf_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens columns, and finds which record of a column belongs to which sample of the base data set;
- * see column_sets.h. */
+ * Opens the columns of a data set, and finds the record of a column that belongs to a sample; see
+ * column_sets.h. */
 #include "reader/dataset/column_sets.h"
 
 #include <inttypes.h>
@@ -13,10 +13,9 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* If the records of a column for one shard of the base data set usually have at most KEPT_MOST
- * bytes, the reader may keep all of them in memory while the shard is open. The reader reserves
- * memory for these records before it knows their exact size. So it reserves a quarter more than
- * their usual size, and KEPT_MORE bytes on top. */
+/* While a shard is open, the reader may keep all records of a column for this shard in memory. It
+ * does so if they usually have at most KEPT_MOST bytes. It reserves the memory before it knows the
+ * exact size. So it reserves their usual size, a quarter more, and KEPT_MORE bytes in addition. */
 #define KEPT_MOST ((uint64_t)4 << 20)
 #define KEPT_MORE ((uint64_t)16 << 10)
 
@@ -89,15 +88,16 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base)
 {
-    /* The last one, because several parts have the same fingerprint after an edit. */
+    /* The search goes backwards because several parts can have the same fingerprint after an edit.
+     * The last of them is needed. */
     for (size_t i = source->part_count; i-- > 0;)
         if (strcmp(source->parts[i].fingerprint, base) == 0)
             return &source->parts[i];
     return NULL;
 }
 
-/* Checks that a layer of a column was made for the source data set, either in its present state or
- * in a state before samples were appended. */
+/* Checks that a layer of a column was made for this data set. The layer may have been made before
+ * the last samples were appended to the data set. */
 static int check_base(const struct sheaf_dataset *source, const struct column_layer *layer,
                       struct sheaf_error *err)
 {
@@ -136,8 +136,8 @@ static int column_sets_check_layer(const struct sheaf_dataset *source, const cha
     return code == SHEAF_OK ? check_base(source, layer, err) : code;
 }
 
-/* Opens the next layer (data set) of a column, which consists of one or more layers. Returns
- * SHEAF_END if there are no more layers. */
+/* Opens the next layer of a column and adds it to `set`. (A layer is one of the data sets that make
+ * up the column.) Returns SHEAF_END if the column has no more layers. */
 static int open_layer(const struct sheaf_dataset *source, const char *name,
                       struct column_set *set, struct sheaf_error *err)
 {
@@ -244,8 +244,8 @@ static const struct column_layer *layer_of(const struct column_set *set, uint64_
     return NULL;
 }
 
-/* Finds the column's records that belong to one shard of the base data set. This shard has
- * `samples` samples, and the first of them has the number `number`. */
+/* Finds the column's records for one shard of the base data set. The shard has `samples` samples,
+ * of which the first has the number `number`. Sets `place` to the records' place in the column. */
 static int column_sets_find_place(const struct column_set *set, uint64_t number, uint64_t samples,
                                   struct column_place *place, struct sheaf_error *err)
 {
@@ -420,8 +420,8 @@ uint64_t columns_most(const struct columns *c, uint32_t shard)
     return most;
 }
 
-/* Estimates the total size of `samples` records of a column, as if each of them had the mean size
- * of the records in their shard. */
+/* Returns the estimated size of `samples` records of a column in bytes. The estimate takes the mean
+ * size of the records in their shard. */
 static uint64_t usual_of(const struct column_place *p, uint64_t samples)
 {
     const struct manifest_shard *m = p->layer == NULL ? NULL

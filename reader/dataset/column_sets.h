@@ -28,32 +28,36 @@ struct column_layer {
 struct column_set {
     struct column_layer *layers;        /* in the order of the numbers that they cover */
     size_t count;
-    /* The column has records for the samples 0 to end - 1 of the base data set. */
+    /* Number of samples of the base data set that have a record in the column. These are the first
+     * samples, 0 to end - 1. */
     uint64_t end;
 };
 
-/* Makes the URL of a directory inside a data set: "columns", "columns/NAME" or
- * "columns/NAME/LAYER". If `name` is NULL or `layer` is 0, leaves out that part and what follows
- * it. Returns SHEAF_ERR_UNSUPPORTED for a data set that cannot have columns. */
+/* Makes the URL of a directory inside the data set `source`: "columns/NAME/LAYER", "columns/NAME"
+ * if `layer` is 0, or "columns" if `name` is NULL. Returns SHEAF_ERR_UNSUPPORTED if the data set
+ * cannot have columns. */
 int column_directory(const struct sheaf_dataset *source, const char *name, size_t layer,
                      char **url, struct sheaf_error *err);
-/* Finds the part of a data set that was the last one when the data set had the fingerprint `base`.
- * Returns NULL if the data set never had this fingerprint, or if it was edited since then. */
+/* Returns the last part that the data set had when its fingerprint was `base`. (Each append adds a
+ * part to a data set.) Returns NULL if the data set never had this fingerprint, or if its samples
+ * were edited since then. */
 const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base);
-/* Opens all layers of a column, and checks that they belong to the source data set. Returns
- * SHEAF_ERR_NOT_FOUND if the data set has no column of this name. */
+/* Opens all layers of the column `name`, and checks that they were made for the data set `source`.
+ * Returns SHEAF_ERR_NOT_FOUND if the data set has no such column. */
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
-/* Sets `date` to the time at which the column was dropped, if layer 1 has the stand-in that a drop
- * has left (see columns/column_drop.c), and otherwise to "". */
+/* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the
+ * manifest of layer 1 (see columns/column_drop.c). Sets `date` to the time in this file, or to ""
+ * if there is no stand-in. */
 int column_find_drop(const struct sheaf_dataset *source, const char *name,
                      char date[MANIFEST_DATE_BYTES], struct sheaf_error *err);
-/* Returns SHEAF_ERR_NOT_FOUND for a data set that has no column of this name. */
+/* Returns SHEAF_ERR_NOT_FOUND with a message which says that the data set has no column `name`. */
 int column_refuse_absent(const struct sheaf_dataset *source, const char *name,
                          struct sheaf_error *err);
 
-/* Called with the name of each directory in the data set's directory "columns". */
+/* A function that is called for each directory in the directory "columns" of a data set. `name` is
+ * the directory's name, which is the name of a column. */
 typedef int column_name_fn(void *context, const char *name, struct sheaf_error *err);
 int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, void *context,
                       struct sheaf_error *err);
@@ -74,16 +78,18 @@ struct columns {
     struct column_place *places;        /* `count` for each shard of the data set */
     struct column_set *sets;            /* `count` for each source */
     size_t set_count;
-    /* While one shard of a column is being opened, at most this number of bytes is needed. */
+    /* Largest memory in bytes that is needed at one time while the columns of a shard are opened.
+     */
     uint64_t opening_bytes;
 };
 
-/* Opens the named columns of all sources of a data set. */
+/* Opens the columns with these names in each source of a data set. (A union has several sources;
+ * any other data set is its own source.) */
 int columns_open(const struct sheaf_dataset *dataset, const char *const *names, size_t count,
                  struct columns **columns, struct sheaf_error *err);
 void columns_free(struct columns *columns);             /* NULL is fine */
 
-/* Writes a hash of the names and the fingerprints of columns into `hash`. */
+/* Computes a hash of the names and the fingerprints of the columns, and writes it to `hash`. */
 int columns_identify(const struct sheaf_dataset *dataset, const char *const *names, size_t count,
                      char hash[HASH_TEXT_BYTES], struct sheaf_error *err);
 
@@ -93,20 +99,21 @@ static inline const struct column_place *columns_place(const struct columns *c, 
     return &c->places[shard * c->count + column];
 }
 
-/* The following functions accept NULL for `c` (a reader without columns), and then return 0.
- * `samples` is the number of samples in the shard of the base data set. */
+/* In the following functions, `c` may be NULL, which means that the reader has no columns. They
+ * then return 0. `samples` is the number of samples in the shard of the base, the data set to which
+ * the columns belong. */
 
-/* Returns the memory that the columns of an open shard need for their indexes. */
+/* Returns the memory in bytes for the indexes of the columns' records while a shard is open. */
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
 /* Returns the largest size of one sample's records. */
 uint64_t columns_most(const struct columns *c, uint32_t shard);
-/* Returns the memory that an open shard needs to keep the records of one column, or 0 if the
- * records are too large to be kept. If the records turn out not to fit into this memory, they are
- * not kept. */
+/* Returns the memory in bytes that is reserved to keep all records of a column for this shard while
+ * the shard is open. Returns 0 if the records are too large to be kept. The size is an estimate.
+ * Records that do not fit into it are not kept. */
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
                            uint64_t samples);
-/* Estimates the total size of the records that all columns have for one shard of the base data
- * set. */
+/* Returns the estimated size in bytes of the records that all columns together have for one shard
+ * of the base (the data set to which they belong). */
 uint64_t columns_usual(const struct columns *c, uint32_t shard, uint64_t samples);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a data set by its manifest. If there is no manifest, dataset_foreign.c detects the kind of
- * the shards. This file also prepares the facts about shards and labels that readers need. */
+ * Opens a data set by its manifest, the file that lists its shards. If there is no manifest,
+ * dataset_foreign.c finds out which shards there are and what their format is. This file also
+ * computes tables of shards and labels for readers. */
 #include "reader/dataset/dataset.h"
 
 #include <stdio.h>
@@ -26,8 +27,8 @@ bool dataset_is_manifest_path(const char *source)
     return strcmp(slash != NULL ? slash + 1 : source, MANIFEST_NAME) == 0;
 }
 
-/* Finds the directory and the URL of a manifest. The source is the directory, or the manifest
- * itself. */
+/* Finds the directory and the URL of a manifest. `source` is the directory that contains the
+ * manifest, or the manifest itself. */
 static int manifest_urls(const char *source, char **directory, char **url)
 {
     const char *slash = strrchr(source, '/');
@@ -58,10 +59,12 @@ static void dataset_find_place(struct sheaf_dataset *d)
     d->read_bytes = store_read_bytes(d->urls[0]);
 }
 
-/* Makes the stem of each shard: the beginning of the keys that are made up for the shard's records.
- * The stem is the shard's file name without its suffix. If two foreign shards have the same file
- * name, their stems also include directories in which their paths differ. A shard that a manifest
- * lists always has the short stem, because its table of keys was made with that stem. */
+/* Makes the stem of each shard: the beginning of the keys that records without a key get. The stem
+ * is the file name of the shard without its suffix. If two foreign shards have the same file name,
+ * their stems also contain the directories in which their paths differ.
+ *
+ * A shard that is listed in a manifest always has the short stem, because the table of keys of its
+ * data set was made with this stem. */
 static int make_stems(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const size_t count = d->manifest.shard_count;
@@ -172,8 +175,8 @@ static int open_manifest(struct sheaf_dataset *d, struct manifest_file *file,
     return SHEAF_OK;
 }
 
-/* Opens foreign shards, which have no manifest. Stores their names and sizes in a manifest in
- * memory. */
+/* Opens foreign shards (shards without a manifest). Stores their names and sizes in d->manifest,
+ * which exists only in memory. */
 static int open_foreign(struct sheaf_dataset *d, const char *const *sources, const bool *is_file,
                         size_t source_count, struct sheaf_error *err)
 {
@@ -194,7 +197,8 @@ static int open_foreign(struct sheaf_dataset *d, const char *const *sources, con
     return foreign_examine(d, err);
 }
 
-/* Returns the parent of a directory, or NULL if it has no parent. */
+/* Returns the parent of `directory`, or NULL if it has no parent. The caller must free the result.
+ */
 static char *above(const char *directory)
 {
     size_t size = strlen(directory);
@@ -236,10 +240,11 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
     return code;
 }
 
-/* Returns SHEAF_OK if the directory contains a claim of a run that has not published its data set.
- * (A claim is a file in which a run states that it packs into the directory.) Returns
- * SHEAF_ERR_NOT_FOUND if there is no such claim. Any other error means that the answer is
- * unknown. */
+/* Finds out whether a packing run in this directory has not published its data set yet. Such a run
+ * has left its claim, a file in which it states that it packs into the directory.
+ *
+ * Returns SHEAF_OK if there is such a claim, and SHEAF_ERR_NOT_FOUND if there is none. Returns any
+ * other error if this cannot be found out. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
     char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;
@@ -261,8 +266,8 @@ static int find_claim(const char *directory, struct sheaf_error *err)
                                                                            exist */
 }
 
-/* Looks for the short file that an unfinished packing run may leave at the place of the manifest.
- * It is shorter than any manifest. The results are those of find_claim. */
+/* Finds out whether the manifest in this directory is only a stand-in: a short file that a packing
+ * run puts in the manifest's place until it has finished. Returns the same codes as find_claim. */
 static int find_stand_in(const char *directory, struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
@@ -280,8 +285,9 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Turns the result of find_claim or find_stand_in into an error. Returns SHEAF_OK if no unfinished
- * run was found. */
+/* Returns an error if an unfinished packing run was found, or if the search failed. `code` and
+ * `error` are the results of find_claim or find_stand_in. Returns SHEAF_OK if no such run was
+ * found. */
 static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
                         struct sheaf_error *err)
 {
@@ -319,7 +325,8 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
     return code == SHEAF_OK ? dataset_refuse_claim(directory, err) : code;
 }
 
-/* Reads the manifest of a source. Returns SHEAF_ERR_NOT_FOUND if there is none. */
+/* Reads the manifest of a source (a directory, or the manifest itself). Returns SHEAF_ERR_NOT_FOUND
+ * if the manifest does not exist. */
 static int dataset_read_manifest(const char *source, struct manifest_file *file,
                                  struct sheaf_error *err)
 {
@@ -335,8 +342,8 @@ static int dataset_read_manifest(const char *source, struct manifest_file *file,
     return code;
 }
 
-/* Reads the manifest if the source is a manifest, or a directory that contains one. Otherwise
- * file->text stays NULL. */
+/* Reads the manifest of a source if the source is a manifest, or a directory that contains one.
+ * Otherwise returns SHEAF_OK and leaves file->text NULL. */
 static int find_manifest(const char *source, struct manifest_file *file, struct sheaf_error *err)
 {
     struct sheaf_error unfinished;
@@ -406,8 +413,8 @@ int dataset_open_foreign(const char *const *sources, size_t source_count, bool j
     return code;
 }
 
-/* Computes the fingerprint of a channel of pipes from the channel's name, so that a position in one
- * channel is not valid in another one. */
+/* Computes the fingerprint of a data set that is a channel of pipes from the name of the channel.
+ * So a position that was saved for one channel is refused for another channel. */
 static void dataset_name_fingerprint(struct sheaf_dataset *d, const char *name)
 {
     hash_text(XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED), d->manifest.fingerprint);
@@ -449,8 +456,8 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
     return dataset_finish(d, fill_pipes(d, source, attributes, has_positions, err), dataset, err);
 }
 
-/* Opens the data set whose manifest is in `file`. Sets *dataset to NULL if `file` has no manifest.
- * `code` is the result of reading the manifest; if it is an error, it is returned unchanged. */
+/* Opens the data set whose manifest was read into `file`. `code` is the result of reading the
+ * manifest, and is returned if it is an error. Sets *dataset to NULL if there is no manifest. */
 static int open_found(const char *source, struct manifest_file *file, int code,
                       struct sheaf_dataset **dataset, struct sheaf_error *err)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set in memory: its manifest, or the facts that were detected about foreign shards. It does
- * not change after it was opened (except its cache), so readers share it without locks.
+ * A data set in memory: the content of its manifest, or for foreign shards the facts that were
+ * detected. It does not change after it is opened, except for its cache, so several readers can
+ * share it without locks.
  *
- * Several data sets that are opened together become one data set, a UNION. Its shards are the
- * shards of its sources, in order. Shard numbers and sample numbers of a union count through all
- * sources. For example, if source 0 has three shards and source 1 has two, shard 3 of the union is
- * the first shard of source 1. The container, codec, index and classes of a shard are those of its
- * source. */
+ * Several data sets that are opened together become one data set, a UNION, of which they are the
+ * sources. The union has the shards of all sources, in order. Its shard numbers and sample numbers
+ * count through all sources. For example, if source 0 has three shards and source 1 has two, shard
+ * 3 of the union is the first shard of source 1. A shard keeps the container, codec, index and
+ * classes of its source. */
 #ifndef READER_DATASET_H
 #define READER_DATASET_H
 
@@ -24,15 +25,15 @@
 #include "reader/dataset/parts.h"
 #include "reader/dataset/pipe.h"
 
-/* A position in a foreign shard at which the scan of headers found damage. The samples lost there
- * are not included in any count. */
+/* Damage that was found in a foreign shard when its headers were scanned. The samples that were
+ * lost are not included in any count. */
 struct damage {
     uint32_t shard;
     struct sheaf_error error;
 };
 
-/* The base struct of an object that is freed together with the data set. It must be the first
- * member of the object (see shard_pool.c). */
+/* An object that is freed when the data set is freed. This struct must be the first member of the
+ * object's struct (see shard_pool.c). */
 struct dataset_cache {
     void (*release)(struct dataset_cache *cache);
 };
@@ -41,32 +42,36 @@ struct sheaf_dataset {
     char *url;                          /* the first source, as given, without secrets */
     bool has_manifest;
     bool is_remote;                     /* its shards are read in many pieces at once */
-    /* the cache with which the data set was opened offline; NULL if its servers may be asked */
+    /* Directory of the cache if the data set was opened offline, that is, without its servers.
+     * Otherwise NULL. */
     char *offline;
-    /* if the shards are on a network file system: number of bytes that one read should have at
-     * least; 0 if they are on a local disk or in a remote store (S3, HTTP) */
+    /* If the shards are on a network file system, the smallest number of bytes that one read should
+     * bring. 0 if they are on a local disk or in a remote store (S3, HTTP). */
     size_t read_bytes;
-    /* whether the shards can only be read from start to end, so that counts are unknown */
+    /* True if the shards can only be read from start to end. The numbers of their samples are then
+     * unknown. */
     bool is_stream;
     const struct format_ops *format;    /* in a union: of its first source */
-    /* codec of the shards, or NULL; for a union, the codec of a source that has one */
+    /* Codec of the shards, or NULL if they are not compressed. For a union, the codec of a source
+     * with compressed shards. */
     const struct codec_ops *codec;
-    /* For foreign shards: their known names and sizes. For a union: its shards, classes and
-     * fingerprint. */
+    /* The content of the manifest. For foreign shards, it has the names and sizes that are known.
+     * For a union, it has the shards, the classes and the fingerprint of the union. */
     struct manifest manifest;
     char *manifest_json;                /* or NULL */
     struct manifest_images images;      /* of the manifest */
-    /* number of files that packing left out, according to the manifest */
+    /* number of files that were not packed, as stated in the manifest */
     uint64_t skipped;
-    /* number of values in JSON arrays that packing could not store as fields, according to the
-     * manifest */
+    /* number of values in JSON arrays that were not packed because they could not become fields, as
+     * stated in the manifest */
     uint64_t left_out_values;
-    /* number of samples whose field `cls` did not consist of numbers when they were packed,
-     * according to the manifest */
+    /* number of samples whose field `cls` was not a number (or numbers) when they were packed, as
+     * stated in the manifest */
     uint64_t cls_words;
     struct dataset_part *parts;         /* each with an index and a table of keys; */
     size_t part_count;                  /* 0 without a manifest, and in a union */
-    /* whether the data set may have tables of keys; data sets of older releases have none */
+    /* False if the data set has no tables of keys because an older release made it. Otherwise it
+     * may have them. */
     bool has_keys;
     char **urls;                        /* of the shards; may contain secrets */
     uint64_t *samples;                  /* of each shard, manifest order */
@@ -75,45 +80,50 @@ struct sheaf_dataset {
     struct index_section **sections;    /* foreign shards that were scanned; else NULL */
     struct damage *damages;
     size_t damage_count;
-    /* for tars that were scanned: number of members that belong to no sample */
+    /* number of members of the scanned tars that belong to no sample */
     uint64_t passed_over;
     uint64_t lost_bytes;                /* bytes after damage that were lost, in scanned shards */
-    /* Number of samples whose key an earlier sample also has. If shards were scanned, the
-     * earlier sample is in the same shard; if the data set was indexed, it may be in any shard. */
+    /* Number of samples that have the same key as an earlier sample. If the shards were scanned,
+     * only earlier samples of the same shard were compared. If the data set was indexed, earlier
+     * samples of all shards were compared. */
     uint64_t repeated_keys;
     char *repeated_key;                 /* the first repeated key; NULL if unknown */
-    /* for foreign tars: whether all files with the same key form one sample, even if they are not
-     * adjacent */
+    /* For foreign tars: true if all files of a shard with the same key form one sample, even if
+     * other files lie between them. */
     bool joins;
-    /* number of samples whose files were joined to an earlier sample with the same key */
+    /* If `joins` is set: number of times that files which were not adjacent were joined to one
+     * sample. */
     uint64_t joined;
-    /* the pipes of a channel, one for each epoch; NULL if the data set is not such a channel */
+    /* If the data set is a channel of pipes (Amazon SageMaker's Pipe mode), the source of its
+     * pipes. Otherwise NULL. */
     struct pipe_source *pipes;
     uint64_t total_bytes, total_payload;
     _Atomic(struct dataset_cache *) cache;  /* for random access; NULL before the first call */
     _Atomic(struct dataset_cache *) columns;        /* that random access has opened; or NULL */
     struct dataset_view *view;          /* if it is a view (view/view.h); else NULL */
     void (*free_view)(struct dataset_view *view);
-    /* For a data set whose shards a platform has divided among hosts (see modes/host_shards.h): the
-     * number of this host and the number of hosts. */
+    /* If a platform has divided the shards among several hosts (see modes/host_shards.h): the
+     * number of this host, and the number of hosts. Both are 0 if the data set has all shards. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    /* number of samples that each host has in an epoch if hosts with fewer samples repeat some
-     * (`host_pad`), or if hosts with more samples leave some out (`host_drop`) */
+    /* Number of samples of each host in an epoch, when the hosts have different numbers of samples.
+     * `host_pad` applies if hosts with fewer samples repeat some of them, and `host_drop` if hosts
+     * with more samples leave some out. */
     uint64_t host_pad, host_drop;
     /* A union's. */
     struct sheaf_dataset **sources;     /* the sources of a union; else NULL */
     size_t source_count;
     uint32_t *source_of;                /* of each shard */
-    /* whether a sample's class name is taken from `manifest`, by the sample's label, and not from
-     * the sample itself */
+    /* True if the class name of a sample is taken from `manifest`, by the sample's label. Otherwise
+     * the name in the sample is used. */
     bool renames_classes;
     /* A source's. */
     uint32_t first_shard, end_shard;    /* its shards in the union */
-    /* range of the source's sample numbers in the union; also set if the data set is not in a
-     * union */
+    /* Range of this source's sample numbers in the union, from `first_number` to `end_number` - 1.
+     * Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
-    /* index of the source's first part (see parts.h), counting the parts of all sources from 0 */
+    /* Index of this source's first part (see parts.h), if the parts of all sources of the union are
+     * counted together. */
     size_t first_part;
     uint32_t *class_map;                /* new labels (see classes.h); NULL if they stay */
     size_t class_map_count;             /* number of labels in class_map */
@@ -122,11 +132,13 @@ struct sheaf_dataset {
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: number of the source's chosen samples */
     double share;                       /* in a view: share of these samples in an epoch */
-    /* in a view: weight in the first stage; 0 without weights */
+    /* in a view with weights: the weight of this source in the first stage; otherwise 0 */
     uint64_t weight;
-    /* in a view: number of chosen samples that an earlier source has also chosen */
+    /* in a view: number of samples chosen from this source that were also chosen from an earlier
+     * source */
     uint64_t shared;
-    /* in a view: the fields that its samples keep; NULL if all */
+    /* in a view: names of the fields that the samples of this source keep; NULL if they keep all
+     * fields */
     char *const *fields;
     size_t field_count;
 };
@@ -136,28 +148,28 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
     return d->first_numbers[d->manifest.shard_count];
 }
 
-/* Checks that a section of the index (the index of one shard) belongs to the manifest with which
- * the data set was opened. Returns SHEAF_ERR_CHANGED if another data set has replaced it since
- * then. */
+/* Checks that an index section (the index of one shard) has the hash that the manifest in memory
+ * states. Returns SHEAF_ERR_CHANGED if not, because the data set was replaced after it was
+ * opened. */
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
                           struct sheaf_error *err);
 
-/* Returns whether the shards are files on this machine's disks. Such files are read quickly, and
- * the kernel caches them. */
+/* Returns true if the shards are files on a local disk. Reads of such files are fast, and the
+ * kernel caches their content. */
 static inline bool dataset_is_local(const struct sheaf_dataset *d)
 {
     return !d->is_stream && !d->is_remote && d->read_bytes == 0;
 }
 
-/* Returns the source to which a shard belongs. For a data set that is not a union, returns the data
- * set itself. */
+/* Returns the source of the union `d` to which the shard belongs. Returns `d` itself if it is not a
+ * union. */
 static inline const struct sheaf_dataset *dataset_source(const struct sheaf_dataset *d,
                                                          uint32_t shard)
 {
     return d->sources == NULL ? d : d->sources[d->source_of[shard]];
 }
 
-/* Returns the number of sources, which is 1 if the data set is not a union. */
+/* Returns the number of sources of the union `d`, or 1 if `d` is not a union. */
 static inline size_t dataset_source_count(const struct sheaf_dataset *d)
 {
     return d->sources == NULL ? 1 : d->source_count;
@@ -174,7 +186,7 @@ static inline const struct sheaf_dataset *dataset_source_at(const struct sheaf_d
 }
 
 /* Returns the part of the data set that contains this shard. A data set has one part for each run
- * that wrote shards of it (see parts.h). */
+ * that has written shards to it (see parts.h). */
 static inline const struct dataset_part *dataset_part(const struct sheaf_dataset *d, uint32_t shard)
 {
     const struct sheaf_dataset *source = dataset_source(d, shard);
@@ -183,9 +195,9 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Returns the index of the source's first part (see parts.h) among the parts of all sources of `d`.
- * Field first_part counts the parts of the outermost union, which `d` may itself be a source of. So
- * the first_part of the first source of `d` is subtracted. */
+/* Returns the index of the source's first part (see parts.h), if the parts of all sources of `d`
+ * are counted together. The field first_part counts from the first source of the outermost union.
+ * If `d` is itself a source of that union, the parts before `d` are subtracted. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
@@ -207,64 +219,72 @@ static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t 
            ? d->urls[shard] : d->manifest.shards[shard].name;
 }
 
-/* Returns whether the last component of `source` is the file name that every manifest has. */
+/* Returns true if the last component of the path `source` is the file name of a manifest. */
 bool dataset_is_manifest_path(const char *source);
-/* Opens the source as a data set if it has a manifest. Otherwise sets *dataset to NULL and returns
- * SHEAF_OK. */
+/* Opens a source as a data set if it has a manifest. If it has none, sets *dataset to NULL and
+ * returns SHEAF_OK. */
 int dataset_open_manifest(const char *source, struct sheaf_dataset **dataset,
                           struct sheaf_error *err);
-/* Opens the data set in a directory with a single request. Returns SHEAF_ERR_NOT_FOUND if the
- * directory has no manifest. Does not check whether a run is still writing the data set. */
+/* Opens the data set in a directory by reading its manifest, which takes one request. Returns
+ * SHEAF_ERR_NOT_FOUND if there is no manifest. Unlike dataset_open_manifest, does not look for an
+ * unfinished packing run. */
 int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
                            struct sheaf_error *err);
 
-/* Opens foreign shards. is_file[i] tells whether source i is a single file. If `joins` is set,
- * files with the same key become one sample even if they are not adjacent. Returns
- * SHEAF_ERR_UNSUPPORTED if `joins` is set and the shards can only be read forward. */
+/* Opens foreign shards (shards without a manifest) as a data set. is_file[i] is true if source i is
+ * a single file. If `joins` is set, files of a tar with the same key become one sample, even if
+ * other files lie between them. This is not possible if a shard can only be read from start to end;
+ * the function then returns SHEAF_ERR_UNSUPPORTED. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);
-/* Opens sources as foreign shards, even if there is a manifest beside them. */
+/* Opens sources as foreign shards. A manifest is ignored, even if there is one in the same
+ * directory. */
 int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
-/* Opens a channel of pipes (Amazon SageMaker's Pipe mode) as a data set. If the channel reads an
- * augmented manifest, `attributes` has the names of its attributes, separated by commas; otherwise
- * it is "". `has_positions` must be set if each epoch brings the same samples in the same order, so
- * that a reader can resume at a position. */
+/* Opens a channel of pipes (Amazon SageMaker's Pipe mode) as a data set.
+ *
+ * If the channel reads an augmented manifest, `attributes` is a list of the names of its
+ * attributes, separated by commas. Otherwise it is "". `has_positions` must be true if each epoch
+ * brings the same samples in the same order. Only then can a reader resume at a saved position. */
 int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);
 
-/* Returns SHEAF_ERR_NOT_FOUND if a packing run has not finished in the directory, whether it still
- * runs or was killed. The shards there do not form a data set yet, and must not be opened as
- * foreign shards. A run states in a file, its claim, that it packs into a directory. The claim of a
- * run that packs several splits is in the parent directory, so the function looks for a claim there
- * too. */
+/* Returns an error if a packing run has not finished in the directory, because its shards do not
+ * form a data set yet. They must not be opened as foreign shards.
+ *
+ * A run states in a file, its claim, that it packs into a directory. The claim remains if the run
+ * is killed. If a run packs several splits, each into a subdirectory, its claim is in their parent
+ * directory. So claims are searched in both. Returns SHEAF_ERR_NOT_FOUND if an unfinished run was
+ * found. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* As dataset_refuse_unfinished, but looks only in the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
-/* Called after S3 has answered "access denied" for a name; `err` holds this error. If the program
- * has no permission to list the bucket, S3 gives this answer even for objects that do not exist. If
- * the directory can be listed and does not contain the name, the error becomes SHEAF_ERR_NOT_FOUND;
- * otherwise it stays. */
+/* Finds out whether an object does not exist, after S3 has answered "access denied" for it. `err`
+ * must hold this error. S3 gives this answer also for objects that do not exist, if the program may
+ * not list the bucket.
+ *
+ * Lists `directory`. If `name` is there, returns SHEAF_ERR_ACCESS. Returns SHEAF_ERR_NOT_FOUND if it
+ * is not there, or if the directory cannot be listed. Returns other errors of listing unchanged. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
-/* Changes the directory in which the shards are. Used after shards were removed from the
- * manifest. */
+/* Sets the directory that contains the shards. Called after shards were removed from the manifest.
+ */
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
 
-/* Computes the tables that follow from the shards in the manifest: the number of each shard's first
- * sample, the beginnings of made-up keys, and the totals. */
+/* Computes tables from the list of shards in the manifest: the number of the first sample in each
+ * shard, the beginnings of the keys for records without a key, and the totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 
-/* Returns the length of an epoch, as a number of samples. This is the number of samples in the data
- * set. If the shards are divided among hosts, and the remainder is padded or dropped, it is the
- * number of samples that each host contributes. */
+/* Returns the number of samples in an epoch. This is the number of samples in the data set. If the
+ * shards are divided among hosts that pad or drop the remainder, it is the number of samples that
+ * each host contributes. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);
 
-/* Returns the shard that contains the sample with this number. The sample must exist. */
+/* Returns the number of the shard that contains sample `number`. The sample must exist. */
 static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t number)
 {
     uint32_t low = 0, high = (uint32_t)d->manifest.shard_count;
@@ -277,13 +297,15 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
         else
             high = middle;
     }
-    /* an empty shard has the same first sample number as the next shard, so it is skipped */
+    /* An empty shard has the same first number as the shard after it, so the search may have found
+     * an empty shard. */
     while (d->samples[low] == 0)
         low++;
     return low;
 }
 
-/* Returns the average number of stored bytes in this shard for `raw_bytes` uncompressed bytes. */
+/* Returns the number of bytes that `raw_bytes` uncompressed bytes take in this shard, if they are
+ * compressed as well as the shard on average. */
 static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint32_t shard,
                                             uint64_t raw_bytes)
 {
@@ -294,38 +316,39 @@ static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint3
     return (uint64_t)((double)raw_bytes * (double)m->bytes / (double)m->raw_bytes);
 }
 
-/* Returns the facts about a shard that decode() needs. Labels are still those of the shard's source
- * and not of the union. */
+/* Returns the facts about a shard that format_ops.decode needs. With these facts, the label of a
+ * decoded sample is that of the shard's source, and not that of the union. */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
-/* Replaces a decoded sample's label by the label of its class in the union. If a view gives classes
- * other names or numbers, the sample's class name is replaced as well. */
+/* Replaces the label of a decoded sample by the label that its class has in the union. If a view
+ * gives the classes other names or numbers, the class name of the sample is replaced as well. */
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      struct sheaf_sample *sample, struct sheaf_error *err);
 
 /* ---- reader/dataset_identity.c --------------------------------------------------------------- */
 
-/* Makes a table of numbers, one for each source, from which the seeds of samples are computed
- * (ORDER.md, section 12). The numbers do not depend on how the samples are stored. So a copy of a
- * data set in another container has the same numbers. */
+/* Makes an array with one number for each source of the data set. The seeds of samples are computed
+ * from these numbers (ORDER.md, section 12). The numbers do not depend on how samples are stored,
+ * so a copy of a data set in another container has the same numbers. The caller must free *ids. */
 int dataset_seed_sources(const struct sheaf_dataset *d, uint64_t **ids, struct sheaf_error *err);
-/* Returns the seed of a sample for the given epoch of its source. */
+/* Returns the seed of a sample. `source_epoch` is the number of the epoch of the sample's source.
+ */
 uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
                              const struct sheaf_sample *sample, uint64_t seed,
                              uint64_t source_epoch);
 
 /* ---- reader/dataset_info.c ------------------------------------------------------------------- */
 
-/* Adds up the field and class counts of a union's sources. The counts stay unknown if
- * manifest.fields.is_unknown is set. */
+/* Adds up the counts of fields and classes of all sources of a union. If the counts of a source are
+ * unknown, so are those of the union, and manifest.fields.is_unknown is set. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
-/* Returns counts of the images that packing changed. They come from the manifest, or are the sums
- * over the sources. */
+/* Returns the numbers of images that packing has changed, as stated in the manifest. For a union,
+ * returns the sums over its sources. */
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
-/* Marks the field and class counts as unknown. They are the counts of a whole data set, but `d` is
- * now only a part of it. */
+/* Marks the counts of fields and classes as unknown. Called if `d` becomes only a part of the data
+ * set for which these counts were made. */
 void dataset_forget_counts(struct sheaf_dataset *d);
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
@@ -333,33 +356,36 @@ void dataset_forget_counts(struct sheaf_dataset *d);
 struct union_options {
     bool is_view;       /* the same data set may be there twice */
     bool by_number;     /* labels stay as they are, whatever the class names */
-    /* classes to which a view gives other names or numbers; NULL if there are none */
+    /* classes to which a view gives other names or numbers; NULL if it does not change any */
     const struct view_class *classes;
     size_t class_count;
 };
 
-/* Makes one data set, a union, of several. Takes ownership of the sources, even on failure. */
+/* Makes one data set, a union, of several data sets (its sources). The union frees its sources. The
+ * sources are also freed if the function fails. */
 int dataset_unite(struct sheaf_dataset **sources, size_t count,
                   const struct union_options *options, struct sheaf_dataset **dataset,
                   struct sheaf_error *err);
 
 /* ---- reader/dataset_foreign.c ---------------------------------------------------------------- */
 
-/* Returns whether a file with this name is usually found beside shards but is not a shard. */
+/* Returns true if a file with this name is not a shard, but one of the files that are usually in
+ * the same directory as shards. */
 bool foreign_is_side_file(const char *name);
 
-/* Finds out which of the sources are single files, objects or pipes. The others are directories,
- * patterns or lists. */
+/* Sets is_file[i] to true if source i is a single file, object or pipe, and to false if it is a
+ * directory, a pattern or a list. */
 int foreign_find_files(const char *const *sources, size_t source_count, bool *is_file,
                        struct sheaf_error *err);
 
-/* Expands sources (see sheaf_dataset_open) to the URLs of their shards. The sources must not have a
- * manifest. The caller frees each URL and the array. */
+/* Makes a list of the URLs of all shards that the sources name. A source may be a file, a directory
+ * or a pattern (see sheaf_dataset_open). No source may have a manifest. The caller must free each
+ * URL and the array. */
 int foreign_expand(const char *const *sources, const bool *is_file, size_t source_count,
                    char ***urls, size_t *count, struct sheaf_error *err);
 
-/* Detects the container, codec and sizes of the shards in d->urls. Scans the headers of shards
- * where that is possible, and makes their index sections. */
+/* Detects the container, the codec and the sizes of the shards in d->urls. Scans the headers of the
+ * shards if possible, and makes an index section for each scanned shard. */
 int foreign_examine(struct sheaf_dataset *d, struct sheaf_error *err);
 
 #endif

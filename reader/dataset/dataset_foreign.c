@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Foreign shards: finds the files of the sources, detects their container and codec, and finds
- * their samples by reading from header to header. Decodes no samples. */
+ * Opens foreign shards (shards without a manifest). Finds the files of the sources, detects their
+ * container and codec, and finds the samples by reading one header after another. Does not decode
+ * samples. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,9 +121,11 @@ static int add_set(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Returns the error for a directory without shards. The message names the subdirectories that
- * contain data sets, such as splits. If nothing at all is found in an object store, the message
- * asks to check the name, because a misspelt name looks like an empty directory there. */
+/* Returns the error for a directory that contains no shards. The message names the subdirectories
+ * that contain data sets, such as splits.
+ *
+ * In an object store, a misspelt name looks like an empty directory. So if nothing was found there,
+ * the message asks to check the name. */
 static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
 {
     struct sets s = { .url = url };
@@ -137,7 +140,8 @@ static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
                    "be packed first", url);
 }
 
-/* If `url` is a directory, adds its shards. Sets *is_directory. */
+/* Adds the shards in the directory `url` to the list. Sets *is_directory to false if `url` is not a
+ * directory. */
 static int add_directory(struct urls *urls, const char *url, bool *is_directory,
                          struct sheaf_error *err)
 {
@@ -172,8 +176,8 @@ static int add_list_file(struct urls *urls, const char *path, struct sheaf_error
     return code;
 }
 
-/* Adds the shards of a source that is not a single object: a directory or a pattern. Returns an
- * error if the name does not exist. */
+/* Adds the shards of a source that is a directory or a pattern. Returns an error if the source does
+ * not exist. */
 static int add_other(struct urls *urls, const char *source, struct sheaf_error *err)
 {
     struct sheaf_error why;
@@ -183,8 +187,8 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
 
     if (code == SHEAF_OK)
         return code;
-    /* S3 answers "access denied" for an object that does not exist, if the program has no
-     * permission to list the bucket. */
+    /* SHEAF_ERR_ACCESS may also mean that the object does not exist. S3 answers "access denied" for
+     * such an object if the program may not list the bucket. */
     if (pattern_has_braces(source) && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ACCESS ||
                                        code == SHEAF_ERR_UNSUPPORTED))
         return pattern_expand_braces(source, add_url, urls, err);
@@ -227,7 +231,7 @@ int foreign_find_files(const char *const *sources, size_t source_count, bool *is
     return code;
 }
 
-/* Returns the directory of a shard's URL. The caller frees the result. */
+/* Returns the directory that contains the shard `url`. The caller must free the result. */
 static char *dataset_foreign_directory_of(const char *url)
 {
     const char *slash = strrchr(url, '/');
@@ -245,10 +249,11 @@ static bool is_beside(const char *a, const char *b)
     return size_a == size_b && memcmp(a, b, size_a) == 0;
 }
 
-/* Refuses shards that were named one by one if a packing run has not finished in their directory,
- * because some shards are still missing. Does not check stores that cannot be written to, because
- * no packing run writes to them. Each remote directory costs requests, so only the first few
- * directories are checked. */
+/* Returns an error if a packing run has not finished in the directory of one of the shards, because
+ * then some shards are missing. Called for shards that were named one by one.
+ *
+ * Stores to which nothing can be written are not checked, because no run packs there. In remote
+ * stores only the first few directories are checked, because each check costs requests. */
 static int refuse_unfinished(const struct urls *urls, struct sheaf_error *err)
 {
     unsigned left = REMOTE_DIRECTORIES;
@@ -358,8 +363,8 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
     return code;
 }
 
-/* Accepts a pipe as a shard. Its container is detected later, when it is read, because a pipe can
- * be opened only once. */
+/* Accepts a pipe as a shard. A pipe can be opened only once, so its container is detected later,
+ * when the pipe is read. */
 static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error *err)
 {
     d->is_stream = true;
@@ -372,8 +377,8 @@ static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error 
     return SHEAF_OK;
 }
 
-/* Stores the facts that were detected about a shard. If the shard is an uncompressed file, scans
- * it. */
+/* Stores the facts that were detected about shard `i` in the data set. Scans the headers of the
+ * shard if it is an uncompressed file on this machine. */
 static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *look,
                       struct sheaf_error *err)
 {
@@ -407,8 +412,8 @@ static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *lo
     return SHEAF_OK;
 }
 
-/* Examines the next few shards, beginning with `first`. `looks` must have room for LOOKS_MOST
- * elements. Sets *count to the number of shards examined. */
+/* Detects the container, codec and size of the next shards, beginning with shard `first`. Sets
+ * *count to the number of these shards. `looks` must have room for LOOKS_MOST elements. */
 static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *looks, size_t *count,
                         struct sheaf_error *err)
 {
@@ -427,8 +432,8 @@ static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *lo
     return code;
 }
 
-/* Computes the fingerprint of foreign shards from facts that are known without reading the whole
- * shards. */
+/* Computes the fingerprint of foreign shards from their names, their sizes and their numbers of
+ * samples. The content of the shards is not read. */
 static int dataset_foreign_fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();

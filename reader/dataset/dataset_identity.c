@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the identity of a data set's samples, which a program compares when it resumes. The
- * fingerprint is not enough for this. A copy has the same fingerprint, and the fingerprint of
- * foreign shards does not cover their content. */
+ * Computes the identity of a data set's samples. A program stores it and compares it when it
+ * resumes.
+ *
+ * The fingerprint is not sufficient for this purpose. A copy of a data set has the same
+ * fingerprint. And the fingerprint of foreign shards does not depend on their content. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +50,9 @@ int sheaf_dataset_identity(const struct sheaf_dataset *d, char identity[33],
 
 /* ---- What the seeds of samples depend on ----------------------------------------------------- */
 
-/* A stream numbers the samples of each shard from 0. So the seed of a sample in a stream is
- * computed from (index of its shard << SHARD_SHIFT | its number in the shard). */
+/* In a stream, the samples of each shard are numbered from 0. So the number from which the seed of
+ * a sample is computed is (number of the shard << SHARD_SHIFT | number of the sample in the
+ * shard). */
 #define SHARD_SHIFT 40
 
 static uint64_t samples_of(const struct sheaf_dataset *d, size_t i)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes one data set, a union, of several. Their shards follow each other in the order of the
- * sources. Each source keeps its own description of its shards. Refuses sources that cannot form
- * one data set, and names them. */
+ * Makes one data set, a union, of several data sets (its sources). The shards of the union are
+ * those of the sources, in order. Each source keeps the description of its shards. If sources
+ * cannot form one data set, the error names them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,8 @@
 #define CLASS_LABELS_MOST ((uint32_t)1 << 24)    /* size limit of a label map */
 #define UNION_SEED 0x756e696fu  /* seed for a union's fingerprint */
 
-/* Refuses streams, because their counts are unknown. Refuses a source that is given twice, because
- * its samples would silently count double. */
+/* Returns an error if a source is a stream, because its number of samples is unknown, or if a
+ * source is given twice, because its samples would be used twice without a notice. */
 static int check_sources(struct sheaf_dataset *const *sources, size_t count,
                          const struct union_options *options, struct sheaf_error *err)
 {
@@ -70,8 +70,8 @@ static int dataset_union_allocate(struct sheaf_dataset *d, struct sheaf_error *e
     return SHEAF_OK;
 }
 
-/* Appends the shards of source number i to the shards of the union (the data set that is made of
- * all sources). */
+/* Appends the shards of source number `i` to the shards of the union `d`, the data set that
+ * consists of all sources. */
 static void take_shards(struct sheaf_dataset *d, uint32_t i)
 {
     struct sheaf_dataset *s = d->sources[i];
@@ -94,8 +94,8 @@ static void take_shards(struct sheaf_dataset *d, uint32_t i)
     s->manifest.shard_count = 0;
 }
 
-/* Sets the properties of the union (the data set that is made of all sources) from the properties
- * of the sources. */
+/* Sets the properties of the union `d` (the data set that consists of all sources) from those of
+ * its sources. */
 static void dataset_union_take_facts(struct sheaf_dataset *d)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -136,8 +136,8 @@ static const char *other_name(const void *context, const char *name)
     return name;
 }
 
-/* Refuses to rename a class that no source has, because a misspelt name would otherwise be ignored
- * silently. */
+/* Returns an error if a class should be renamed that no source has. Its name is probably misspelt,
+ * and would otherwise be ignored without a notice. */
 static int dataset_union_check_names(const struct named_classes *lists, size_t count,
                                      const struct union_options *options, struct sheaf_error *err)
 {
@@ -187,8 +187,8 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
     return code;
 }
 
-/* Checks that labels begin at the same number in all sources. This is required for merging classes
- * by number, which does not change labels. */
+/* Checks that the labels of all sources begin with the same number. Otherwise classes cannot be
+ * merged by number, because that leaves all labels as they are. */
 static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -202,8 +202,8 @@ static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Compares the class names of a source with the names that the union (of all sources) has for these
- * classes. If they differ, marks the source, so that its samples get the union's names. */
+/* Compares the class names of the source `s` with the names of the same classes in the union `d`.
+ * If they differ, marks the source, so that its samples get the class names of the union. */
 static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struct sheaf_error *err)
 {
     const size_t count = s->manifest.class_count;
@@ -225,7 +225,8 @@ static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struc
     return SHEAF_OK;
 }
 
-/* Merges classes by number. The longest list of class names becomes the union's list. */
+/* Merges the classes of all sources by number. The union gets the longest list of class names of
+ * any source. */
 static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct manifest *longest = &d->sources[0]->manifest;
@@ -249,8 +250,8 @@ static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
     return code;
 }
 
-/* Makes label maps for a view that gives classes other numbers. Labels that the view does not
- * mention do not change. The classes have no names. */
+/* Makes the maps from old to new labels if a view gives classes other numbers. Classes that the
+ * view does not mention keep their numbers. The union then has no class names. */
 static int renumber_classes(struct sheaf_dataset *d, const struct union_options *options,
                             struct sheaf_error *err)
 {
@@ -282,7 +283,7 @@ static int unite_classes(struct sheaf_dataset *d, const struct union_options *op
     return options->classes != NULL ? renumber_classes(d, options, err) : join_classes(d, err);
 }
 
-/* Computes the fingerprint of the union (the data set that is made of all sources) from the
+/* Computes the fingerprint of the union `d` (the data set that consists of all sources) from the
  * fingerprints of its sources, in order. */
 static void dataset_union_name_fingerprint(struct sheaf_dataset *d)
 {
@@ -330,9 +331,9 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
     return same;
 }
 
-/* Returns whether two sources appear to be the same because they have the same classes and the same
- * numbers of samples and bytes. If all samples of a source may have the same size, equal numbers
- * prove nothing, and the function returns false. */
+/* Returns true if two sources probably contain the same samples: they have the same classes, and
+ * their samples have the same total size. If all samples of a source may have one size, the total
+ * proves nothing, and the function returns false. Their numbers of samples must be equal. */
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {
@@ -343,9 +344,9 @@ static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_d
            has_same_classes(&a->manifest, &b->manifest);
 }
 
-/* Compares two sources by their manifests. Sets *same to true if they have the same samples in
- * another form: one source is a conversion of the other, or their manifests do not differ in
- * content. */
+/* Sets *same to true if two sources contain the same samples. This is so if one of them is a
+ * conversion of the other according to its manifest, or if they are equal in size
+ * (is_equal_in_size). */
 static int dataset_union_compare(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                                  const struct sheaf_dataset *b, bool *same, struct sheaf_error *err)
 {
@@ -363,8 +364,8 @@ static int dataset_union_compare(const struct sheaf_dataset *d, const struct she
     return code;
 }
 
-/* Marks each source that has the same samples as an earlier source. This is not an error, because
- * the user may have intended it. */
+/* Notes for each source if an earlier source contains the same samples. This is not an error,
+ * because it may be intended. */
 static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     for (size_t i = 1; i < d->source_count; i++) {

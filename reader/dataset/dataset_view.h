@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The additional state of a data set that is a view: facts that determine the order, and the view's
- * document. view/view.h opens a view. */
+ * State of a data set that is a view: the document that describes the view, and facts from which
+ * the order of samples follows. view/view.h opens a view. */
 #ifndef READER_DATASET_VIEW_H
 #define READER_DATASET_VIEW_H
 
@@ -13,32 +13,36 @@ struct dataset_view {
     struct view document;
     struct mix mix;
     struct order_chosen *chosen;        /* of each source */
-    /* for each source: 1 + the index of the last earlier source that is the same data set; 0 if
-     * there is none */
+    /* For each source: 1 + the index of the last source before it that is the same data set, or 0
+     * if there is no such source. */
     size_t *earlier;
-    /* for each stage (part of a training run with weights of its own): fingerprint of the view with
-     * the stages up to and including this one */
+    /* For each stage (a part of a training run with weights of its own): the fingerprint of the
+     * view without the stages after this one. */
     char (*fingerprints)[33];
 };
 
-/* Returns the index of the stage (part of a training run with weights of its own) to which the last
- * step of an epoch's first `rounds` rounds belongs. The stages after it have not affected the order
- * yet. Steps are counted over all epochs. Returns 0 if there are no steps, or if the data set is
- * not a view. */
+/* Returns the index of the stage to which the last of the first `rounds` rounds of an epoch
+ * belongs. A stage is a part of a training run with weights of its own; a round takes one sample
+ * from each lane. Later stages have not yet affected the order.
+ *
+ * Stages are measured in steps, and steps are counted over all epochs. Returns 0 if the data set is
+ * not a view, or if no step has been made. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
                      uint64_t rounds);
-/* Returns the fingerprint of a view from its beginning up to and including the stage, or the
- * fingerprint of a data set that is not a view. */
+/* Returns the fingerprint of a view without the stages after `stage`. Returns the usual fingerprint
+ * if the data set is not a view. */
 const char *dataset_stage_fingerprint(const struct sheaf_dataset *dataset, size_t stage);
 
 /* Returns the number of samples in an epoch. */
 uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
-/* Returns the number of different samples that an epoch can draw: those that a view has chosen, or
- * all samples of a data set that is not a view. */
+/* Returns the number of different samples in an epoch. In a view, these are the chosen samples, and
+ * otherwise all samples of the data set. */
 uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
-/* Returns the number in the data set of one of these samples. `rank` counts them from 0, in
- * ascending order within each source. Sets *run to how many consecutive samples, from the returned
- * one on, can be drawn; it is at least 1, and may be less than the true value. */
+/* Returns the number of one of the samples that an epoch can draw (in a view, only chosen samples).
+ * `rank` is the index of the sample among them. They are in ascending order within each source.
+ *
+ * Sets *run to the length of a run of consecutive sample numbers that begins here and can be drawn.
+ * It is at least 1. The actual run may be longer. */
 uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
                                uint64_t *run);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selects a few samples that show what a data set contains, spread evenly over its classes
- * (sheaf_dataset_draw). */
+ * Selects a few samples that show what a data set contains. They are divided evenly among its
+ * classes (sheaf_dataset_draw). */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -9,8 +9,8 @@
 #include "reader/dataset/labels.h"
 #include "reader/dataset/dataset_view.h"
 
-/* If the data set has more samples than this, the labels are not read, because the index would have
- * 150 MB. */
+/* Largest number of samples for which labels are read. For more samples, the index that contains
+ * the labels would be larger than 150 MB. */
 #define LABELS_MOST ((uint64_t)1 << 24)
 
 struct class_drawing {
@@ -18,7 +18,8 @@ struct class_drawing {
     const uint32_t *labels;     /* + 1 */
     uint32_t end;               /* one more than the largest label */
     uint64_t *samples, *seen;   /* of each label */
-    /* For each label: the number of samples to select, and the number selected so far. */
+    /* number of samples to select for each label, and number of samples selected so far for each
+     * label */
     uint64_t *wanted, *drawn;
     size_t *next;               /* where its next sample goes in `numbers` */
     uint64_t *numbers;
@@ -26,7 +27,7 @@ struct class_drawing {
 
 /* ---- By class -------------------------------------------------------------------------------- */
 
-/* Returns the number in the data set of one of the samples that can be drawn. */
+/* Returns the number of the sample with the index `rank` among the samples that can be drawn. */
 static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
 {
     uint64_t run;
@@ -34,8 +35,8 @@ static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
     return dataset_chosen_number(d, rank, &run);
 }
 
-/* Divides the range from 0 to `count` into `parts` equal parts. Returns the number in the middle of
- * part `index`. */
+/* Divides the numbers from 0 to `count` - 1 into `parts` parts of equal size. Returns the middle
+ * number of part `index`. */
 static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
 {
     return (uint64_t)(((unsigned __int128)count * (2 * index + 1)) / (2 * parts));
@@ -47,9 +48,9 @@ static void draw_count_labels(struct class_drawing *g, uint64_t count)
         g->samples[g->labels[chosen_number(g->dataset, i)]]++;
 }
 
-/* Decides how many samples of each label are selected, `count` in total. If there are more than
- * `count` labels, selects one sample for each of some evenly spaced labels. Otherwise selects
- * several samples for each label, as evenly as the numbers of samples allow. */
+/* Decides how many samples of each label are selected, `count` in total. If there are more labels
+ * than `count`, selects one sample for some of the labels, evenly spaced. Otherwise each label gets
+ * the same number of samples, if it has enough of them. */
 static size_t share(struct class_drawing *g, size_t count)
 {
     uint64_t labels = 0, at = 0, given = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the frames (stored records) of a shard in order; see frames.h. */
+ * Reads the frames of a shard in order; see frames.h. A frame is a record as it is stored in the
+ * shard. */
 #include "reader/dataset/frames.h"
 
 #include <inttypes.h>
@@ -9,15 +10,15 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Number of bytes that are read and decompressed at a time. It is small enough to stay in the CPU's
- * cache, and large enough that the cost of system calls does not matter. */
+/* Number of bytes that are read and decompressed at once. This is small enough for the CPU's cache,
+ * and large enough that the cost of system calls does not matter. */
 #define PIECE_BYTES ((size_t)256 << 10)
 
 /* ---- Large frames ---------------------------------------------------------------------------- */
 
-/* Called for a frame (stored record) of `bytes` bytes, before it is read. If the frame does not fit
- * into the usual size of the window (the buffer with a part of the uncompressed stream), waits
- * until this reader may use the memory that several readers share for large frames. */
+/* Prepares for reading a frame (stored record) of `bytes` bytes. The window, a buffer of limited
+ * size, holds the present part of the uncompressed stream. If the frame is too large for it, waits
+ * until no other reader uses the memory for large frames, which all readers share. */
 static void frames_take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
@@ -27,9 +28,9 @@ static void frames_take_large(struct frames *f, uint64_t bytes)
     f->window.limit = MAX(f->own_limit, f->large->limit + 4 * PIECE_BYTES);
 }
 
-/* Called when a large frame (stored record) is no longer needed. Gives back the memory that readers
- * share for large frames. Moves the bytes that were read after the frame to a window of the usual
- * size. */
+/* Gives back the memory for large frames, which all readers share. Called when a large frame
+ * (stored record) is no longer needed. Copies the bytes after this frame to a new window (buffer)
+ * of the usual size. */
 static int give_large(struct frames *f, struct sheaf_error *err)
 {
     const uint64_t offset = f->framing.at - f->framing.last_bytes;
@@ -50,8 +51,8 @@ static int give_large(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Moves the bytes that are still needed to the beginning of the window (the buffer with a part of
- * the uncompressed stream). */
+/* Moves the bytes that are still needed to the beginning of the window. The window is the buffer
+ * that holds the present part of the uncompressed stream. */
 static void compact(struct frames *f)
 {
     const size_t used = (size_t)(f->framing.begin - f->window_offset);
@@ -92,10 +93,9 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Handles damage in the compressed stream. One call of the codec may return output of a damaged
- * member together with output of the good members before it. Drops the output that may belong to
- * the damaged member. Keeps the output of the good members; the damage is reported after this
- * output. */
+/* Handles damage in the compressed stream. The codec may have delivered the output of good members,
+ * and then a part of a damaged member, in one call. Keeps the output of the good members. Drops the
+ * rest. If there is such output, the error is stored and returned after it. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;
@@ -138,8 +138,8 @@ static int unpack_more(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the number of stored bytes that were not decompressed. Returns UINT64_MAX if the number
- * is unknown. */
+/* Returns the number of stored bytes after those that were decompressed. Returns UINT64_MAX if this
+ * number is unknown. */
 static uint64_t stored_left(const struct frames *f)
 {
     return f->stored_bytes == UINT64_MAX ? UINT64_MAX
@@ -192,8 +192,8 @@ static int frames_show(struct framing *w, size_t need, struct shown *shown, stru
     return SHEAF_OK;
 }
 
-/* Implements the function `take` of struct framing_bytes for streams. Reads until the whole part of
- * the stream (a header or a record) is in the window (the buffer in memory). */
+/* Implements framing_bytes.take for streams. Reads until the whole part (a header or a record) is
+ * in the window, the buffer that holds the present part of the uncompressed stream. */
 static int frames_take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;
@@ -241,8 +241,8 @@ int frames_open(struct frames *f, const struct format_ops *format, enum sheaf_co
     f->limit = limit;
     f->read = read;
     f->context = context;
-    /* The window (the part of the stream in memory) needs room for the frame (stored record), for
-     * the header after the frame, and for one more piece of the stream. */
+    /* The window (the buffer for a part of the stream) must have room for one frame (stored
+     * record), the header after it, and another piece of the stream. */
     f->own_limit = limit + 4 * PIECE_BYTES;
     f->window.limit = f->own_limit;
     f->input.limit = PIECE_BYTES;

@@ -9,7 +9,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Largest size of a header. A tar's headers with long names and pax records are the largest. */
+/* Largest size of a header in bytes. A tar has the largest headers, because they include long names
+ * and pax records. */
 #define HEADER_MOST ((size_t)4 << 20)
 
 void framing_open(struct framing *w, const struct framing_bytes *ops,
@@ -27,7 +28,7 @@ void framing_close(struct framing *w)
     format_scan_free(&w->scan);
 }
 
-/* Puts the location of a frame (stored record) before an error message. */
+/* Puts the offset and the number of a frame (stored record) before an error message. */
 static int place_error(uint64_t offset, uint64_t record, struct sheaf_error *err)
 {
     return err_prefix(err, "offset %" PRIu64 ", record %" PRIu64 ": ", offset, record);
@@ -35,9 +36,10 @@ static int place_error(uint64_t offset, uint64_t record, struct sheaf_error *err
 
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
-/* Examines the part of the shard that begins at w->at. Shows more and more bytes to the format,
- * until the format can tell what the part is. Sets *verdict to the format's result, or to SHEAF_END
- * at the end of the shard. Returns an error only if the bytes cannot be read. */
+/* Finds out which part of the shard begins at w->at: for example, a header or a record. Shows more
+ * and more bytes to the format until it can tell. Sets *verdict to SHEAF_OK, to the error that the
+ * format has found, or to SHEAF_END at the end of the shard. Returns an error only if bytes cannot
+ * be read. */
 static int framing_examine(struct framing *w, struct part *part, int *verdict,
                            struct sheaf_error *err)
 {
@@ -68,8 +70,8 @@ static int framing_examine(struct framing *w, struct part *part, int *verdict,
     }
 }
 
-/* Returns the part of the shard that begins at w->at. Examines it only if this was not done
- * before. */
+/* Describes the part of the shard that begins at w->at in *part. If the part was already examined,
+ * returns the result of that examination. */
 static int next_part(struct framing *w, struct part *part, struct sheaf_error *err)
 {
     int verdict, code;
@@ -112,8 +114,9 @@ static int pass_rest(struct framing *w, struct sheaf_error *err)
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* There is damage at w->at. Moves to the next position at which a frame (stored record) plausibly
- * begins. Returns SHEAF_END at the end of the shard if there is none. */
+/* Searches for the next frame (stored record) after damage at w->at. Moves w->at to the first
+ * position at which a frame seems to begin. Returns SHEAF_END if no such position was found up to
+ * the end of the shard. */
 static int resync(struct framing *w, struct sheaf_error *err)
 {
     const bool no_more = w->scan.no_more;
@@ -162,8 +165,8 @@ void framing_lose(struct framing *w, uint64_t bytes, struct sheaf_error *err)
                w->dead ? " stored" : "", plural(bytes));
 }
 
-/* No frame (stored record) was found after the damage at `offset`. Adds to the error message that
- * the rest of the shard is lost. */
+/* Adds to an error message that the rest of the shard is lost. Called if no frame (stored record)
+ * was found after the damage at `offset`. */
 static void tell_lost(struct framing *w, uint64_t offset, struct sheaf_error *err)
 {
     const bool is_known = !w->dead || w->dead_bytes != UINT64_MAX;
@@ -175,8 +178,8 @@ static void tell_lost(struct framing *w, uint64_t offset, struct sheaf_error *er
         err_append(err, "; the rest of the shard is lost");
 }
 
-/* Reports damage in the frame (stored record) that begins at w->begin. Then immediately
- * searches for the next frame after the damage. */
+/* Returns the error for damage in the frame (stored record) that begins at w->begin. Before
+ * returning, searches for the next frame after the damage. */
 static int damage(struct framing *w, struct sheaf_error *err)
 {
     const uint64_t offset = w->begin;
@@ -193,16 +196,16 @@ static int damage(struct framing *w, struct sheaf_error *err)
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-/* Returns whether the frame (stored record) that is being read is known to be complete. In a tar,
- * damage after a member may hide more members of the same sample. Frames of the other containers
- * show whether they are complete. */
+/* Returns true if the frame (stored record) that is being read is known to be complete. In a tar,
+ * damage after a member may hide more members of the same sample, so its frames are never known to
+ * be complete. In other containers, the frame itself shows this. */
 static bool framing_is_whole(const struct framing *w)
 {
     return !w->format->has_members && !w->scan.frame_open;
 }
 
-/* Handles the end of the shard. `open` tells whether there is a last frame (stored record) that has
- * not been returned yet. */
+/* Handles the end of the shard. `open` is true if a last frame (stored record) was found but not
+ * yet returned. */
 static int find_end(struct framing *w, bool open, struct sheaf_error *err)
 {
     const int code = w->format->end(&w->scan, err);
@@ -215,8 +218,8 @@ static int find_end(struct framing *w, bool open, struct sheaf_error *err)
     return code == SHEAF_OK && !open ? SHEAF_END : code;
 }
 
-/* Finds the next frame (stored record). When the function returns, the header after the frame, or
- * the end of the shard, has been examined. */
+/* Finds the next frame (stored record). Examines the header after the frame, or the end of the
+ * shard, before it returns. */
 static int find_frame(struct framing *w, struct sheaf_error *err)
 {
     bool open = false;
@@ -263,8 +266,8 @@ static int framing_check_frame(struct framing *w, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the last frame (stored record) of a stream that lacks its end. The error about the
- * missing end was returned before. */
+/* Returns the last frame (stored record) of a shard that lacks its end mark. Called after the error
+ * about the missing end mark was returned. */
 static int take_last(struct framing *w)
 {
     const bool has_last = w->last_bytes != 0;

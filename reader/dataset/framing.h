@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Walks through a shard from frame to frame (a frame is a stored record), and continues after
- * damage. The walk looks at headers only. The bytes that the walk examines come from one of two
- * files: scan.c reads a file at any offset and skips the bytes between headers. frames.c reads a
- * stream forward and keeps the bytes of the present frame in memory.
+ * Walks through a shard from frame to frame, and continues after damage. A frame is a record as it
+ * is stored in the shard. The walk looks only at headers.
  *
- * Two offsets describe the state of the walk. The frame that is being walked through starts at
- * `begin`. The next header to be examined is at `at`. Members of a tar that belong to no sample are
- * skipped.
+ * One of two files provides the bytes. scan.c reads a file at any offset, and skips the bytes
+ * between headers. frames.c reads a stream from its start, and keeps the bytes of the present frame
+ * in memory.
  *
- * A frame is returned only after the bytes that follow it have been examined: the next frame's
- * header, or the end that the container requires. If a tar ends with a complete member but without
- * an end mark, the error is returned first, and the last sample after the error. */
+ * The state of the walk has two offsets. `begin` is the start of the present frame. `at` is the
+ * position of the next header. Members of a tar that belong to no sample are skipped.
+ *
+ * A frame is returned only when the bytes after it have been examined: the header of the next
+ * frame, or the end mark that the container requires. If a tar ends after a complete member, but
+ * without an end mark, the error is returned first, and then the last sample. */
 #ifndef READER_FRAMING_H
 #define READER_FRAMING_H
 
@@ -26,18 +27,19 @@ struct shown {
     bool at_end;                    /* the shard ends after these bytes */
 };
 
-/* The functions of a provider of bytes, which shows the bytes of a shard to the walk. The
- * provider's struct begins with a struct framing. */
+/* The functions with which scan.c or frames.c provides the bytes of a shard for the walk. The
+ * provider's own struct must begin with a struct framing. */
 struct framing_bytes {
-    /* Shows at least `need` bytes from framing->at on, or all bytes if fewer are left. Bytes before
-     * framing->begin will not be needed any more. */
+    /* Sets *shown to at least `need` bytes of the shard, beginning at framing->at, or to all bytes
+     * up to the end if there are fewer. The bytes before framing->begin are no longer needed. */
     int (*show)(struct framing *framing, size_t need, struct shown *shown,
                 struct sheaf_error *err);
-    /* Called before the walk moves past the part of the shard that begins at framing->at. frames.c
-     * reads the part into memory here, and scan.c stores the key of a record. */
+    /* Called before the walk moves to the end of the part (a header or a record) that begins at
+     * framing->at. frames.c then reads the part into memory. scan.c stores the key of the
+     * record. */
     int (*take)(struct framing *framing, const struct part *part, struct sheaf_error *err);
-    /* Verifies the frame (stored record) from framing->begin to framing->at. The pointer `check` is
-     * NULL if frames are not verified. */
+    /* Verifies the content of the frame (stored record) from framing->begin to framing->at. NULL if
+     * the provider does not verify frames. */
     int (*check)(struct framing *framing, struct sheaf_error *err);
 };
 
@@ -46,36 +48,38 @@ struct framing {
     const struct format_ops *format;
     struct format_scan scan;
     uint64_t bytes;                 /* size of the shard; UINT64_MAX if unknown */
-    /* offset of the present frame: the last one that was found, or the one that is being searched
-     * for */
+    /* Offset at which the present frame (stored record) begins. The present frame is the frame that
+     * is being searched for, or else the frame that was found last. */
     uint64_t begin;
     uint64_t at;                    /* offset of the part that is examined next */
-    /* whether `pending` describes the part at offset `at`, which was already examined */
+    /* true if the part at offset `at` was already examined, and `pending` describes it */
     bool has_pending;
     struct part pending;
-    /* whether the next call returns the error `kept`, which was found after a complete frame
-     * (stored record) or after other damage */
+    /* True if the next call must return the error `kept`. This error was found after a complete
+     * frame (stored record), or directly after other damage. */
     bool has_kept;
     struct sheaf_error kept;
     bool ended;                     /* no frame was found after damage */
-    /* whether the next frame (stored record) follows damage, so that its beginning may be
+    /* true if the next frame (stored record) comes directly after damage, so its beginning may be
      * missing */
     bool suspect;
-    /* whether the error that the shard lacks its end was returned; at most one more frame (stored
-     * record) is returned after it */
+    /* True if the error that the shard lacks its end was already returned. After this error, at
+     * most one more frame (stored record) is returned. */
     bool lacks_end;
-    /* if the shard lacks its end: size of the last frame (stored record), which ends at offset
-     * `at`; 0 if there is no such frame */
+    /* If the shard lacks its end: size in bytes of the last frame (stored record), which ends at
+     * offset `at`. 0 if the last frame was already returned. */
     uint64_t last_bytes;
-    /* Set by the provider if a compressed stream is damaged, so that no more bytes follow. Then
-     * dead_bytes is the number of stored bytes after the damage, or UINT64_MAX if unknown. */
+    /* Set by the provider of the bytes if a compressed stream is damaged and cannot be read
+     * further. dead_bytes is then the number of stored bytes after the damage, or UINT64_MAX if it
+     * is unknown. */
     bool dead;
     uint64_t dead_bytes;
     uint64_t records;               /* number of frames and bad records that were returned */
-    /* Number of bytes after damage in which no frame (stored record) was found. In a damaged
-     * compressed stream, stored bytes are counted, otherwise uncompressed bytes. */
+    /* Number of bytes that were lost because no frame (stored record) was found in them after
+     * damage. If a compressed stream is damaged, stored bytes are counted, and otherwise
+     * uncompressed bytes. */
     uint64_t lost_bytes;
-    /* number of tar members before the last damage that belong to no sample */
+    /* number of members of a tar that belong to no sample, counted up to the last damage */
     uint64_t passed_over;
 };
 
@@ -83,35 +87,37 @@ void framing_open(struct framing *framing, const struct framing_bytes *ops,
                   const struct format_ops *format);
 void framing_close(struct framing *framing);
 
-/* Finds the next frame (stored record). Returns SHEAF_OK if there is a frame; it has the bytes from
- * framing->begin up to, but not including, framing->at. Returns SHEAF_END at the end of the shard.
+/* Finds the next frame (stored record). Returns SHEAF_OK if a frame was found. It begins at
+ * framing->begin and ends before framing->at. Returns SHEAF_END at the end of the shard.
  *
- * Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_TRUNCATED for damage, with offset and record number in the
- * message. Before it returns, the function has already searched for the next frame after the
- * damage. If there is such a frame, the next call returns it. If there is none, the message says
- * that the rest of the shard is lost, and the next call returns SHEAF_END. After any other error,
- * the walk cannot continue. */
+ * Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_TRUNCATED if the shard is damaged. The message contains
+ * the offset and the number of the record. The function has then already searched for a frame after
+ * the damage. If it has found one, the next call returns this frame. If not, the message says that
+ * the rest of the shard is lost, and the next call returns SHEAF_END.
+ *
+ * After any other error, the walk cannot continue. */
 int framing_next(struct framing *framing, struct sheaf_error *err);
 
-/* Counts the last `bytes` bytes of the shard as lost, and adds this to the error message. */
+/* Counts the last `bytes` bytes of the shard as lost. Adds to the error message that they are lost.
+ */
 void framing_lose(struct framing *framing, uint64_t bytes, struct sheaf_error *err);
 
-/* Returns whether an error code means damage of only a part of the shard, so that the walk through
- * the shard can continue. */
+/* Returns true if the error `code` means that only a part of the shard is damaged. The walk through
+ * the shard can then continue. */
 static inline bool framing_is_damage(int code)
 {
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
-/* Returns whether an error code means bad data, and not for example a failed read. The codes
- * include errors after which the shard cannot be read further. */
+/* Returns true if the error `code` means that the data is bad. Returns false for other errors, such
+ * as a failed read. Errors after which the shard cannot be read further are included. */
 static inline bool framing_is_of_data(int code)
 {
     return framing_is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;
 }
 
-/* Returns the number of tar members that belong to no sample, among the members that were examined
- * so far. */
+/* Returns the number of members of a tar that belong to no sample, counted up to the present
+ * position. */
 static inline uint64_t framing_passed_over(const struct framing *framing)
 {
     return framing->passed_over + framing->scan.passed_over;

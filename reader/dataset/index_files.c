@@ -9,20 +9,22 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* If a data set has at most this number of parts, all their index files stay open. If it has more,
- * each index file is opened when it is read, because there may be a thousand and the number of open
- * files is limited. */
+/* Largest number of index files that are kept open. A data set may have a thousand parts with an
+ * index file each, but the number of open files is limited. If there are more, each file is opened
+ * only while it is read. */
 #define INDEXES_OPEN 16u
 
 /* The index of one part of a source. */
 struct index_file {
-    /* the open index file; NULL if there is no index file, or if it is opened only for each read */
+    /* The open index file of this part. NULL if the part has no index, or if the file is opened
+     * only while it is read. */
     struct store_object *object;
-    /* the content of the whole index if it is remote and small; otherwise NULL */
+    /* The whole content of the index, if it is remote and small. Otherwise NULL. */
     uint8_t *data;
 };
 
-/* A union has taken over the shards of its sources. */
+/* In a union, the manifest of a source no longer lists its shards. They are in the manifest of the
+ * union `d`. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {
@@ -41,8 +43,8 @@ void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset
     hash_text(sum, proof);
 }
 
-/* Reads a small remote index as a whole. Then opening many shards needs no more requests for the
- * index than opening one shard. */
+/* Reads a remote index file completely into memory if it is small. Then shards can be opened
+ * without further requests for the index. */
 static int load_whole(struct index_files *f, struct index_file *file, struct sheaf_error *err)
 {
     const uint64_t bytes = file->object->bytes;
@@ -140,8 +142,9 @@ static int index_files_read_section(const struct sheaf_dataset *d, uint32_t shar
     return code;
 }
 
-/* Opens the index file of a shard of the data set `d`, reads the shard's section, and closes the
- * file. The file belongs to the source `source`. */
+/* Reads the index section of a shard (the part of the index file for this shard). Opens the index
+ * file for this purpose, and closes it afterwards. The file belongs to `source`, which is a source
+ * of the data set `d`. */
 static int open_and_read(struct cache *cache, const struct sheaf_dataset *d, uint32_t shard,
                          const struct sheaf_dataset *source, const char *proof,
                          struct index_section **section, struct sheaf_error *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The index files of a data set that is being read: one for each part of each source. They stay
- * open, or even in memory, so that opening a shard costs little. */
+ * The index files of a data set that is being read. There is one index file for each run that has
+ * written shards to the data set. They stay open, or small ones are kept in memory, so that shards
+ * can be opened quickly. */
 #ifndef READER_INDEX_FILES_H
 #define READER_INDEX_FILES_H
 
@@ -17,8 +18,8 @@ struct index_files {
     struct index_file *files;           /* NULL if the index files were not opened */
 };
 
-/* Computes a hash of everything that the manifest of `source`, a source of the data set `d`, states
- * about the source's index, and writes it to `proof`. */
+/* Computes a hash that identifies the index of `source`, and writes it to `proof`. `source` is a
+ * source of the data set `d`. The hash covers all that the manifest states about the index. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES]);
 
@@ -26,17 +27,17 @@ void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset
 int index_files_open(struct index_files *f, const struct sheaf_dataset *dataset,
                      struct budget *budget, struct cache *cache, struct sheaf_error *err);
 void index_files_close(struct index_files *f);
-/* Frees the content that is kept in memory. Later, each section is read by itself. No other thread
- * may use the index files. */
+/* Frees the index files that were loaded into memory. Afterwards, each section is read from its
+ * file. No other thread may use `f` during the call. */
 void index_files_drop(struct index_files *f);
 
-/* Reads, parses and checks the section of a shard. The shard's source must have an index. On
- * failure, *section may be set, and the caller must still free it. Any number of threads may call
- * this function. */
+/* Reads the index section of a shard (the index of this shard), parses it and checks it. The
+ * shard's source must have an index. Several threads may call this function at once. If it fails,
+ * the caller must free *section, which may be set. */
 int index_files_section(const struct index_files *f, uint32_t shard,
                         struct index_section **section, struct sheaf_error *err);
-/* Does the same for a shard of the data set `source`, whose index files are not open. `proof` is a
- * hash that identifies the index (listed.h). */
+/* Reads the index section of a shard like index_files_section, but for a data set whose index files
+ * are not open. `proof` is the hash that identifies the index (index_files_prove). */
 int index_files_read(struct cache *cache, const struct sheaf_dataset *source, const char *proof,
                      uint32_t shard, struct index_section **section, struct sheaf_error *err);
 

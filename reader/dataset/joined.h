@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a tar in which the files of a sample are not adjacent. A store_object presents the files of
- * each sample one after another, in the order of the index, and reads them from the stored tar. */
+ * Reads a tar in which files of other samples lie between the files of a sample. A store_object is
+ * made that shows the tar as if the files of each sample were adjacent, in the order of the index.
+ * It reads them from the stored tar. */
 #ifndef READER_JOINED_H
 #define READER_JOINED_H
 
 #include "formats/index.h"
 #include "store/store.h"
 
-/* If the index section lists pieces, replaces *object by a new object that reads these pieces in
- * order. The section must outlive the new object. Closing the new object also closes the original
- * one. On failure, *object does not change. */
+/* If the index section contains a list of pieces of a tar, replaces *object by an object that reads
+ * these pieces in order. `section` must stay valid until the new object is closed. Closing the new
+ * object also closes the old object. If the function fails, *object stays as it was. */
 int joined_wrap(struct store_object **object, const struct index_section *section,
                 struct sheaf_error *err);
-/* Returns the original object if joined_wrap has replaced it, otherwise `object` itself. */
+/* Returns the object of the stored tar, if `object` was made by joined_wrap. Otherwise returns
+ * `object`. */
 struct store_object *joined_stored(struct store_object *object);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps manifests in a cache, and finds them there; see kept_manifest.h. */
+ * Stores manifests in a cache and finds them there; see kept_manifest.h. */
 #include "reader/dataset/kept_manifest.h"
 
 #include <stdlib.h>
@@ -12,11 +12,12 @@
 #include "store/cache_kept.h"
 #include "store/store.h"
 
-/* The cache of this thread's offline data sets; NULL if the thread opens them by their servers. */
+/* Directory of the cache with which this thread opens data sets offline. NULL if it uses the
+ * servers of the data sets. */
 static _Thread_local const char *offline;
 
-/* Returns the name under which a manifest is kept, in allocated memory: the URL of the directory,
- * without passwords and without a slash at its end. */
+/* Returns the name under which the manifest of a data set is stored in the cache: the URL of its
+ * directory, without passwords and without a slash at the end. The caller must free the result. */
 static char *kept_manifest_kept_name(const char *source)
 {
     static const char file[] = "/" MANIFEST_NAME;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Manifests in a cache. A reader that has a cache keeps the manifests of its remote data sets
- * there. A data set can then be opened offline, without a request to its server: the kept manifest
- * has the hashes of the index and the shards, by which the cache knows their blocks. */
+ * Stores manifests of remote data sets in a cache on this machine. A reader with a cache does so
+ * for the data sets that it opens. Later, such a data set can be opened offline, without a request
+ * to its server. The manifest contains the hashes of the index and of the shards, under which the
+ * cache stores their blocks. */
 #ifndef READER_DATASET_KEPT_MANIFEST_H
 #define READER_DATASET_KEPT_MANIFEST_H
 
@@ -14,16 +15,17 @@
 /* Keeps the manifest of a source. */
 void kept_manifest_put(const struct cache *cache, const char *source, const char *text);
 
-/* Makes this thread open data sets offline, with the cache in `directory`, until the next call.
- * NULL ends this. Returns the former directory. */
+/* Makes this thread open data sets offline, with the cache in `directory`, until the function is
+ * called again. If `directory` is NULL, the thread uses the servers of data sets again. Returns the
+ * directory of the call before. */
 const char *kept_manifest_offline(const char *directory);
 /* Returns whether this thread opens the source offline. */
 bool kept_manifest_is_offline(const char *source);
-/* Returns the directory of the cache with which this thread opens data sets offline, or NULL. */
+/* Returns the directory of the cache if this thread opens data sets offline, and otherwise NULL. */
 const char *kept_manifest_directory(void);
 
-/* Reads the manifest of a source that is opened offline. Returns SHEAF_ERR_UNSUPPORTED if the cache
- * does not have it. */
+/* Reads the manifest of a data set from the cache with which this thread opens data sets offline.
+ * Returns SHEAF_ERR_UNSUPPORTED if the cache does not contain the manifest. */
 int kept_manifest_get(const char *source, char **text, size_t *size, struct sheaf_error *err);
 
 #endif

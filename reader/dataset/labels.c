@@ -7,8 +7,8 @@
 
 #include "reader/dataset/sections.h"
 
-/* Replaces the labels of one source by the labels that their classes have in the union of all
- * sources. Both are stored as label + 1. */
+/* Replaces the labels of a source's samples by the labels that their classes have in the union `d`.
+ * Each element of `labels` is a label plus 1, or 0 for no label. */
 static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                      uint32_t *labels, uint64_t count)
 {
@@ -37,7 +37,8 @@ static int shard_labels(struct sections *sections, uint32_t i, uint32_t *labels,
     return code;
 }
 
-/* Reads the labels of all shards. Returns SHEAF_END if the index of any shard has no labels. */
+/* Reads the labels of the samples in all shards from the index. Returns SHEAF_END if the index of a
+ * shard does not contain labels. */
 int labels_read(const struct sheaf_dataset *d, uint32_t *labels, struct sheaf_error *err)
 {
     struct sections sections = { .dataset = d };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a data set: the data set as it was packed first, and one part for each run that
- * appended samples. Each part has an index and a table of keys of its own. Shards, samples and
- * index sections are numbered through all parts. For example, shards 0, 1 and 2 were packed first
- * and form part 0, which has the index dataset.index. Shards 3 and 4, which were appended later,
- * form part 1 with dataset-1.index. */
+ * The parts of a data set. One part has the shards that were packed first. Each run that appended
+ * samples later has added one more part. Each part has an index and a table of keys of its own.
+ * Shards, samples and index sections are numbered through all parts.
+ *
+ * For example, shards 0, 1 and 2 were packed first. They form part 0, whose index is dataset.index.
+ * Shards 3 and 4 were appended. They form part 1, whose index is dataset-1.index. */
 #ifndef READER_PARTS_H
 #define READER_PARTS_H
 
@@ -18,13 +19,14 @@ struct dataset_part {
     char fingerprint[33];                   /* the fingerprint in its table of keys */
 };
 
-/* Makes the parts of a data set from its manifest. There is at least one part. `directory` is where
- * the data set's files are. */
+/* Makes an array of the parts of a data set from its manifest. Sets *count to their number, which
+ * is at least 1. `directory` contains the files of the data set. */
 int parts_make(const struct manifest *m, const char *directory, struct dataset_part **parts,
                size_t *count, struct sheaf_error *err);
 void parts_free(struct dataset_part *parts, size_t count);
 
-/* Returns the part of the data set whose index contains the section of this shard. */
+/* Returns the index of the part to which a shard belongs. The index file of this part contains the
+ * index section of the shard. */
 static inline size_t part_of_shard(const struct dataset_part *parts, size_t count,
                                    const struct manifest_shard *shard)
 {

@@ -2,10 +2,10 @@
  *
  * Finds the pipe of an epoch; see pipe.h.
  *
- * A pipe must not be opened unless it is the wanted one, because the process that feeds a pipe
- * continues as soon as the pipe is opened. If the wanted number is unknown, the pipe with the
- * lowest number is tried. It may be an old pipe that was already read. Therefore it is accepted
- * only if a process writes to it, and meanwhile the wanted pipe may still appear. */
+ * A pipe must not be opened unless it is the right one, because the process that feeds the pipe
+ * continues as soon as it is opened. If the number of the right pipe is unknown, the pipe with the
+ * lowest number is tried. But this may be an old pipe that was already read. So it is accepted only
+ * if a process writes to it. While the function waits for this, the right pipe may appear. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>
@@ -31,8 +31,9 @@ struct lowest {
     uint64_t number;
 };
 
-/* Parses the number of a pipe in its name. "train_7" has the number 7 in the channel "train".
- * "train_1_0" belongs to the channel "train_1", and "train_07" is not the name of a pipe. */
+/* Parses the number in the name of a pipe. For example, "train_7" is pipe 7 of the channel "train".
+ * Returns false if it is not a valid number. So "train_1_0" does not belong to the channel "train"
+ * (but to "train_1"), and "train_07" is not the name of a pipe. */
 static bool pipe_parse_number(const char *text, uint64_t *number)
 {
     return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);
@@ -131,8 +132,8 @@ static int pipe_look(struct pipe_search *s, struct sheaf_error *err)
     return code;
 }
 
-/* Waits a moment for a pipe, or for a process that writes to it. Returns SHEAF_END if there is
- * still none. */
+/* Waits a short time (POLL_MS milliseconds) for the pipe to appear, or for a process to write to it.
+ * Returns SHEAF_END if neither has happened. */
 static int wait_a_moment(const struct pipe_search *s, const volatile int *interrupt,
                          struct sheaf_error *err)
 {
@@ -162,8 +163,8 @@ static int pipe_give_up(const struct pipe_search *s, struct sheaf_error *err)
                    "s", s->source->prefix, s->wanted_number, seconds);
 }
 
-/* Reports that the reader waits for a pipe. This is not an error yet, because the other program may
- * not have started. */
+/* Reports that the reader is waiting for a pipe. This is a notice and not an error, because the
+ * program that writes to the pipe may just not have started. */
 static void pipe_tell(struct pipe_search *s)
 {
     const unsigned long long seconds = s->source->wait_ns / 1000000000u;

@@ -10,7 +10,7 @@
 #include "formats/index.h"
 #include "formats/key_table.h"
 
-/* Reads until the head has `size` bytes, or until the pipe ends. */
+/* Reads from the pipe until the first `size` bytes are in memory, or until the pipe ends. */
 static int peek(struct pipe_head *h, struct store_object *object, size_t size, bool *at_end,
                 struct sheaf_error *err)
 {
@@ -28,8 +28,8 @@ static int peek(struct pipe_head *h, struct store_object *object, size_t size, b
     return code;
 }
 
-/* Returns whether the pipe begins with a file of a data set that is not a shard: an index, a table
- * of keys, or a manifest. */
+/* Returns true if the first bytes of the pipe show that it does not contain a shard, but another
+ * file of a data set: an index, a table of keys, or a manifest. */
 static bool is_no_shard(const struct buf *bytes)
 {
     return index_begins(bytes->data, bytes->size) || key_table_begins(bytes->data, bytes->size) ||

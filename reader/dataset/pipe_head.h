@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The first bytes of a pipe. They show its container and codec, and can be read only once, so they
- * are kept until the records are read. */
+ * Keeps the first bytes of a pipe. They are needed to detect the container and the codec. They can
+ * be read from the pipe only once, and are needed again when the records are read. */
 #ifndef READER_PIPE_HEAD_H
 #define READER_PIPE_HEAD_H
 
@@ -13,12 +13,14 @@ struct pipe_head {              /* zero-initialised */
     size_t used;                /* number of these bytes that were read again */
 };
 
-/* Detects the container and codec of a pipe that was just opened. `source` is its channel, or NULL.
- * Returns SHEAF_END if the pipe is empty and the channel allows this. */
+/* Reads the first bytes of a pipe that was just opened, and detects its container and codec.
+ * `source` is the channel of the pipe, or NULL. Returns SHEAF_END if the pipe is empty and
+ * source->may_be_empty is set. */
 int pipe_head_detect(struct pipe_head *head, struct store_object *object,
                      const struct pipe_source *source, struct detected *found,
                      struct sheaf_error *err);
-/* Reads the next bytes of the pipe, including its first bytes. Sets *got to 0 at the end. */
+/* Reads the next bytes of the pipe. The kept first bytes come first. Sets *got to the number of
+ * bytes read, which is 0 at the end. */
 int pipe_head_read(struct pipe_head *head, struct store_object *object, void *data, size_t size,
                    size_t *got, struct sheaf_error *err);
 void pipe_head_free(struct pipe_head *head);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Probes foreign shards; see probe.h. Each probe that waits for the network runs on a thread of its
- * own. */
+ * Detects the format of foreign shards; see probe.h. A thread is started for each shard whose bytes
+ * come over the network. */
 #include "reader/dataset/probe.h"
 
 #include "base/bytes.h"
@@ -29,7 +29,7 @@ static void find_size(struct job *job)
     look->code = store_size(look->url, &look->bytes, &look->error);
 }
 
-/* Reads the first `size` bytes of a shard, or all its bytes if it has fewer. */
+/* Reads the first `size` bytes of a shard into `stored`. Reads the whole shard if it is shorter. */
 static int probe_show(struct store_object *object, size_t size, struct buf *stored,
                       struct sheaf_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the sizes, containers and codecs of foreign shards. Probes many remote shards at the same
- * time, because there may be thousands of them and each probe takes several round trips. */
+ * Detects the sizes, the containers and the codecs of foreign shards (shards without a manifest).
+ * There may be thousands of remote shards, and each takes several round trips. So many of them are
+ * examined at the same time. */
 #ifndef READER_PROBE_H
 #define READER_PROBE_H
 
@@ -18,25 +19,28 @@ struct look {
     /* result of look_sizes or look_inside for this one shard */
     int code;
     struct sheaf_error error;       /* and its error */
-    /* size of the shard; UINT64_MAX for a pipe, for which the fields below are not set */
+    /* Size of the shard in bytes. If it is UINT64_MAX, the shard is a pipe, and the fields below
+     * are not set. */
     uint64_t bytes;
     enum sheaf_codec codec;
     const struct format_ops *format;
-    /* set by look_inside: the open shard, or NULL; the caller closes it */
+    /* The open shard, which look_inside may set. The caller must close it. NULL if the shard is not
+     * open. */
     struct store_object *object;
     struct job job;                 /* ours */
 };
 
-/* Returns how many of the URLs should be probed in the next call, beginning with the first. Returns
- * 1 if the first shard is a local file. */
+/* Returns the number of URLs, from the first one on, that should be examined together in one call.
+ * Returns 1 if the first URL is a local file. */
 size_t look_count(const char *const *urls, size_t count);
 
-/* Finds the sizes of `count` shards. The result for each shard, including an error, is in its
- * struct look. The function itself returns an error only if probing was not possible. */
+/* Finds the sizes of `count` shards. The result for each shard, which may be an error, is stored in
+ * its element of `looks`. The function itself returns an error only if no shard could be
+ * examined. */
 int look_sizes(struct look *looks, size_t count, struct sheaf_error *err);
 
-/* Finds the sizes, codecs and containers of `count` shards. Errors are reported as by
- * look_sizes. */
+/* Finds the sizes, codecs and containers of `count` shards. Errors for single shards are stored in
+ * `looks`, as by look_sizes. */
 int look_inside(struct look *looks, size_t count, struct sheaf_error *err);
 
 #endif

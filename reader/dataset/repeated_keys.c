@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds repeated keys by sorting. Each sample has one entry, with the hash of its key, its shard
- * and its record. Entries are sorted by these three numbers in this order. So samples with the same
- * key are adjacent, and the earliest of them comes first. */
+ * Finds keys that several samples have, by sorting. There is an entry for each sample: the hash of
+ * its key, the number of its shard, and the number of its record. The entries are sorted by these
+ * three numbers. So samples with the same key are adjacent, and the earliest comes first. */
 #include "reader/dataset/repeated_keys.h"
 
 #include <inttypes.h>
@@ -71,7 +71,8 @@ int repeated_keys_add(struct repeated_keys *k, const char *key, uint32_t shard, 
     return code;
 }
 
-/* Writes a sample's location and, if the sample can be read again, its key to `first`. */
+/* Writes the place of a sample (shard and record) to `first`, as text for messages. Appends the
+ * sample's key if the sample can be read again. */
 static void repeated_keys_describe(const struct sheaf_dataset *d, const struct key_place *place,
                                    char first[512])
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the samples of a data set whose key an earlier sample also has. The number of samples is
- * not limited: the hashes of their keys are sorted, in a file if necessary. */
+ * Counts the samples that have the same key as an earlier sample of the data set. The hashes of all
+ * keys are sorted, in a temporary file if they do not fit into memory. So any number of samples is
+ * possible. */
 #ifndef READER_DATASET_REPEATED_KEYS_H
 #define READER_DATASET_REPEATED_KEYS_H
 
@@ -20,8 +21,9 @@ int repeated_keys_open(struct repeated_keys *keys, uint64_t memory_bytes, struct
 /* Takes the key of a sample; from any thread. */
 int repeated_keys_add(struct repeated_keys *keys, const char *key, uint32_t shard, uint64_t record,
                       struct sheaf_error *err);
-/* Ends the count after all samples were added. Sets *count, and writes the location and the key of
- * the first sample with a repeated key to `first`. */
+/* Ends the count. Must be called after all samples were added. Sets *count to the number of samples
+ * that have the same key as an earlier sample. Writes the place and the key of the first such
+ * sample to `first`. */
 int repeated_keys_end(struct repeated_keys *keys, const struct sheaf_dataset *dataset,
                       uint64_t *count, char first[512], struct sheaf_error *err);
 void repeated_keys_close(struct repeated_keys *keys);       /* also if it is not open */

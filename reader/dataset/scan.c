@@ -10,10 +10,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Number of bytes that are read after the scan has skipped to a new position. Nearly every header
- * fits into them. */
+/* Number of bytes to read at a position to which the scan has skipped. Nearly all headers are
+ * shorter than this. */
 #define HEADER_BYTES ((size_t)4 << 10)
-/* Number of bytes read at once where headers are close together, and when the scan searches for a
+/* Number of bytes to read at once if headers are close together, or if the scan searches for a
  * header after damage. */
 #define DENSE_BYTES  ((size_t)256 << 10)
 
@@ -54,8 +54,8 @@ static int scan_show(struct framing *w, size_t need, struct shown *shown, struct
     return SHEAF_OK;
 }
 
-/* Implements the function `take` of struct framing_bytes for the scan of headers. If samples with
- * the same key are to be joined, stores the key of the frame (stored record) that begins here. */
+/* Implements framing_bytes.take for the scan of headers. If files with the same key are joined to
+ * one sample, stores the key of the frame (stored record) that begins here. */
 static int scan_take(struct framing *w, const struct part *part, struct sheaf_error *err)
 {
     struct header_scan *s = (struct header_scan *)w;
@@ -108,8 +108,8 @@ int scan_run(struct header_scan *s, struct sheaf_error *err)
 
 /* ---- The section ----------------------------------------------------------------------------- */
 
-/* Returns the number of bytes between extent (range of a sample's bytes) number i and the previous
- * extent. */
+/* Returns the number of bytes between extent number `i` and the extent before it. An extent is the
+ * range of bytes of a sample. */
 static uint64_t scan_gap_before(const struct scan_extent *extents, uint64_t i)
 {
     return extents[i].begin - (i == 0 ? 0 : extents[i - 1].end);
@@ -120,9 +120,9 @@ static uint64_t scan_gap_before(const struct scan_extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* An extent (a range of adjacent files of one sample), and the first extent with the same key. The
- * extents of a shard are sorted by the position of `first`, so that extents with the same key
- * become adjacent. */
+/* An extent, which is a range of adjacent files of one sample in a tar, and the first extent with
+ * the same key. If extents are sorted by the position of `first`, extents with the same key are
+ * adjacent. */
 struct joining {
     const struct scan_extent *extent, *first;
 };
@@ -144,8 +144,9 @@ static int by_first(const void *a, const void *b)
                                 : (x->extent > y->extent) - (x->extent < y->extent);
 }
 
-/* Sorts the extents so that extents with the same key are adjacent, in the order of their first
- * extents. Sets *samples to the number of different keys. */
+/* Sorts the extents (ranges of adjacent files with the same key) so that extents with the same key
+ * are adjacent. The keys are in the order of their first extents. Sets *samples to the number of
+ * different keys. */
 static void sort_joining(struct header_scan *s, struct joining *list, uint64_t count,
                          uint64_t *samples)
 {
@@ -163,9 +164,9 @@ static void sort_joining(struct header_scan *s, struct joining *list, uint64_t c
     qsort(list, count, sizeof(list[0]), by_first);
 }
 
-/* Fills in an index section whose samples were joined. The section lists the shard's pieces, one
- * for each extent. The bytes after the last sample become one more piece, at the end of the
- * list. */
+/* Fills the index section of a tar whose samples were joined. The section has a list of pieces of
+ * the tar, one for each extent (range of adjacent files with the same key). The bytes of the tar
+ * after the last sample are one more piece, which is the last of the list. */
 static void fill_joined(struct header_scan *s, const struct joining *list, uint64_t count,
                         struct index_section *made)
 {
@@ -188,7 +189,8 @@ static void fill_joined(struct header_scan *s, const struct joining *list, uint6
     made->pieces[made->piece_count] = (struct index_block){ s->object->bytes, at };
 }
 
-/* Makes an index section in which all extents with the same key form one sample. */
+/* Makes an index section in which all extents (ranges of adjacent files) with the same key form one
+ * sample. */
 static int scan_join_section(struct header_scan *s, struct joining *list, uint64_t count,
                              struct index_section **section, struct sheaf_error *err)
 {

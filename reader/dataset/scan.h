@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the extent (range of bytes) of every sample in a foreign shard by a scan of its headers.
- * The scan reads from header to header (framing.h) and skips nearly all content. */
+ * Finds the extent (range of bytes) of each sample in a foreign shard. For this purpose, reads one
+ * header after another (framing.h), and skips nearly all content. */
 #ifndef READER_SCAN_H
 #define READER_SCAN_H
 
@@ -15,21 +15,24 @@ struct header_scan {
     struct buf window;              /* the bytes at window_offset */
     uint64_t window_offset;
     struct buf extents;             /* struct scan_extent[], one for each sample */
-    /* for a tar, set by the caller: whether samples with the same key become one sample */
+    /* Set by the caller for a tar. If true, all files with the same key become one sample. */
     bool joins;
-    /* if `joins` is set: keys of all samples found, one after another, each with a NUL */
+    /* if `joins` is set: the keys of all samples that were found, each ended by a NUL */
     struct buf keys;
     size_t key;                     /* offset in `keys` of the last found frame's key */
 };
 
 void scan_open(struct header_scan *s, const struct format_ops *format, struct store_object *object);
-/* Scans to the end of the shard or to the next damage. Returns SHEAF_END at the end. Returns
- * SHEAF_ERR_CORRUPT or SHEAF_ERR_TRUNCATED for damage. The message states the position and the
- * reason, and the number of lost bytes if nothing was found after the damage. The function may then
- * be called again to continue. */
+/* Scans the shard up to its end or up to the next damage. Returns SHEAF_END at the end of the
+ * shard.
+ *
+ * Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_TRUNCATED if the shard is damaged. The message says where
+ * and why. If no sample was found after the damage, it also says how many bytes are lost. The
+ * caller may call the function again to continue after the damage. */
 int scan_run(struct header_scan *s, struct sheaf_error *err);
-/* Makes an index section for the samples that were found. The section contains no CRCs. If samples
- * were joined, it also lists the pieces of which they consist. */
+/* Makes the index section of the shard from the samples that were found. It has no checksums
+ * (CRCs). If files were joined to samples, it also has a list of the pieces of the tar that form
+ * them. */
 int scan_section(struct header_scan *s, struct index_section **section, struct sheaf_error *err);
 void scan_close(struct header_scan *s);
 

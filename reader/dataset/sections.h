@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the stored index sections of a data set's shards, one after another. Only one index file is
- * open at a time. */
+ * Reads the index sections of the shards of a data set from its index files. A section is the index
+ * of one shard. One index file is open at a time, so sections should be read in order. */
 #ifndef READER_VIEW_SECTIONS_H
 #define READER_VIEW_SECTIONS_H
 
@@ -13,11 +13,12 @@ struct sections {
     const struct sheaf_dataset *dataset;
     const struct dataset_part *part;        /* the part whose index is open */
     struct store_object *index;
-    struct cache *cache;                    /* for a data set that was opened offline; NULL: none */
+    /* the cache, if the data set was opened offline; otherwise NULL */
+    struct cache *cache;
 };
 
-/* Reads and checks the index section of a shard. The caller frees it. Returns SHEAF_END if the
- * shard's source has no index. */
+/* Reads the index section of a shard and checks it. The caller must free *data. Returns SHEAF_END
+ * if the source to which the shard belongs has no index. */
 int sections_read(struct sections *s, uint32_t shard, uint8_t **data, struct sheaf_error *err);
 void sections_close(struct sections *s);
 

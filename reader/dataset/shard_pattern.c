@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Expands patterns that name several shards, for callers without a shell. Braces with a range,
- * "a-{000..123}.tar", or with texts, "{train,val}.tar", need no listing. Wildcards, "train-*.tar",
- * are allowed in the last component of a path or URL; its directory is listed. */
+ * Expands a pattern to the names of several shards, for callers that do not use a shell.
+ *
+ * Braces contain a range, as in "a-{000..123}.tar", or texts, as in "{train,val}.tar". They are
+ * expanded without listing a directory. Wildcards, as in "train-*.tar", are allowed in the last
+ * component of a path or URL. The directory is then listed. */
 #include "reader/dataset/shard_pattern.h"
 
 #include <ctype.h>
@@ -28,8 +30,8 @@ struct brace {
     int width;                  /* of the first number; 0: letters */
 };
 
-/* Returns the length of the brace expression at `text`, or 0 if its brace is not closed. Sets
- * *has_comma to whether it contains a comma outside of inner braces. */
+/* Returns the length of the brace expression that begins at `text`, or 0 if its closing brace is
+ * missing. Sets *has_comma to true if there is a comma that is not within inner braces. */
 static size_t brace_length(const char *text, bool *has_comma)
 {
     size_t depth = 0;
@@ -44,8 +46,8 @@ static size_t brace_length(const char *text, bool *has_comma)
     return 0;
 }
 
-/* Parses a number of at most 20 digits. Returns the number of digits, or 0 if the text does not
- * begin with a digit. */
+/* Reads a number of at most 20 digits from the beginning of `text`. Returns the number of digits,
+ * or 0 if `text` does not begin with a digit. */
 static int shard_pattern_take_digits(const char *text, uint64_t *number)
 {
     int size = 0;
@@ -55,8 +57,8 @@ static int shard_pattern_take_digits(const char *text, uint64_t *number)
     return size;
 }
 
-/* Parses one bound of a range: a letter if `is_letter` is set, otherwise a number. Returns the
- * length of its text, or 0 if the text does not begin with such a bound. */
+/* Reads a bound of a range from the beginning of `text`: a letter if `is_letter` is set, otherwise
+ * a number. Returns the number of characters, or 0 if `text` does not begin with a bound. */
 static int take_end(const char *text, bool is_letter, uint64_t *end)
 {
     if (!is_letter)
@@ -65,8 +67,8 @@ static int take_end(const char *text, bool is_letter, uint64_t *end)
     return isalpha((unsigned char)text[0]) ? 1 : 0;
 }
 
-/* Parses the range "{lo..hi}" or "{lo..hi..step}" at b->at. Returns false if the text is not a
- * range. */
+/* Reads the range "{lo..hi}" or "{lo..hi..step}" that begins at b->at. Returns false if the text
+ * there is not a range. */
 static bool parse_range(struct brace *b)
 {
     const bool is_letter = isalpha((unsigned char)b->at[1]);
@@ -112,8 +114,8 @@ bool pattern_has_braces(const char *text)
     return find_brace(text, &b);
 }
 
-/* Replaces a brace expression by `one`, one of the texts that it stands for. Then expands the
- * braces after it. */
+/* Replaces the brace expression `b` in `text` by one of its texts, `one`. Then expands the braces
+ * after it. */
 static int expand_one(const char *text, const struct brace *b, const char *one, size_t size,
                       pattern_fn *each, void *context, struct sheaf_error *err)
 {
@@ -147,8 +149,8 @@ static int expand_range(const char *text, const struct brace *b, pattern_fn *eac
     return code;
 }
 
-/* Expands the texts between the commas of a brace expression. Each text may itself contain
- * braces. */
+/* Expands a brace expression that contains texts separated by commas, such as "{train,val}". A text
+ * may itself contain braces. */
 static int expand_list(const char *text, const struct brace *b, pattern_fn *each, void *context,
                        struct sheaf_error *err)
 {

@@ -128,8 +128,8 @@ int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_e
     int code;
 
     w->object = joined_stored(pieces);
-    /* The hash covers the bytes in the order of the shard. If the samples' pieces were read in
-     * another order, the shard is read again for the hash. */
+    /* The hash covers the bytes in the order in which the shard stores them. If the pieces of
+     * samples were read in another order, the shard is read again to compute the hash. */
     if (w->object != pieces) {
         w->offset = 0;
         XXH3_128bits_reset(w->hash);

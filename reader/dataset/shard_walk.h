@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a whole shard: returns every frame (stored record) in order, and then the hash of all
- * stored bytes. */
+ * Reads a whole shard from start to end. Returns each frame (a record as it is stored) in order,
+ * and finally the hash of all stored bytes. */
 #ifndef READER_SHARD_WALK_H
 #define READER_SHARD_WALK_H
 
@@ -25,32 +25,32 @@ struct walk {
     bool may_repeat;                    /* it is remote, and was not read again yet */
 };
 
-/* Begins to read a whole shard. `limit` is the size of the largest frame (stored record) that is
- * accepted. If `section` is not NULL and has pieces, the pieces are read in their order.
- * `interrupt` may be NULL. */
+/* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)
+ * that is accepted. If `section` is not NULL and contains pieces of the shard, the pieces are read
+ * in the order of the list. `interrupt` may be NULL. */
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err);
-/* Allows the walk to read frames (stored records) that are larger than its limit. Several walks
- * share the memory `large`, and only one of them at a time may have such a frame. `large` must
- * outlive the walk. */
+/* Lets the walk read frames (stored records) that are larger than its limit, with the memory
+ * `large`. Several walks share this memory, and only one of them can use it at a time. `large` must
+ * stay valid until the walk is closed. */
 static inline void walk_use_large(struct walk *w, struct frames_large *large)
 {
     w->frames.large = large;
 }
 
-/* Reads the shard again up to the frame (stored record) that was returned last, because bytes of a
- * remote shard may have been damaged in transit. This is done at most once for each shard. The
- * results are those of frames_repeat. */
+/* Reads the shard again, up to the end of the frame (stored record) that was returned last. Called
+ * if the frame is damaged, because the bytes of a remote shard may have been damaged on the
+ * network. Each shard is read again at most once. Returns the same codes as frames_repeat. */
 int walk_repeat(struct walk *w, struct sheaf_error *err);
-/* Returns the next frame (stored record), with the results of frames_next. Error messages begin
- * with the shard's name. Damage in a remote shard is reported only if it is still there when the
- * shard is read again. */
+/* Returns the next frame (stored record) of the shard, and the same codes as frames_next. Error
+ * messages begin with the name of the shard. If a remote shard seems damaged, it is read again, and
+ * the damage is reported only if it is still there. */
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
-/* Reads the rest of the shard, and writes the hash of all its bytes in hexadecimal. If the hash of
- * a remote shard differs from `expected` (which may be NULL), the shard is read again, unless it
- * was already read twice. */
+/* Reads the rest of the shard. Writes the hash of all its bytes to `hex`. If the hash of a remote
+ * shard is not `expected` (which may be NULL), the shard is read again, but at most twice in
+ * all. */
 int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_error *err);
 void walk_close(struct walk *w);
 

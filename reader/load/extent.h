@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs (ranges of consecutive records of a shard), and the bytes that they occupy in the shard.
- * read.c uses these functions to compute the memory of a read, and read_job.c to carry it out. */
+ * Functions for runs, which are ranges of consecutive records of a shard. They compute the bytes of
+ * a run in the shard. read.c uses them to compute the memory for a read, and read_job.c uses them
+ * to carry out the read. */
 #ifndef READER_EXTENT_H
 #define READER_EXTENT_H
 
@@ -16,55 +17,57 @@ struct run {
     struct shard *shard;
     uint64_t first;
     size_t count;
-    /* whether this run is read together with the previous run, which precedes it in the shard */
+    /* True if this run is read together with the run before it in the list, and with the gap
+     * between the two. */
     bool joins;
-    /* number of positions of the lane's sequence, directly before this run, whose samples are not
-     * read */
+    /* Number of samples that come directly before this run in the lane's sequence, and are not read
+     * now. */
     uint32_t skipped;
 };
 
-/* Finds the runs (ranges of records) that are read together as one range of the shard, beginning
- * with the first run. Returns their number. Sets *whole to the range from their first record to
- * their last. */
+/* Finds the runs (ranges of records) at the beginning of the list that are read as one range of the
+ * shard. Returns their number. Sets *whole to the range from their first to their last record. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */
 enum read_how {
-    /* all blocks are decompressed into one piece of memory; also used if the shard has no codec */
+    /* Decompress all blocks completely, into one piece of memory. Also used if the shard is not
+     * compressed. */
     READ_WHOLE,
-    /* only one block is read, as a whole; each wanted record is decompressed directly to its
-     * destination */
+    /* Read a single block completely. Decompress only the records that are needed, each directly to
+     * its destination. */
     READ_PARTS,
-    /* like READ_PARTS, but the stored bytes of the block are read in small steps */
+    /* Like READ_PARTS, but read the stored bytes of the block in small steps, so they need less
+     * memory. */
     READ_STEPS,
 };
 
-/* Uncompressed bytes of the shard, from `begin` up to, but not including, `end`. If the shard is
- * compressed, they lie in the blocks from `block` up to, but not including, `block_end`. */
+/* Range of uncompressed bytes of the shard, from `begin` to `end` - 1. If the shard is compressed,
+ * the bytes are in its blocks number `block` to `block_end` - 1. */
 struct extent {
     uint64_t begin, end;
     uint64_t block, block_end;
 };
 /* Returns the extent of the records themselves. */
 struct extent extent_of(const struct run *run);
-/* Returns the extent of all codec blocks that contain the records. If the shard is not compressed,
- * returns the same extent as extent_of. */
+/* Returns the range of uncompressed bytes of all codec blocks in which the records of the run lie.
+ * If the shard is not compressed, returns the range of the records themselves. */
 struct extent extent_of_blocks(const struct run *run);
-/* Returns whether all records lie in a single codec block, so that they can be decompressed
- * alone. */
+/* Returns true if all records of the run are in one block of the codec. Then they can be
+ * decompressed without the rest of the block. */
 bool extent_is_in_block(const struct run *run);
 
-/* Returns the number of stored bytes in the extent's codec blocks, or 0 if the shard is not
- * compressed. */
+/* Returns the number of stored (compressed) bytes in the codec blocks of the extent. Returns 0 if
+ * the shard is not compressed. */
 uint64_t extent_stored(const struct run *run, const struct extent *extent);
-/* Returns the size of the lines for `count` records in the shard's .lst file, beginning with the
- * record `first`. */
+/* Returns the number of bytes in the lines of the shard's .lst file for `count` records, of which
+ * `first` is the first. */
 uint64_t extent_names(const struct index_section *section, uint64_t first, size_t count);
-/* Returns the size of the data that a run of records has outside the shard: its lines in the .lst
- * file, and its records in columns. */
+/* Returns the number of bytes that the records of a run have outside the shard: in lines of its
+ * .lst file, and in columns. */
 uint64_t extent_beside(const struct run *whole);
-/* Returns the number of uncompressed bytes that a read of these runs (ranges of records) brings
- * into memory. It depends on how codec blocks are decompressed. */
+/* Returns the number of uncompressed bytes that are in memory after a read of these records. It
+ * depends on `how` the blocks are decompressed. */
 uint64_t extent_raw(const struct run *whole, enum read_how how);
 
 #endif

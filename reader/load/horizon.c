@@ -9,8 +9,8 @@
 #include "base/error.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* Samples are read ahead of their draws, up to a limit which is called the horizon. When only 1 /
- * DUE_PART of the draws before the horizon are left, the horizon is moved to later draws. */
+/* Samples that will be drawn before a certain step, the horizon, are in memory. The horizon is
+ * moved to a later step when only 1 / DUE_PART of the steps up to it are left. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -71,8 +71,8 @@ void horizon_close(struct horizon *h)
 
 /* ---- What is wanted ------------------------------------------------------------------------- */
 
-/* Returns the step of the lane's shuffle in which the sample at `position` of the lane's sequence
- * enters the shuffle buffer. */
+/* Returns the number of the draw (step) after which the sample at `position` of the lane's sequence
+ * is put into the shuffle buffer. The result is 0 if the sample is in the buffer at the start. */
 static uint64_t comes_at(const struct horizon *h, uint64_t position)
 {
     return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;
@@ -117,9 +117,8 @@ static int compare_places(const void *a, const void *b)
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* Lists the samples that should be read now. The shuffle buffer has their numbers, but memory does
- * not have their bytes. It is known at which step each of them will be drawn, and the list is in
- * the order of these steps. */
+/* Makes a list of the samples that should be read now. The shuffle buffer has only the numbers of
+ * these samples. Their draws are already computed, and the list is in the order of the draws. */
 static size_t list_wanted(const struct horizon *h, struct wanted *list)
 {
     size_t count = 0;
@@ -140,8 +139,8 @@ static size_t list_wanted(const struct horizon *h, struct wanted *list)
     return count;
 }
 
-/* Begins a read (a job that brings samples into memory). If memory is short, first waits until
- * another read has finished. */
+/* Begins a read. If there is not enough memory, waits until an earlier read has finished and its
+ * memory is free. */
 static int begin_read(struct loader *l, const struct read_plan *plan, struct read **read)
 {
     struct sheaf_error ignored;
@@ -162,9 +161,8 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* Reads the samples at the beginning of `list` that lie in the same codec block. Returns their
- * number. If there is no memory for this, the samples are not read now, and the shuffle buffer
- * holds only their numbers. */
+/* Reads the first samples of `list` that lie in one codec block. Returns their number. If there is
+ * not enough memory, they are not read, and the shuffle buffer keeps only their numbers. */
 static size_t horizon_read_block(struct horizon *h, struct loader *l, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {
@@ -205,8 +203,7 @@ static size_t horizon_read_block(struct horizon *h, struct loader *l, struct sha
     return n;
 }
 
-/* Reads those samples of the list that are in the same shard as its first sample. Returns the
- * number of these samples. */
+/* Reads the first samples of `list` that lie in one shard. Returns their number. */
 static size_t horizon_read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
                                  size_t count)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Structs for samples that stay valid after the next call: detached samples, and samples that were
- * read by number. Each kind has its own function to free it. */
+ * Structs for samples that stay valid after the next call. There are two kinds: samples detached
+ * from a reader, and samples that were read by their numbers. Each kind has its own function that
+ * frees them. */
 #ifndef READER_KEPT_H
 #define READER_KEPT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A lane (one of the equal sequences of an epoch) from its beginning to its end; see lane.h. */
+ * A lane from its beginning to its end; see lane.h. A lane is one of the equal sequences into which
+ * an epoch is divided. */
 #include "reader/load/lane.h"
 
 #include <stdlib.h>
@@ -9,11 +10,11 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* When a lane starts, some samples are returned before the shuffle buffer is full. Each of these
- * samples is read by itself. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
+/* At the start of a lane, some samples are returned before the shuffle buffer is full, and each of
+ * them is read alone. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
-/* The lane knows in advance which slots of the shuffle buffer it will draw from. A slot is loaded
- * into the CPU's cache this number of draws before it is needed. */
+/* Number of draws after which a slot of the shuffle buffer will be used, when it is loaded into the
+ * CPU's cache. The shuffle can compute the coming draws. */
 #define SLOTS_AHEAD    8u
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -25,8 +26,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Adds a sample to the lane's list of drawn samples. The shuffle buffer held only the number of
- * this sample, so its record must still be read. */
+/* Describes a drawn sample in the lane's list of drawn samples. The shuffle buffer had only the
+ * number of the sample, so its record must still be read. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -40,7 +41,8 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
-/* Begins the sequence of the lane at the point where `steps` of its samples have been drawn. */
+/* Begins the sequence of the lane after its first `steps` draws, for example when an epoch is
+ * resumed. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
                           struct sheaf_error *err)
 {
@@ -134,7 +136,8 @@ static const struct ref empty = { .input = REF_EMPTY };
 
 /* ---- The slots ------------------------------------------------------------------------------ */
 
-/* Puts the sample at the next position of the sequence into a slot of the shuffle buffer. */
+/* Takes the next sample of the lane's sequence from the queue, and puts it into the slot `slot` of
+ * the shuffle buffer. */
 static int lane_take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
                         struct sheaf_error *err)
 {
@@ -162,7 +165,8 @@ void lane_fill_ahead(struct loader *l, struct lane *lane)
         (void)fill_slot(l, lane, false, &ignored);
 }
 
-/* Fills the shuffle buffer at the start of the lane. A stream may end before the buffer is full. */
+/* Fills the slots of the shuffle buffer when the lane starts. A stream may end before all slots are
+ * filled. */
 static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     while (lane->filled < lane->sequence.fill) {
@@ -180,8 +184,8 @@ static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sh
     return SHEAF_OK;
 }
 
-/* Fills the slot of the shuffle buffer that was emptied last. If the stream has ended, the sample
- * in the last slot moves into the empty slot. */
+/* Puts the next sample of the sequence into the slot from which a sample was drawn last. If a
+ * stream has ended, moves the sample from the last slot into it instead. */
 static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct shuffle *s = &lane->shuffle;
@@ -200,9 +204,9 @@ static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct s
     return SHEAF_OK;
 }
 
-/* Loads into the CPU's cache the slots of the shuffle buffer from which samples will be drawn soon.
- * The shuffle knows these slots in advance. If a stream ends earlier than expected, other slots
- * will be drawn, but this does no harm. */
+/* Loads a slot of the shuffle buffer that will be used soon into the CPU's cache. The shuffle can
+ * compute the coming draws. If a stream ends early, the draws are different, and a wrong slot is
+ * loaded; this does no harm. */
 static void fetch_slot(struct lane *lane)
 {
     if (lane->ahead.inputs == 0) {
@@ -234,8 +238,8 @@ static struct ref lane_draw(struct lane *lane)
     return ref;
 }
 
-/* Returns the sample that the lane draws from its shuffle buffer next. If the sample is not in
- * memory, returns only its number. */
+/* Draws the next sample of the lane from its shuffle buffer. Sets *ref to the sample in memory, or
+ * only to its number if the sample is not in memory. */
 static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct ref *ref,
                       struct sheaf_error *err)
 {
@@ -256,9 +260,9 @@ static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct re
 
 /* ---- What is due ---------------------------------------------------------------------------- */
 
-/* Loads the beginning of a sample's memory into the CPU's cache, while the caller works with
- * earlier samples. The sample will be returned soon. Its memory begins with the header of the
- * allocation; the struct item and the first bytes of the record follow. */
+/* Loads the beginning of a sample's memory into the CPU's cache, because the sample will be
+ * returned soon. At this place are the header of the allocation, the struct item, and the first
+ * bytes of the record. */
 static void fetch_lines(const struct item *item)
 {
     const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;
@@ -291,9 +295,8 @@ static int lane_advance(struct loader *l, struct lane *lane, bool waits, struct 
     return SHEAF_OK;
 }
 
-/* Begins to read a drawn sample that was not in memory. (Only its number was in the shuffle
- * buffer.) Returns SHEAF_END if the sample's shard is not open yet, or if there is no memory for
- * the read. */
+/* Begins to read a drawn sample of which the shuffle buffer had only the number. Returns SHEAF_END
+ * if its shard is not open yet, or if there is no memory for the read. */
 static int begin_due(struct loader *l, struct lane *lane, struct due *due, bool needed,
                      struct sheaf_error *err)
 {
@@ -329,7 +332,8 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     struct sheaf_error ignored;
     unsigned left = lane->numbers;
 
-    /* Errors are ignored here, because they occur again when the sample is needed. */
+    /* Errors are ignored here. The same error occurs again when the sample is needed, and is
+     * returned then. */
     for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
         struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
 
@@ -351,8 +355,9 @@ void lane_read_early(struct loader *l, struct lane *lane)
     lane_read_ahead(l, lane);
 }
 
-/* Waits until the sample that the lane must return next is in memory. If the sample has an
- * allocation of its own, gives up the lane's reference to the read that brought it. */
+/* Waits until the next sample of the lane is in memory. If the sample has an allocation of its own,
+ * it does not need the read that has brought it any longer. So the lane's reference to this read is
+ * dropped. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {
     struct read *read;
@@ -387,7 +392,7 @@ static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct
     return SHEAF_OK;
 }
 
-/* Notices whether the lane has just returned its last sample. */
+/* Sets lane->has_ended if the lane has just returned its last sample. */
 static void look_for_end(struct lane *lane)
 {
     const struct queue *q = lane->queue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Manages reads from their beginning to their end, and their memory. The memory is taken from the
- * budget before a read begins. After the read, its buffers are kept for the next read if there is
- * room. */
+ * Begins and ends reads, and manages their memory. A read is a job that brings records of a shard
+ * into memory. Its memory is taken from the budget before it begins. Afterwards its buffers are
+ * kept for another read if the budget has room. */
 #include "reader/load/loader.h"
 
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* A read may reuse the buffers of an earlier read if these are not much too large: if they have at
- * most twice the bytes that the new read needs, and KEPT_MORE_BYTES more. */
+/* A read may use the buffers of an earlier read if they are at most 2 * n + KEPT_MORE_BYTES bytes
+ * large, where n is the number of bytes that it needs. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */
@@ -62,9 +62,9 @@ void loader_trim(struct loader *l)
     }
 }
 
-/* Chooses spare buffers for a read: the largest ones that are not much too large. If large buffers
- * were used for small reads, later large reads would find only small ones, and the spare memory
- * would grow without end. */
+/* Chooses spare buffers for a read that needs `memory` bytes: the largest buffers that are not much
+ * too large. If very large buffers were used for small reads, large reads would find only small
+ * buffers. Then the spare memory would become larger and larger. */
 static struct work *take_spare(struct loader *l, uint64_t memory)
 {
     const uint64_t most = 2 * memory + KEPT_MORE_BYTES;
@@ -83,9 +83,9 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
     return w;
 }
 
-/* Returns buffers for a read. The memory that the read needs must already be taken from the budget.
- * If spare buffers are reused that are larger than needed, their excess is taken from the budget as
- * well. */
+/* Returns buffers for a read that needs `memory` bytes. The caller must have taken these bytes from
+ * the budget. If spare buffers are used and are larger, the difference is also taken from the
+ * budget. */
 static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
 {
     struct work *w = take_spare(l, memory);
@@ -221,8 +221,8 @@ int loader_new_read(struct loader *l, uint64_t memory, struct read **result,
     return SHEAF_OK;
 }
 
-/* Takes from the budget the memory that a read needs, except the memory for the records that it
- * returns. */
+/* Takes memory from the budget and returns buffers for a read. The memory for the records that the
+ * read returns is not included. */
 static struct work *take_work(struct loader *l, uint64_t bytes, enum loader_share share)
 {
     struct work *w;
@@ -279,8 +279,8 @@ int loader_begin_alone(struct loader *l, struct shard *shard, uint64_t record, b
     int code = SHEAF_END;
 
     plan.how = extent_is_in_block(&run) ? READ_PARTS : READ_WHOLE;
-    /* In a remote shard, one request for a whole codec block costs less time than many small
-     * requests. */
+    /* A remote codec block is read with one request if there is enough memory, because many small
+     * requests would take longer. */
     if (plan.how == READ_PARTS && shard->object->is_remote)
         code = loader_begin(l, &plan, LOADER_SOON, read, err);
     if (code != SHEAF_END)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The state that all lanes of a reader share to bring samples into memory: the budget, open shards,
- * threads and all reads. Used only on the planning thread, which is the thread that calls the
- * reader. */
+ * State that all lanes of a reader share to bring samples into memory: the budget, the open shards,
+ * the threads and all reads. Used only on the planning thread, the thread that calls the reader. */
 #ifndef READER_LOADER_H
 #define READER_LOADER_H
 
@@ -20,11 +19,11 @@ struct queue_ops;
 struct ref {
     struct item *item;          /* NULL if it is not in memory; */
     union {
-        /* if `item` is NULL, because the sample is not in memory: the sample's number within the
-         * lane, or REF_EMPTY */
+        /* If `item` is NULL, the sample is not in memory. `input` is then the sample's number
+         * within the lane, or REF_EMPTY. */
         uint64_t input;
-        /* for a sample that is in memory: the read whose memory has its bytes, or NULL if the
-         * sample has an allocation of its own */
+        /* If `item` is not NULL: the read in whose memory the sample lies, or NULL if the sample
+         * has an allocation of its own. */
         struct read *read;
     };
 };
@@ -39,42 +38,46 @@ struct loader {
     struct cache *cache;            /* NULL: none */
     struct pipe_shift pipe_shift;
     const struct queue_ops *queue_ops;      /* the kind of all queues */
-    /* the queues of all lanes of this reader, in the order in which samples are taken from the
-     * lanes */
+    /* the queues of all lanes of this reader, in the order in which the lanes return samples */
     struct queue *queues;
-    /* number of struct lanes: one for each lane of this reader; for a view, one for each pair of
-     * such a lane and a source */
+    /* Number of structs lane. There is one for each lane of this reader. In a view, there is one
+     * for each lane and each source. */
     uint32_t lane_count;
-    /* `queue_count` is the number of queues. The first `lane_count` queues belong to the lanes. A
-     * view may also read ahead the ranges of samples from which its lanes will draw next. Then
-     * there are twice as many queues, and the second half reads these ranges. `coming_count` is the
-     * number of queues of the second half that may be used; it is 0 if memory has no room for
-     * them. */
+    /* `queue_count` is the number of queues. The first `lane_count` queues are those from which the
+     * lanes take samples.
+     *
+     * In a view, the samples of a lane come in ranges, and the next range may be read in advance.
+     * Then there are 2 * `lane_count` queues, and the second half of the queues reads the next
+     * ranges. `coming_count` is the number of queues in the second half that may be used. It is 0
+     * if there is not enough memory. */
     uint32_t queue_count, coming_count;
-    /* `lead` is the number of draws that each lane makes in advance, and whose samples are read.
-     * `keep` is the number of draws for which a sample may be in memory before it is drawn. It is 0
-     * if each sample is read only when it is drawn; until then, the kernel caches its file. It is 1
-     * if samples are returned in the order in which they are read. Otherwise it is the size of the
-     * shuffle buffer, in which samples wait. */
+    /* `lead` is the number of draws that each lane makes in advance. The drawn samples are read
+     * meanwhile.
+     *
+     * `keep` is the largest number of draws for which a sample may be in memory before it is drawn.
+     * It is 0 if each sample is read only when it is drawn, because the kernel caches the files. It
+     * is 1 if samples are returned in the order in which they are read. Otherwise it is the size of
+     * the shuffle buffer, in which samples wait. */
     unsigned lead;
     uint64_t keep;
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* of remote reads; queued_most follows it */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
-    /* how reads decompress codec blocks: the whole blocks; or only the wanted samples, because
-     * memory has no room for whole blocks */
+    /* How reads decompress the blocks of a codec: completely, or only the records that are needed,
+     * if memory has no room for whole blocks. */
     enum read_how how;
-    /* A frame (stored record) larger than this does not wait in the shuffle buffer. Only its number
-     * waits there, and it is read when it is drawn. */
+    /* Largest size of a frame (stored record) that may be in the shuffle buffer. For a larger
+     * frame, the buffer has only the sample's number, and the sample is read when it is drawn. */
     uint64_t outsize_bytes;
-    /* heap with the memory for samples; it is kept from one epoch to the next */
+    /* The heap with the memory for samples. It is not freed between epochs. */
     struct heap *heap;
-    /* number of bytes of the heap that may be lent to the program */
+    /* largest number of bytes of the heap that may be lent to the program */
     uint64_t lend_bytes;
     struct read *reads;             /* all that there are */
     struct work *spare;             /* buffers of finished reads, which are used again */
     uint64_t spare_most_bytes;      /* larger buffers held an outsize sample and are freed */
-    /* total size of the spare buffers; budget.used + spare_bytes <= budget.limit always holds */
+    /* Total size of the spare buffers in bytes. budget.used + spare_bytes is never greater than
+     * budget.limit. */
     uint64_t spare_bytes;
     uint64_t read_bytes;
     struct stream_counts counts;    /* of all streams */
@@ -82,15 +85,15 @@ struct loader {
     const volatile int *interrupt;  /* waits end when it is not zero */
 };
 
-/* Returns whether each item (record in memory) gets an allocation of its own. Otherwise the items
- * of one read lie in one block. */
+/* Returns true if each item (record in memory) has an allocation of its own. Otherwise all items of
+ * a read are in one block. */
 static inline bool loader_is_apart(const struct loader *l)
 {
     return l->keep > 1 || l->how != READ_WHOLE;
 }
 
-/* Waits until the shard is open. Returns the result of opening the shard, or
- * SHEAF_ERR_INTERRUPTED. */
+/* Waits until the shard is open. Returns the result of opening it, or SHEAF_ERR_INTERRUPTED if the
+ * wait was interrupted. */
 int loader_open_shard(struct loader *loader, struct shard *shard, struct sheaf_error *err);
 bool loader_shard_is_open(struct loader *loader, struct shard *shard);
 
@@ -101,16 +104,17 @@ enum loader_share {
     LOADER_NOW,                 /* otherwise the reserve */
 };
 
-/* Begins a read, which is a job that brings records of a shard into memory. The caller's references
- * to the shards in the plan now belong to the read; these shards must be open. Returns SHEAF_END if
- * there is no memory for the read. The number of users of the new read is 1. */
+/* Begins a read. A read is a job that brings records of a shard into memory. The shards in `plan`
+ * must be open. The caller's references to them pass to the read. Returns SHEAF_END if there is not
+ * enough memory for the read; the caller then keeps its references. The number of users of the new
+ * read is 1. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
-/* Begins to read a single record. If the shard is compressed, decompresses the record in a way for
+/* Begins to read a single record. If the shard is compressed, chooses a way of decompression for
  * which there is enough memory. */
 int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t record, bool repeats,
                        enum loader_share share, struct read **read, struct sheaf_error *err);
-/* Makes an empty struct read without a plan, which a stream will fill with samples. */
+/* Makes a read without a plan. A stream will fill it with the samples that arrive next. */
 int loader_new_read(struct loader *loader, uint64_t memory, struct read **read,
                     struct sheaf_error *err);
 
@@ -123,13 +127,14 @@ void loader_leave(struct loader *loader, struct read *read);
 
 /* Releases a sample that is no longer needed. */
 void loader_release(struct loader *loader, struct ref *ref);
-/* Returns the piece of the heap in which the sample's bytes lie, so that this piece can be lent to
- * the program. Returns NULL if the bytes are not in the heap. */
+/* Returns the piece (allocated range) of the heap in which the bytes of the sample lie. The piece
+ * can be lent to the program. Returns NULL if the bytes are not in the heap. */
 uint8_t *loader_piece(const struct ref *ref);
 
-/* Frees the memory that finished reads and idle shards still hold. */
+/* Frees memory that is not in use: buffers of finished reads, and shards that are open but not
+ * used. */
 void loader_shrink(struct loader *loader);
-/* Frees spare buffers until the remaining ones fit into the budget. */
+/* Frees spare buffers until the rest fits into the budget. */
 void loader_trim(struct loader *loader);
 /* Returns the room for samples that lie apart. */
 static inline uint64_t loader_room(const struct loader *l)
@@ -137,9 +142,9 @@ static inline uint64_t loader_room(const struct loader *l)
     return heap_room(l->heap);
 }
 
-/* Returns the memory that is needed to read one record of an open shard by itself. */
+/* Returns the memory in bytes that is needed to read one record alone. The shard must be open. */
 uint64_t loader_alone_bytes(const struct shard *shard, uint64_t record);
-/* Sets the error for a record that does not fit even into the reserved memory. Returns
+/* Sets the error for a record that is too large even for the reserved memory. Returns
  * SHEAF_ERR_LIMIT. */
 int loader_is_full(const struct loader *loader, const struct shard *shard, uint64_t record,
                    struct sheaf_error *err);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads samples by their numbers. The numbers are sorted and divided by shard; the numbers of one
- * shard are a part. Records of a part that lie close together form a group, which is read by one
- * read. From the bytes of the group, the frames (stored records) of the requested samples are
- * copied into the part's block of memory.
+ * Reads samples by their numbers, for random access. The requested numbers are sorted and divided
+ * by shard. All numbers of one shard are called a part. Records of a part that lie close together
+ * are a group, which is read with one read.
  *
- * Several groups are read at the same time if memory allows. Bytes between the requested records
- * are read as well and dropped. The samples of a part lie in one block of memory, so that only the
- * requested bytes are kept, and not whole codec blocks or gaps. Shards are opened ahead of time.
- * The samples are returned in the order of the requested numbers. */
+ * The bytes of a group include unwanted records between the requested records. So the frames
+ * (stored records) of the requested samples are copied into one block of memory for each part, and
+ * the other bytes are dropped.
+ *
+ * If memory allows, several groups are read at the same time. Shards are opened in advance. The
+ * samples are returned in the order in which their numbers were requested. */
 #include "reader/load/numbers.h"
 
 #include <inttypes.h>
@@ -36,8 +37,8 @@
 struct number_entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    /* The sample's record in memory, or its error. Entries with the same sample number share this
-     * item. */
+    /* The record of the sample in memory, or its error. If a number was requested several times,
+     * its entries point to the same item. */
     struct item *item;
 };
 
@@ -190,8 +191,8 @@ static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
     return code;
 }
 
-/* Waits until a shard is open, and allocates the block of memory for the records that were
- * requested from this shard. */
+/* Waits until the shard of the part is open. Allocates the block of memory for the requested
+ * records of this shard. */
 static int begin_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
 {
     int code = open_ahead(c, (size_t)(part - c->parts), err);
@@ -222,8 +223,8 @@ static int begin_part(struct call *c, struct shard_part *part, struct sheaf_erro
 
 /* ---- Groups --------------------------------------------------------------------------------- */
 
-/* Returns whether the record `next` is close enough to be read together with a group, which has the
- * records from `first` to `last`. */
+/* Returns true if the record `next` is close enough to be read together with the records `first` to
+ * `last`. */
 static bool joins(struct shard *shard, uint64_t first, uint64_t last, uint64_t next)
 {
     const struct index_section *s = shard->section;
@@ -235,10 +236,13 @@ static bool joins(struct shard *shard, uint64_t first, uint64_t last, uint64_t n
            && s->offsets[next] + index_frame_bytes(s, next) - s->offsets[first] <= GROUP_BYTES;
 }
 
-/* Plans the read of a group of records. The group begins with entry g->first of the sorted list of
- * requested numbers. If `joined` is set, further requested records that are close by are added. The
- * plan has one run (range of records) for each record. A local codec block is decompressed only up
- * to the last requested record. A remote block is read with one request. */
+/* Plans the read of a group of records that lie close together. The group begins with entry
+ * g->first in the sorted list of requested numbers. If `joined` is true, the next requested records
+ * are added if they are close.
+ *
+ * The plan has one run (range of records) for each record. In a local compressed shard, the block
+ * is read in small steps, only up to the last requested record. A remote block is read with one
+ * request. */
 static struct read_plan plan_group(const struct call *c, struct record_group *g, bool joined)
 {
     struct shard *shard = g->part->shard;
@@ -263,8 +267,8 @@ static struct read_plan plan_group(const struct call *c, struct record_group *g,
     return plan;
 }
 
-/* Assigns memory to each requested record of the group. The memory begins at *slot, in the block
- * that was allocated for all requested records of the shard. */
+/* Sets the memory for each requested record of the group. It begins at *slot in the block that was
+ * allocated for all requested records of the shard. */
 static void numbers_place_items(struct call *c, const struct record_group *g, uint8_t **slot)
 {
     size_t n = 0;
@@ -317,9 +321,8 @@ static int begin_group(struct call *c, struct record_group *g, const struct read
     return SHEAF_OK;
 }
 
-/* Ends the read of a group, and frees its buffers and the errors of its bad records. The records
- * themselves are not freed, because they are in the block for all requested records of their
- * shard. */
+/* Ends the read of a group of records. Frees the buffers of the read, and the errors of bad
+ * records. The records themselves stay in the block of memory for their shard. */
 static void numbers_end_group(struct call *c, struct record_group *g)
 {
     struct read *r = g->read;
@@ -374,7 +377,8 @@ static int take_group(struct call *c, struct sheaf_error *err)
     return code;
 }
 
-/* Makes room for the read of a group, by ending the reads of older groups. */
+/* Makes room for the read of a group of records: ends reads of earlier groups, until there is
+ * enough memory. */
 static int numbers_make_room(struct call *c, struct record_group *g, const struct read_plan *plan,
                              struct sheaf_error *err)
 {
@@ -390,8 +394,8 @@ static int numbers_make_room(struct call *c, struct record_group *g, const struc
     return code;
 }
 
-/* Reads the group of records that begins with the entry g->first. Returns SHEAF_END if memory has
- * no room for this group, even if nothing else is being read. */
+/* Reads the group of records that begins with entry g->first. Returns SHEAF_END if there is not
+ * enough memory even when no other group is being read. */
 static int read_group(struct call *c, struct record_group *g, bool joined, uint8_t **slot,
                       struct sheaf_error *err)
 {

@@ -8,15 +8,16 @@
 
 /* Facts about the samples that were read. */
 struct numbers_read {
-    /* the CRC-32C that the index has for samples[i], if the caller provides room; otherwise NULL */
+    /* If the caller provides an array: crcs[i] is set to the CRC-32C that the index states for
+     * samples[i]. Otherwise NULL. */
     uint32_t *crcs;
     uint64_t memory_bytes;      /* taken until the samples are freed */
 };
 
 /* Copies the options over the defaults. */
 struct sheaf_read_options numbers_options(const struct sheaf_read_options *given);
-/* Reads samples as sheaf_dataset_read does, but without columns. Returns SHEAF_ERR_UNSUPPORTED if
- * checksums are wanted and the index has none. */
+/* Reads samples like sheaf_dataset_read, but without columns. Returns SHEAF_ERR_UNSUPPORTED if the
+ * caller wants checksums and the index has none. */
 int numbers_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                  const struct sheaf_read_options *options, struct numbers_read *facts,
                  const struct sheaf_sample **samples, struct sheaf_kept **kept,

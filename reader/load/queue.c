@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Plans the reads of the lanes, and returns the lanes' samples; see queue.h. */
+ * Plans the reads of the lanes, and returns their samples; see queue.h. A lane is one of the equal
+ * sequences into which an epoch is divided. */
 #include "reader/load/queue.h"
 
 #include <inttypes.h>
@@ -82,7 +83,7 @@ int queue_begin_read(struct loader *l, struct queue *q, const struct read_plan *
 /* ---- In the order of the line --------------------------------------------------------------- */
 
 /* Takes a reference to a shard. Returns QUEUE_NO_SECTION if the budget has no room for the shard's
- * index section now. */
+ * index section at the moment. */
 static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
                      struct sheaf_error *err)
 {
@@ -93,8 +94,8 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? QUEUE_NO_SECTION : code;
 }
 
-/* Begins to open the shard that the lane reads next. This only saves time. If the budget has no
- * room now, the shard is opened later, when its first record is needed. */
+/* Begins to open the shard that comes next in the lane's sequence, to save time later. If the
+ * budget has no room at the moment, the shard is opened when its first record is needed. */
 static void queue_open_next(struct loader *l, struct queue *q, uint64_t position)
 {
     const uint64_t place = sequence_place(q->sequence, position);
@@ -112,8 +113,8 @@ static void queue_open_next(struct loader *l, struct queue *q, uint64_t position
         (void)use_shard(l, number, &q->next, &ignored);
 }
 
-/* Sets q->shard to the shard of the run, and begins to open the shard after it. Returns
- * QUEUE_NO_SECTION if the budget has no room for the shard's index section now. */
+/* Sets q->shard to the shard of `run`, and begins to open the shard that comes after it. Returns
+ * QUEUE_NO_SECTION if the budget has no room for the index section of the shard at the moment. */
 static int enter_shard(struct loader *l, struct queue *q, const struct order_run *run,
                        struct sheaf_error *err)
 {
@@ -142,16 +143,16 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns whether there is memory for this read and for another one of the same size. A read that
- * is not needed yet must leave this room for an urgent read. */
+/* Returns true if there is memory for this read and for another read of the same size. The second
+ * amount is left free for a read that is urgent, because this read is not urgent. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;
 }
 
-/* Skips positions of the sequence whose samples are not wanted in memory now. These samples will be
- * read when they are drawn. Returns SHEAF_END if no positions are left, or if it is not known yet
- * which positions are wanted. */
+/* Skips the next positions of the sequence if their samples should not be in memory now. These
+ * samples are read when they are drawn. Returns SHEAF_END at the end of the sequence, or if the
+ * draw of the next sample is not known yet. */
 static int pass_unwanted(struct queue *q)
 {
     while (q->horizon != NULL && q->planned < q->sequence->count) {
@@ -211,7 +212,7 @@ static int queue_find_alone(struct loader *l, struct queue *q, struct order_run 
     return shards_use_reserved(&l->shards, run->shard, &q->alone, err);
 }
 
-/* Begins a read of only the next record, in reserved memory. */
+/* Begins a read of the next record alone. It may use reserved memory. */
 static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct order_run run;
@@ -236,15 +237,15 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Each lane has a next sample whose read is not planned yet. Returns whether lane `a` will need
- * this sample sooner than lane `b`. */
+/* Returns true if lane `a` will need its next unplanned sample sooner than lane `b`. (The unplanned
+ * samples are those for which no read is planned yet.) */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
 }
 
-/* Among the lanes that have a shard open, except the lane `but`, returns the lane that has planned
- * its reads furthest ahead. Returns NULL if there is none. */
+/* Returns the queue that has planned its reads furthest ahead, among the queues that have an open
+ * shard. The queue `but` is not considered. Returns NULL if there is no such queue. */
 static struct queue *furthest(struct loader *l, const struct queue *but)
 {
     struct queue *found = NULL;
@@ -259,10 +260,10 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
     return found;
 }
 
-/* Closes the shard of another lane if memory has no room for the shards of all lanes. Then the lane
- * `q`, which must return a sample next, can open its own shard and plan a read of full size. If it
- * planned smaller reads, it would have to open the shard again for every sample. Returns false if
- * there is no shard to close. */
+/* Closes the shard of another lane if there is not enough memory for the shards of all lanes. So
+ * the lane of queue `q`, which must return a sample next, can open its own shard and plan a read of
+ * the usual size. Otherwise it would have to open the shard again for each sample. Returns false if
+ * no other lane has an open shard. */
 static bool give_way(struct loader *l, const struct queue *q)
 {
     struct queue *other = furthest(l, q);
@@ -276,14 +277,15 @@ static bool give_way(struct loader *l, const struct queue *q)
     return true;
 }
 
-/* Returns whether a result of queue_ops.plan means that there is no memory for the read now. */
+/* Returns true if the result of queue_ops.plan means that there is not enough memory for the read
+ * now. */
 static bool has_no_room(int code)
 {
     return code == SHEAF_END || code == QUEUE_NO_SECTION;
 }
 
-/* Plans a read for the lane that must return a sample next. If there is no memory for a usual read,
- * plans a read of one record. */
+/* Plans a read for the lane that must return a sample next. If there is not enough memory for a
+ * read of the usual size, plans a read of one record. */
 static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     int code = l->queue_ops->plan(l, q, err);
@@ -296,14 +298,14 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
         return SHEAF_OK;
     if (l->keep <= 1)
         return plan_alone(l, q, err);
-    /* There is no memory for the sample. So the shuffle buffer gets only the sample's number, and
-     * the sample is read when it is drawn. */
+    /* There is not enough memory for the sample. So its read is skipped: the shuffle buffer gets
+     * only the sample's number, and the sample is read when it is drawn. */
     q->planned++;
     return SHEAF_OK;
 }
 
-/* Returns the queue of the lane whose next read is needed first, or NULL if all reads are planned.
- * If `ahead` is set, includes lanes of a view that read before their first sample is needed. */
+/* Returns the queue whose next read is needed first, or NULL if all reads are planned. If `ahead`
+ * is false, the queues of a view that read a range in advance are not considered. */
 static struct queue *neediest(struct loader *l, bool ahead)
 {
     struct queue *found = NULL;
@@ -329,8 +331,9 @@ int queue_pump_planned(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = l->queue_ops->plan(l, q, err);
-        /* Reading ahead for this lane has failed, but its samples are not needed yet. Either other
-         * lanes need the memory, or it is too early to read ahead. */
+        /* This queue only reads in advance, and its read could not be planned. There may be too
+         * little memory, or its shard may not be open yet. So such queues are left out from now
+         * on. */
         if (code != SHEAF_OK && q->is_ahead) {
             ahead = false;
             continue;
@@ -345,14 +348,14 @@ int queue_pump_planned(struct loader *l, struct sheaf_error *err)
 
 /* ---- Giving out ----------------------------------------------------------------------------- */
 
-/* Returns whether the read is late: a read that was begun later has already finished. */
+/* Returns true if the read is late, that is, if the next read of the queue has already finished. */
 static bool queue_is_late(struct loader *l, struct read *r)
 {
     return r->next != NULL && loader_has(l, r->next);
 }
 
-/* Waits for the read to finish. Stops waiting if the read is late and its samples are not needed at
- * once. */
+/* Waits for the read to finish. If the samples go to a shuffle buffer and are not needed at once,
+ * waits only until the read is late (a later read has finished). */
 static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     uint64_t start;
@@ -368,8 +371,8 @@ static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *
     return loader_wait(l, r, err);
 }
 
-/* Plans a read for the next position unless there is one already. Then waits until this read has
- * finished or is late. */
+/* Makes sure that there is a read for the next position, and waits until the read has finished or
+ * is late. If `waits` is false, returns QUEUE_LATER instead of waiting. */
 static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -416,8 +419,8 @@ int queue_take_planned(struct loader *l, struct queue *q, bool waits, struct ref
     if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
         struct sheaf_error later;
 
-        /* An error is ignored here. It occurs again, and is then reported, when the sample is
-         * needed. */
+        /* An error of queue_pump is ignored here. The same error occurs again when the sample is
+         * needed, and is returned then. */
         q->taken++;
         queue_remove_first(l, q);
         (void)queue_pump(l, &later);

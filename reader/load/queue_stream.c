@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of samples of one lane, for data that can only be read forward (a stream). A worker
- * thread fills buffers with records in the order in which the records arrive. The samples in a
- * buffer are known only when it is full. */
+ * The queue of samples of one lane, for data that can only be read from start to end (a stream). A
+ * worker thread reads the records in the order in which they arrive, and fills reads (buffers) with
+ * them. The samples of a read are known only when it is full. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void end_stream(struct queue *q)
     stream_close(q->stream);
 }
 
-/* Gives empty reads to each stream in advance. The stream's worker thread fills them with
+/* Gives empty reads (buffers) to each stream. A worker thread of the stream fills them with
  * samples. */
 static int pump_streams(struct loader *l, struct sheaf_error *err)
 {
@@ -68,10 +68,10 @@ static void remove_read(struct loader *l, struct queue *q)
     q->waiting--;
 }
 
-/* Takes memory from the budget for a sample of a stream. This is done after the sample has arrived,
- * because its size was not known earlier. If the sample goes to a shuffle buffer, it is copied to
- * an allocation of its own. Otherwise the program gets the sample in the stream's buffer and may
- * keep it, so the whole buffer is taken from the budget. */
+/* Takes memory from the budget for a sample of a stream. This is possible only now, because the
+ * size of the sample was not known before it arrived. A sample for the shuffle buffer is copied to
+ * an allocation of its own. Other samples stay in the stream's buffer. The program may keep such a
+ * sample, so the whole buffer is taken from the budget. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the memory that a read needs, and makes reads; see read.h. read_job.c has the job of a
- * read. */
+ * Computes the memory that a read needs, and makes reads; see read.h. The job that carries out a
+ * read is in read_job.c. */
 #include "reader/load/read.h"
 
 #include <stdlib.h>
@@ -31,8 +31,8 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record)
            + extent_names(shard->section, record, 1) + shard_columns_bytes(shard, record, 1);
 }
 
-/* Returns the size of a read's tables: the requests, the runs (ranges of records), and the wanted
- * parts of codec blocks. */
+/* Returns the size in bytes of the tables of a read: the requests, the runs (ranges of records),
+ * and the parts of codec blocks that are needed. */
 static uint64_t tables_bytes(const struct read_plan *plan, size_t count)
 {
     return (READ_PORTIONS + plan->runs[0].shard->column_count) * sizeof(struct fetch)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A READ brings records of a shard into memory. One job reads the stored bytes of the records,
- * decompresses them and checks them. Each record becomes an ITEM: a frame (stored record) that is
- * correct, or the error that was found in it.
+ * A READ brings records of a shard into memory. It is one job, which reads the stored bytes,
+ * decompresses them and checks the records. The result for each record is an ITEM: its frame (the
+ * record as it is stored), or the error that was found.
  *
- * The memory for the items has one of two forms. If items lie TOGETHER, the read has one block,
- * with the table of items, the frames as they are stored, and the names of the records. If the
- * shard is not compressed, stored bytes are read directly into the block, without a copy. The block
- * stays in memory until its last item is released. If items lie APART, each item has a piece of
- * memory of its own, with its frame and name. So an item that stays in memory does not keep the
- * others there.
+ * The items of a read may lie TOGETHER in one block of memory. The block has a table of the items,
+ * the frames, and the names of the records. If the shard is not compressed, its bytes are read
+ * directly into the block. The block stays in memory until its last item is released.
+ *
+ * Or the items lie APART: each item has a piece of memory of its own, with its frame and its name.
+ * Then an item that stays in memory does not keep the others in memory.
  *
  * The code that begins a read provides this memory. It also decides how codec blocks are
- * decompressed: as a whole, or record by record, so that the whole block need not be in memory. */
+ * decompressed: completely, or record by record, so that no memory for a whole block is needed. */
 #ifndef READER_READ_H
 #define READER_READ_H
 
@@ -29,8 +29,7 @@ struct item {
     union {
         const char *name;       /* if has_name: its .lst line */
         uint64_t offset;        /* otherwise: of the frame in the shard, uncompressed */
-        /* the reason why the record is bad, if is_bad is set; the item then has neither data nor a
-         * name */
+        /* If is_bad is set: the error of the record. The item then has neither data nor a name. */
         struct sheaf_error *bad;
     };
     uint64_t record;
@@ -41,8 +40,9 @@ struct item {
 };
 _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned for anything");
 
-/* The record that a sample has in a column. If the reader has columns, one of these structs for
- * each column follows the item (the sample's own record in memory):
+/* The record of a sample in a column. (A column is a field that was added to the data set after
+ * packing.) If the reader has columns, each item, which has the sample's own record, is followed by
+ * one of these structs for each column:
  *
  *     | item | column | column | */
 struct item_column {
@@ -78,39 +78,37 @@ struct read_needs {
     uint64_t pieces;            /* if apart: sum of all items, in the heap */
     size_t count;               /* items */
     size_t span;                /* number of items, including the skipped positions before them */
-    /* `data`: bytes of the records. `names`: bytes of their names and columns. */
+    /* size of the records in bytes, and size of their names and their records in columns */
     uint64_t data, names;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
-/* Returns an upper bound of the memory for a read that brings one record of this shard into a block
- * of its own. This does not require the shard's index section. */
+/* Returns an upper bound for the memory in bytes that a read of one record of this shard needs, if
+ * the record has a block of its own. The index section of the shard need not be in memory. */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
-/* Returns the additional memory that a read of one record needs for the record's columns. `columns`
- * may be NULL. */
+/* Returns the memory in bytes that a read of one record needs in addition for the record's columns.
+ * `columns` may be NULL. */
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
-/* Returns the size of the memory for one record of an open shard that gets an allocation of its
- * own. */
+/* Returns the size in bytes of an allocation for one record alone. The shard must be open. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 
-/* The bytes of a read are divided into portions: one for the stored bytes of the records, one for
- * their .lst lines, and one for each column. READ_PORTIONS is the number of portions without those
- * of columns. */
+/* Number of portions of a read's bytes, not counting columns: the stored bytes of the records, and
+ * their lines in the .lst file. Each column adds one more portion. */
 #define READ_PORTIONS 2u
 
-/* A request to a remote store for one portion of a read's bytes. It is sent before a worker runs
- * the read's job. */
+/* A request to a remote store for one portion of a read's bytes (for example, the stored bytes of
+ * its records). Requests are sent before a worker thread runs the job of the read. */
 struct fetch {
     struct store_read read;     /* .object is NULL if there is none */
     struct work *work;
 };
 
-/* Facts about streams that are counted while they are read. */
+/* Numbers that are counted while the records of streams are read. */
 struct stream_counts {
     uint64_t passed_over;       /* number of tar members that belong to no sample */
-    /* number of bytes that were lost because the rest of a damaged shard could not be read, over
-     * all shards */
+    /* number of bytes in all shards that were lost because the rest of a damaged shard could not be
+     * read */
     uint64_t lost_bytes;
-    /* number of samples whose key an earlier sample of the same shard also has */
+    /* number of samples that have the same key as an earlier sample of the same shard */
     uint64_t repeated_keys;
 };
 
@@ -123,8 +121,8 @@ static inline void stream_counts_add(struct stream_counts *to, const struct stre
     to->repeated_keys += (uint64_t)sign * counts->repeated_keys;
 }
 
-/* The buffers that a read needs until it has finished. They are kept for later reads, so that not
- * every read has to touch new pages of memory. */
+/* Buffers that a read needs until it has finished. They are then kept for later reads. Otherwise
+ * each read would have to map new pages of memory. */
 struct work {
     struct job job;
     struct work *next;          /* in the list of spare buffers */
@@ -151,24 +149,24 @@ struct work {
 struct read {
     struct read *next;          /* in its queue */
     struct read *newer, *older; /* in the list of all reads */
-    /* working buffers; NULL if the read has finished and belongs to no stream */
+    /* Buffers of the read. NULL if the read has finished, unless it belongs to a stream. */
     struct work *work;
     struct workers *workers;    /* the threads that run its job */
     size_t item_bytes;          /* size of an item with its columns */
     uint64_t at;                /* the first position of its queue that it has, */
-    /* `span` is the number of positions that the read covers. `taken` is the number of these
-     * positions that the queue has already returned. */
+    /* number of positions of the sequence that the read covers, and number of those that the queue
+     * has already returned */
     size_t span, taken;
     size_t users;               /* number of references to it */
-    /* if the read's records lie in one block: their items (structs that describe them), each
-     * followed by its columns; otherwise NULL */
+    /* If the records lie in one block: the table of their items, in which each item is followed by
+     * its columns. Otherwise NULL. */
     struct item *table;
-    /* if each record has an allocation of its own: pointers to the items (structs that describe the
-     * records); NULL for a position that is skipped */
+    /* If each record has an allocation of its own: pointers to the items that describe the records.
+     * A pointer is NULL if its position is skipped. */
     struct item **each;
     uint8_t *block;             /* if together: the table and all frames; */
-    /* size of `block` if it was allocated by malloc, and its bytes were taken from the memory
-     * budget; 0 if it is a piece of the heap of samples */
+    /* Size of `block` in bytes if it was allocated by malloc and taken from the memory budget. 0 if
+     * it is a piece of the heap for samples. */
     uint64_t alone_bytes;
     bool is_reserved;           /* as reserved */
     bool repeats;
@@ -179,7 +177,8 @@ struct read {
     uint64_t bytes;             /* number of bytes that were read */
     size_t bad_count;           /* the value for its items */
     struct stream *stream;      /* the stream that fills it; else NULL */
-    /* for a stream: SHEAF_END or an error if the stream ends after this read; otherwise SHEAF_OK */
+    /* If a stream ends after this read: SHEAF_END, or the error with which it ends. Otherwise
+     * SHEAF_OK. */
     int tail_code;
 };
 
@@ -196,25 +195,26 @@ static inline struct item *read_item(const struct read *r, size_t i)
          : (struct item *)(void *)((char *)r->table + i * r->item_bytes);
 }
 
-/* Makes a buffer of exactly `size` bytes. The former content of the buffer is lost. */
+/* Makes `buf` a buffer of exactly `size` bytes and returns its address. Its former content is lost.
+ */
 void *work_room(struct buf *buf, size_t size, struct sheaf_error *err);
 uint64_t work_kept_bytes(const struct work *work);
 void work_free(struct work *work);                      /* NULL is allowed */
 
-/* Prepares a read for this plan. The caller must then provide the memory for the records: one block
- * (read_set_block), or one allocation for each record (read->each). */
+/* Prepares a read by `plan`. The caller must then provide the memory for the records: one block for
+ * all (read_set_block), or one allocation for each (read->each). */
 int read_open(struct read *read, struct work *work, const struct read_plan *plan,
               const struct sheaf_dataset *dataset, struct workers *workers,
               struct sheaf_error *err);
-/* Sets the block of memory for the read's records. The block begins with the table of the items,
- * which describe the records. */
+/* Sets the block of memory for the records of the read. A table of items, which describe the
+ * records, is at the beginning of the block. */
 void read_set_block(struct read *read, uint8_t *block);
 void read_drop_shards(struct work *work, struct shards *shards);
 
 /* ---- reader/load/read_job.c ------------------------------------------------------------------ */
 
-/* Begins the read. Its job does all the work of a local read, so that the same processor reads and
- * checks the bytes while they are in its cache. */
+/* Starts the job of the read on a worker thread. For a local shard, the job reads, decompresses and
+ * checks the bytes on one processor, while they are in its cache. */
 void read_start(struct read *read);
 /* Runs the job on this thread. */
 void read_run(struct read *read);

@@ -13,11 +13,11 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* number of items between the item that is written and the item that is loaded into the CPU's
- * cache */
+/* Number of items by which loading an item into the CPU's cache is ahead of writing it. */
 #define ITEMS_AHEAD 8u
 
-/* Runs (ranges of records) that are read in one operation, and the memory for their bytes. */
+/* Runs (ranges of records) that are read as one range of the shard, including the gaps between
+ * them, and the memory for their bytes. */
 struct pass {
     struct work *work;
     const struct run *runs;
@@ -26,16 +26,17 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    /* begin and end of the range's stored bytes, as offsets in the shard */
+    /* offsets in the shard at which the stored bytes of the range begin and end */
     uint64_t begin, end;
     /* memory into which these stored bytes are read */
     uint8_t *stored;
-    /* memory for uncompressed bytes: all bytes of the range, or only its wanted records, one after
-     * another, if codec blocks are decompressed record by record */
+    /* Memory for the uncompressed bytes. If codec blocks are decompressed record by record, it has
+     * only the records that are needed, one after another. Otherwise it has all bytes of the
+     * range. */
     uint8_t *data;
-    /* memory for the .lst lines of the range; NULL if it has none */
+    /* memory for the lines of the .lst file for this range; NULL if there are none */
     char *names;
-    /* memory for the range's records in columns, one column after another */
+    /* memory for the records in columns for this range, one column after another */
     uint8_t *columns;
     bool is_marked;             /* is_bad is set in all items */
 };
@@ -72,8 +73,8 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
     return true;
 }
 
-/* For a record that has an allocation of its own: returns the address in this allocation, after the
- * struct item, at which the record's bytes are stored. */
+/* Returns the address after the struct item in its allocation, where the bytes of the record are
+ * stored. Used if each record has an allocation of its own. */
 static uint8_t *behind(const struct pass *p, struct item *item)
 {
     return (uint8_t *)item + p->work->read->item_bytes;
@@ -100,8 +101,7 @@ static void prepare_marks(struct pass *p)
     p->is_marked = true;
 }
 
-/* Marks a record as bad. The message is the record's location, followed by the message of
- * `error`. */
+/* Marks a record as bad. Its error is `error`, with the place of the record before the message. */
 static int mark_bad(struct pass *p, struct item *item, uint64_t record,
                     const struct sheaf_error *error)
 {
@@ -118,8 +118,8 @@ static int mark_bad(struct pass *p, struct item *item, uint64_t record,
     return SHEAF_OK;
 }
 
-/* Marks all records as bad that overlap the uncompressed bytes from `begin` up to, but not
- * including, `end`. */
+/* Marks all records as bad that have bytes in the range `begin` to `end` - 1 of uncompressed bytes.
+ */
 static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
                       const struct sheaf_error *error)
 {
@@ -137,8 +137,8 @@ static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
     return code;
 }
 
-/* Marks the records in the uncompressed bytes from `begin` to `end` as bad, because the shard is
- * too short. */
+/* Marks the records as bad that have bytes in the range `begin` to `end` - 1 of uncompressed bytes,
+ * because the shard ends before them. */
 static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     const uint64_t there = p->whole.shard->object->bytes;
@@ -150,7 +150,8 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
     return mark_range(p, begin, end, &error);
 }
 
-/* A part of a codec block could not be decompressed. Marks the records in this part as bad. */
+/* Marks the records in a part of a codec block as bad, because this part could not be decompressed.
+ */
 static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
                         const struct unpack_part *part, const struct sheaf_error *error)
 {
@@ -167,8 +168,8 @@ static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* A portion of the bytes of a read. It is read from one object, or copied from memory if `kept` is
- * not NULL. */
+/* A portion of a read's bytes (for example, the stored bytes of its records). It is read from
+ * `object`, or copied from memory if `kept` is not NULL. */
 struct portion {
     struct store_object *object;
     const void *kept;
@@ -176,8 +177,9 @@ struct portion {
     void *to;
 };
 
-/* Returns the number of portions into which a read's bytes are divided: the stored bytes of the
- * records, their .lst lines, and one portion for each column. A portion may be empty. */
+/* Returns the number of portions of a read's bytes. There is one portion for the stored bytes of
+ * the records, one for their lines in the .lst file, and one for each column. Portions may be
+ * empty. */
 static size_t portion_count(const struct work *w)
 {
     return READ_PORTIONS + w->runs[0].shard->column_count;
@@ -200,8 +202,8 @@ static struct portion column_portion(const struct pass *p, size_t column)
     return of;
 }
 
-/* Returns portion number `i` of the read's bytes. If the shard is truncated, the portion is smaller
- * than expected. */
+/* Returns portion number `i` of a read's bytes. If the shard is truncated, it has fewer bytes than
+ * the index states. */
 static struct portion portion_of(const struct pass *p, size_t i)
 {
     const struct shard *shard = p->whole.shard;
@@ -222,8 +224,8 @@ static struct portion portion_of(const struct pass *p, size_t i)
     return of;
 }
 
-/* Reads a portion of the read's bytes. If this portion was requested in advance, takes the result
- * of the request. */
+/* Reads portion number `i` of a read's bytes. If it was requested in advance, only takes the result
+ * of this request. */
 static int read_portion(struct work *w, size_t i, const struct portion *of)
 {
     const struct store_read *fetched = &w->fetches[i].read;
@@ -240,8 +242,8 @@ static int read_portion(struct work *w, size_t i, const struct portion *of)
     return fetched->code;
 }
 
-/* Reads all portions of the read's bytes. Sets *have to the number of stored bytes of the
- * records. */
+/* Reads all portions of a read's bytes: records, lines of the .lst file, and columns. Sets *have to
+ * the number of stored bytes of the records. */
 static int read_portions(struct pass *p, uint64_t *have)
 {
     int code = SHEAF_OK;
@@ -258,8 +260,8 @@ static int read_portions(struct pass *p, uint64_t *have)
 
 /* ---- Decompressing -------------------------------------------------------------------------- */
 
-/* Decompresses parts of a codec block in small steps. Marks records that cannot be decompressed as
- * bad. */
+/* Decompresses the needed parts of a codec block, in small steps. Marks records as bad if they
+ * cannot be decompressed. */
 static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
 {
     struct sheaf_error error;
@@ -281,9 +283,9 @@ static int unpack_block_parts(struct pass *p, uint64_t block, struct unpack *u)
     return code;
 }
 
-/* Decompresses a codec block. `have` is the number of stored bytes that were read, counted from
- * p->begin. If the block is incomplete or damaged, decompresses as much of its beginning as
- * possible. */
+/* Decompresses a codec block. `have` is the number of stored bytes that were read, from p->begin
+ * on. If the block is incomplete or damaged, decompresses as much as possible, and marks the rest
+ * of its records as bad. */
 static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
 {
     const struct index_block *b = &p->section->blocks[block];
@@ -303,7 +305,8 @@ static int unpack_block(struct pass *p, uint64_t block, uint64_t have)
     return unpack_block_parts(p, block, &u);
 }
 
-/* Returns the address to which a record is decompressed directly, without the rest of its block. */
+/* Returns the destination of a record that is decompressed directly, without the rest of its block.
+ */
 static uint8_t *home_of(const struct pass *p, const struct turn *t)
 {
     return p->work->read->table != NULL ? p->data + t->raw : behind(p, t->item);
@@ -327,8 +330,8 @@ static int unpack_records(struct pass *p)
     return unpack_block_parts(p, p->extent.block, &u);
 }
 
-/* Decompresses the records to their places in memory, if they are compressed. Marks records as bad
- * if their bytes are missing or damaged. `have` is the number of stored bytes that were read. */
+/* Decompresses the records of a compressed shard to their destinations. Marks records as bad if
+ * their bytes are missing or damaged. `have` is the number of stored bytes that were read. */
 static int unpack_pass(struct pass *p, uint64_t have)
 {
     const struct extent *e = &p->extent;
@@ -345,8 +348,8 @@ static int unpack_pass(struct pass *p, uint64_t have)
 
 /* ---- Checking ------------------------------------------------------------------------------- */
 
-/* Checks a record, whose bytes are at `data`, and its .lst line. `name` is NULL if the record has
- * no .lst line. */
+/* Checks a record and its line of the .lst file. `data` has the bytes of the record. `name` is the
+ * line, or NULL if there is none. */
 static int read_job_check_record(struct pass *p, const struct turn *t, const uint8_t *data,
                                  const char *name, uint32_t name_size)
 {
@@ -371,7 +374,7 @@ static int read_job_check_record(struct pass *p, const struct turn *t, const uin
     return SHEAF_OK;
 }
 
-/* Checks the record that a sample has in a column. The bytes of this record are at `data`. */
+/* Checks the record of a sample in the column `c`. `data` has the bytes of this record. */
 static int check_column(struct pass *p, const struct turn *t, const struct shard_column *c,
                         const uint8_t *data)
 {
@@ -383,8 +386,9 @@ static int check_column(struct pass *p, const struct turn *t, const struct shard
     return mark_bad(p, t->item, t->record, &error);
 }
 
-/* Checks the records that a sample has in all columns, and stores pointers to them in the sample's
- * item. If the item has an allocation of its own, first moves these records there, to `home`. */
+/* Checks the records of a sample in all columns, and sets pointers to them in the sample's item. If
+ * the item has an allocation of its own, first copies these records to `home` in this
+ * allocation. */
 static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
 {
     const struct shard *shard = p->whole.shard;
@@ -413,8 +417,8 @@ static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
     return code;
 }
 
-/* The record is good: stores pointers to its data and its .lst line in its item. If the item has an
- * allocation of its own, first moves the bytes there. */
+/* Sets the pointers of an item to the bytes and the name (.lst line) of a record that was found to
+ * be good. If the item has an allocation of its own, first copies the bytes to this allocation. */
 static void place_item(const struct pass *p, const struct turn *t, const uint8_t *data,
                        const char *name, uint32_t name_size)
 {
@@ -467,9 +471,9 @@ static int finish_item(struct pass *p, const struct turn *t)
     return code;
 }
 
-/* Loads into the CPU's cache the memory of an item that has an allocation of its own, and that
- * finish_items writes soon. The allocations of small samples are scattered over the heap, so the
- * CPU cannot foresee these addresses. */
+/* Loads the memory of an item that will be written soon into the CPU's cache. Used if each item has
+ * an allocation of its own. The allocations of small samples are scattered over the heap, so the
+ * CPU cannot predict their addresses. */
 static inline void fetch_home(const struct item *item)
 {
     const uint8_t *at = (const uint8_t *)item;
@@ -505,9 +509,9 @@ static int read_row_once(struct pass *p)
     return code == SHEAF_OK ? finish_items(p) : code;
 }
 
-/* Clears the marks of damaged records in a remote shard, so that they are read once more. The bytes
- * may have been damaged on the network or in the cache, so the second read does not use the cache.
- * Returns whether there were damaged records. */
+/* Removes the marks of bad records in a remote shard, so that these records are read once more.
+ * Their bytes may have been damaged on the network or in the cache, so the second read does not use
+ * the cache. Returns false if no record was marked as bad. */
 static bool forgives(struct pass *p)
 {
     struct turn t = turn_begin(p);
@@ -541,9 +545,9 @@ static int read_row(struct pass *p)
     return code == SHEAF_OK && forgives(p) ? read_row_once(p) : code;
 }
 
-/* Finds the memory into which records and .lst lines are read. If each record has an allocation of
- * its own, this is a buffer, from which the bytes are moved later. Otherwise it is the read's
- * block. */
+/* Finds the memory into which records and lines of the .lst file are read. If each record has an
+ * allocation of its own, this is a buffer, from which the bytes are copied later. Otherwise it is
+ * the block of the read. */
 static int find_rooms(struct work *w, uint8_t **data, char **names)
 {
     const struct read *r = w->read;
