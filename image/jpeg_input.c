@@ -3,8 +3,8 @@
  * The beginning of each decoding. */
 #include "image/jpeg_input.h"
 
-/* Largest number of scans (passes over the picture) that a JPEG may have. Each scan takes the time
- * of decoding a whole picture, so a file made by an attacker could otherwise take very long. */
+/* Largest number of scans that a JPEG may have. Decoding a scan takes the time of decoding a whole
+ * picture, so a file made by an attacker could otherwise take very long. */
 #define SCANS_MOST 500
 /* Memory of libjpeg for tables and a few rows. */
 #define TABLE_BYTES ((uint64_t)256 << 10)

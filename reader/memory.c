@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides the memory budget of an epoch into tables, reserve, index sections, buffers for reads,
- * and a heap for samples. The tables are allocated when the epoch begins. The RESERVE is the memory
- * for reading any single record alone, including the index section of its shard. With the reserve,
- * the epoch can always continue, so only tables and reserve must fit. The rest is divided between
- * reads ahead and samples that wait to be drawn from the shuffle buffer. If memory has no room for
- * a sample, the shuffle buffer holds only its number, and the sample is read when it is drawn
+ * Divides the memory budget of a reader for an epoch. There are five parts:
+ * - tables, which are allocated when the epoch begins;
+ * - the RESERVE: memory to read any single record alone, including the index section of its shard;
+ * - index sections of open shards;
+ * - buffers for reads;
+ * - the heap for samples.
+ *
+ * Tables and reserve must fit into the budget. With the reserve, the epoch can always continue. The
+ * rest is divided between reads and samples that wait in the shuffle buffer. If there is no memory
+ * for a sample, the shuffle buffer has only its number, and the sample is read when it is drawn
  * (lane.h).
  *
- * For example, the budget is 1 GiB, and one lane with a shuffle buffer of 10,000 samples reads
- * remote shards of 1,500 images of 110 kB. The tables take 0.2 MB: 16 bytes for each slot of the
- * shuffle buffer. The reserve takes 1 MB: one image of at most 900 kB, and the index section of its
- * shard. The sections of two open shards take 0.1 MB. The heap gets nearly all of the rest. The
- * 10,000 images would need 1.1 GB and a quarter more, so some of them wait only as numbers, and
- * only a few reads are under way at a time. With 2 GiB, the heap has room for all images, and many
- * reads of 8 MiB are under way. */
+ * For example, the budget is 1 GiB. One lane with a shuffle buffer of 10,000 samples reads remote
+ * shards of 1,500 images of 110 kB. The tables take 0.2 MB (16 bytes for each slot of the shuffle
+ * buffer). The reserve takes 1 MB: one image of at most 900 kB, and the index section of its shard.
+ * The index sections of two open shards take 0.1 MB. The heap gets nearly all of the rest.
+ *
+ * 10,000 images would take 1.1 GB, and a quarter more in the heap. So some of them are in the
+ * shuffle buffer only as numbers, and only a few reads run at the same time. With 2 GiB, all images
+ * fit into the heap, and many reads of 8 MiB run at the same time. */
 #include "reader/memory.h"
 
 #include <inttypes.h>
@@ -27,61 +32,65 @@
 #include "reader/load/unpack.h"
 #include "reader/epoch_order.h"
 
-/* Usual number of uncompressed bytes of a read. The bytes of a local read are checked while they
- * are still in the CPU's cache, so there must not be too many of them. If there were too few,
- * threads would be woken too often. If each sample has an allocation of its own, the bytes are also
- * copied, so a local read has half this size. A remote read is large enough to be worth a round
- * trip. */
+/* Usual number of uncompressed bytes of a read.
+ *
+ * A local read has few bytes, because they are checked while they are in the CPU's cache. But if it
+ * had too few, threads would be woken too often. If each sample has an allocation of its own, the
+ * bytes are copied once more, and local reads have half this size. A remote read is large enough to
+ * be worth a round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
-/* REMOTE_READS is the largest number of remote reads at a time. An epoch starts with reads of
- * REMOTE_FIRST_BYTES in total, but with at least REMOTE_FIRST_READS reads. */
+/* REMOTE_READS is the largest number of remote reads that run at the same time. At the start of an
+ * epoch there are fewer reads: they have REMOTE_FIRST_BYTES in total, but there are at least
+ * REMOTE_FIRST_READS. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
 #define REMOTE_FIRST_READS 4u
 #define READ_LEAST_BYTES   ((uint64_t)64 << 10)
-/* Smallest size of a read in bytes. It is used if reads of READ_LEAST_BYTES for all lanes would
- * take too much memory. */
+/* Smallest size of a read in bytes. Such small reads are used only if reads of READ_LEAST_BYTES for
+ * all lanes would take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* If the shuffle buffer holds some samples only as numbers, one read may take at most 1 / READ_PART
- * of the memory for samples. A read waits until the heap has room for all its samples. While it
- * waits, more samples are held only as numbers, so reads must be small. */
+/* If there is not enough memory for all samples of the shuffle buffer, a read may take at most 1 /
+ * READ_PART of the memory for samples. A read cannot begin before the heap has room for all its
+ * samples. The memory that it waits for cannot hold samples of the shuffle buffer meanwhile. So
+ * reads must be small. */
 #define READ_PART          128u
-/* If codec blocks are decompressed in parts, a quarter of the memory is for decompressed samples
- * that have not entered the shuffle buffer yet. If there are more lanes than PASSING_LANES, it is
- * half of the memory, because each lane has such samples. */
+/* If codec blocks are decompressed in parts, a quarter of the memory is for samples that were
+ * decompressed but have not entered the shuffle buffer yet. Each lane has such samples. So if there
+ * are more than PASSING_LANES lanes, half of the memory is for them. */
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
-/* Unused shards stay open while all open shards together take at most the memory that is planned
- * for index sections, or IDLE_BYTES. If samples wait only as numbers, their shards are needed
- * again, so all open shards may take 1 / IDLE_PART of the memory. */
+/* Unused shards stay open as long as all open shards together take at most the planned memory for
+ * index sections, or IDLE_BYTES. If the shuffle buffer has samples only as numbers, their shards
+ * will be needed again. Then all open shards may take 1 / IDLE_PART of the memory. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
-/* A frame (stored record) larger than 1 / OUTSIZE_PART of the heap is read only when it is
- * drawn. */
+/* If not all samples are sure to fit into the heap, a frame (stored record) larger than 1 /
+ * OUTSIZE_PART of the heap is read only when it is drawn. */
 #define OUTSIZE_PART       16u
-/* Largest size that is assumed for a codec block. The packer ends a block with the sample that
- * makes it larger than a few MiB. The size includes the bytes that a container adds to small
- * files. */
+/* Largest size in bytes that is assumed for a codec block. The packer ends a block with the sample
+ * that makes it larger than a few MiB. The assumed size includes the bytes that a container adds to
+ * small files. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
-/* The reserve is the memory that is kept free for reading any single sample. RESERVE_MORE is the
- * number of its bytes that are for small tables, in addition to the memory of the read itself. */
+/* Number of bytes of the reserve for small tables. The reserve is memory that is kept free to read
+ * any single sample. The rest of it is for the read itself. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
-/* Samples smaller than this number of bytes are kept in memory until they are drawn, because it
- * would cost more to read each of them alone. */
+/* Size of a sample in bytes from which on it may be worth reading it alone. Smaller samples wait in
+ * memory until they are drawn. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
-/* Largest number of shards that may be open at the same time for the draws of all lanes. */
+/* Largest number of shards that may be open at a time if samples are read when they are drawn. */
 #define SHARDS_MOST        192u
 
 struct needs {
     uint64_t slots;             /* samples in the shuffle buffers */
     uint64_t frames;            /* their approximate size in the heap, plus a quarter; */
     uint64_t frames_most;       /* at most */
-    /* the mean size of a sample in the shard for which this mean is largest */
+    /* largest mean size of a sample in a shard: the mean of the shard with the largest samples, in
+     * bytes */
     uint64_t mean;
     uint64_t block;             /* most that a codec block adds to a read */
-    /* memory for the index sections of all shards that are open at the same time */
+    /* memory in bytes for the index sections of all shards that are open at one time */
     uint64_t sections;
     uint64_t tables;
     uint64_t foresight;         /* for all lanes, if samples wait as numbers (horizon.h) */
@@ -95,20 +104,20 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
     return d->total_bytes / MAX(dataset_samples(d), 1);
 }
 
-/* Returns an upper bound for the number of samples in the shuffle buffers of all lanes. (In a view,
- * the buffer of each lane and source has at least one slot.) */
+/* Returns an upper bound for the number of samples in all shuffle buffers of this reader. In a
+ * view, there is a buffer with at least one slot for each lane and each source. */
 static uint64_t numbers_drawn(const struct sheaf_reader *r)
 {
     return r->own_lanes * order_buffer_slots(&r->load.order) + r->load.lane_count;
 }
 
-/* Returns the number of columns that the reader reads with each sample. */
+/* Returns the number of columns that the reader reads together with each sample. */
 static size_t column_count(const struct loader *l)
 {
     return l->shards.columns == NULL ? 0 : l->shards.columns->count;
 }
 
-/* Returns the number of shards that are open at the same time. */
+/* Returns the largest number of shards that are open at one time. */
 static uint64_t memory_open_shards(const struct sheaf_reader *r)
 {
     const struct loader *l = &r->load;
@@ -118,9 +127,9 @@ static uint64_t memory_open_shards(const struct sheaf_reader *r)
                             : 2 * (uint64_t)l->lane_count);
 }
 
-/* Returns whether the index sections and columns of the open shards fit into a quarter of the
- * budget. If samples are read only when they are drawn, the table of the samples in the shuffle
- * buffer must fit into this quarter as well. */
+/* Returns true if the index sections and the columns of the open shards take at most a quarter of
+ * the budget. If samples are read when they are drawn, the quarter must also have room for the
+ * table of samples in the shuffle buffer. */
 static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
@@ -137,7 +146,8 @@ static bool has_room(const struct sheaf_reader *r)
            <= l->budget.limit / 4;
 }
 
-/* Keeps the records of small columns in the open shards, if memory has room for them. */
+/* Decides whether the records of small columns are kept in memory while a shard is open. They are
+ * kept if there is enough memory. */
 static void choose_kept_columns(struct sheaf_reader *r)
 {
     struct shards *shards = &r->load.shards;
@@ -182,8 +192,8 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Computes an upper bound for the total size of any `slots` samples of the data set. Assumes that
- * they come from the shards with the largest mean size. */
+/* Computes an upper bound for the total size of `slots` samples of the data set, in bytes. Assumes
+ * that these samples are in the shards with the largest mean size. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
@@ -263,7 +273,7 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     return code;
 }
 
-/* Returns the memory that is enough to read any single record of an open shard. */
+/* Returns the memory in bytes that is enough to read any record of an open shard alone. */
 static uint64_t alone_in(struct shard *shard)
 {
     uint64_t most = 0;
@@ -274,8 +284,8 @@ static uint64_t alone_in(struct shard *shard)
     return most;
 }
 
-/* Computes the exact size of the reserve (the memory that is kept free for reading any single
- * record) from the index. Ignores a shard that cannot be opened, because the error is reported when
+/* Computes the exact size of the reserve from the index. (The reserve is memory that is kept free
+ * to read any single record.) A shard that cannot be opened is ignored. Its error is reported when
  * the shard is read. */
 static void memory_find_alone(struct sheaf_reader *r, struct needs *n)
 {
@@ -304,9 +314,9 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        /* The memory that the program gave in the options is used for one heap only. It is not used
-         * again, because the heap cannot tell when the program has stopped using the samples in
-         * it. */
+        /* The program can provide memory for the heap in the options. It is used for one heap only.
+         * The heap cannot know whether the program still uses samples in it, so it is not used for
+         * a second heap. */
         r->options.memory = NULL;
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);
@@ -316,14 +326,14 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     return heap_open_in(&l->heap, &l->budget, l->budget.limit, &memory, err);
 }
 
-/* Limits of the heap of samples: it may grow to `heap_bytes`, of which up to `lend_bytes` may be
- * lent to the program. */
+/* Limits for the heap of samples. `heap_bytes` is the size to which it may grow. `lend_bytes` is
+ * the largest part of it that may be lent to the program. */
 struct shares {
     uint64_t heap_bytes, lend_bytes;
 };
 
-/* Sets the limits of the heap. The heap keeps the size that it had in the last epoch, unless that
- * exceeds its new limit. */
+/* Sets the limits of the heap for this epoch. Replaces the heap by a new one if it is larger than
+ * its new limit. Otherwise keeps it from the last epoch. */
 static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 {
     struct loader *l = &r->load;
@@ -343,8 +353,8 @@ static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
     return SHEAF_OK;
 }
 
-/* Sets the limits of the window, which is the number of remote reads under way. The window begins
- * with a small number, and may grow to the number that memory allows. */
+/* Sets the limits for the window, which is the number of remote reads that run at the same time.
+ * The window is small at first. It may grow as far as memory allows. */
 static void fit_window(struct loader *l)
 {
     const unsigned most = (unsigned)l->queued_most - l->lane_count;
@@ -360,23 +370,25 @@ static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t rea
     return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* Used if memory has no room for all samples of the shuffle buffer. Returns how much of the memory
- * `left` is for decompressed samples that have not entered the shuffle buffer yet. */
+/* Returns the number of bytes for decompressed samples that have not entered the shuffle buffer
+ * yet. It is a part of the memory `left`. Used if not all samples of the shuffle buffer fit into
+ * memory. */
 static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Sets the sizes of reads if codec blocks are decompressed in parts. A block is then decompressed
- * for the samples that are needed now, and once more for samples that are needed later. */
+/* Sets the size and the number of reads for compressed data if codec blocks are decompressed in
+ * parts. A block is then decompressed first for the samples that are needed soon, and again for
+ * samples that are needed later. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
     const uint64_t reads = l->lane_count + 1u;
     const uint64_t bytes = passing_bytes(l, left) * 3 / 4 / reads;
 
-    /* If blocks were read as a whole, each would stay in memory until its last sample is
-     * returned. */
+    /* Blocks are not decompressed completely, because each block would then stay in memory until
+     * its last sample is returned. */
     l->how = READ_STEPS;
     l->queued_most = reads;
     l->read_most = MIN(MAX(bytes, READ_TINY_BYTES), BLOCK_BYTES / 2);
@@ -385,9 +397,9 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     n->tables += n->foresight;
 }
 
-/* Chooses the size and the number of the reads of an epoch. `left` is the memory for these reads
- * and for the records that wait in the shuffle buffer. Returns whether there is room for all these
- * records. */
+/* Chooses the size and the number of reads for an epoch. `left` is the memory for reads and for
+ * samples in the shuffle buffer. Returns true if it has room for all samples of the shuffle
+ * buffer. */
 static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -401,8 +413,8 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* A request of 1 MiB or less is not made smaller, because its round trip would then cost
-         * too much. The number of reads is reduced instead. */
+        /* Reads of 1 MiB or less are not made smaller at first, because a remote read takes a round
+         * trip. Instead, fewer reads run at the same time. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -418,7 +430,8 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     return false;
 }
 
-/* Returns the total working memory of reads that each bring one record of a codec block. */
+/* Returns the memory in bytes for the buffers of all reads, if each read brings records of one
+ * codec block that is decompressed in small steps. */
 static uint64_t works_memory(const struct loader *l)
 {
     const uint64_t each = 2 * sizeof(struct work) + unpack_room(l->dataset->is_remote, UINT64_MAX)
@@ -427,9 +440,9 @@ static uint64_t works_memory(const struct loader *l)
     return (l->lane_count + 4u) * each;
 }
 
-/* Gives the heap the memory that reads do not need, and allows the program to borrow the memory
- * that the heap does not need. If there is a shuffle buffer, its samples fill the heap. Otherwise
- * the heap has only the samples of the reads under way. */
+/* Divides the memory `left`. The heap gets all memory that reads do not need. The program may
+ * borrow the part of the heap that the samples do not need. If there is a shuffle buffer, its
+ * samples are in the heap. Otherwise the heap has only the samples of running reads. */
 static struct shares share_out(struct loader *l, const struct needs *n, uint64_t left)
 {
     const uint64_t least = reads_memory(n, READ_LEAST_BYTES, l->lane_count + 2u);
@@ -458,9 +471,9 @@ static int memory_refuse(struct sheaf_reader *r, const struct needs *n, uint64_t
     return err_because(&r->error, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Checks that the tables of the epoch and the reserve (the memory for reading any single record)
- * fit into the budget. If they do not fit at first, frees cached indexes and computes the exact
- * size of the reserve, which may be smaller. */
+/* Checks that the tables and the reserve (memory to read any single record) fit into the budget. If
+ * they do not fit, frees index files in memory. Then computes the exact size of the reserve, which
+ * may be smaller than the estimate. */
 static int fit_least(struct sheaf_reader *r, struct needs *n)
 {
     const uint64_t limit = r->load.budget.limit;
@@ -513,8 +526,8 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-/* Returns the number of samples in a lane's shuffle buffer that may be in memory, not counting
- * samples that were read but have not entered the buffer yet. */
+/* Returns the number of samples in a lane's shuffle buffer that may be in memory. Samples that were
+ * read but have not entered the buffer are not included. */
 static uint64_t lane_most(const struct loader *l, const struct needs *n)
 {
     const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);
@@ -536,8 +549,9 @@ int memory_share_out(struct sheaf_reader *r)
         fit_streams(r, &n, &shares);
     else
         code = fit_indexed(r, &n, &shares);
-    /* The buffers of a finished read are kept for a later read if their total size is at most
-     * spare_most_bytes. Larger buffers had an exceptionally large sample, and are freed. */
+    /* Buffers of a finished read are kept for a later read if they have at most spare_most_bytes
+     * bytes in total. Larger buffers are freed, because they were needed for an unusually large
+     * sample. */
     l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)
         code = fit_heap(r, &shares);

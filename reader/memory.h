@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of an epoch: computes from the index and the manifest how much is needed, and divides
- * the budget. */
+ * Divides the memory budget of a reader for an epoch. How much memory is needed is computed from
+ * the index and the manifest. */
 #ifndef READER_MEMORY_H
 #define READER_MEMORY_H
 
 #include "reader/reader_state.h"
 
-/* Decides whether samples are kept in memory until they are drawn, or read when they are drawn.
- * They are read when drawn if all of the following is true: the shards are files on this machine's
- * disks; they are not compressed; samples are large enough for a read of their own; all shards of
- * the shuffle buffer can be open at the same time and leave enough memory. */
+/* Decides whether samples wait in memory until they are drawn, or are read only when they are
+ * drawn. They are read when they are drawn if all of the following is true:
+ * - The shards are files on a local disk.
+ * - The shards are not compressed.
+ * - The samples are so large that reading each of them alone is worth it.
+ * - All shards with samples in the shuffle buffer can be open at the same time, and leave enough
+ *   memory. */
 void memory_choose(struct sheaf_reader *r);
 
-/* Opens the heap for samples. Uses the memory that the options give for it, unless `memory_is_free`
- * is false because samples that were lent to the program are still in it. */
+/* Opens the heap for samples. The program may have provided memory for it in the options. This
+ * memory is used unless `memory_is_free` is false, that is, unless it still has samples that were
+ * lent to the program. */
 int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
 
-/* Divides the budget for an epoch whose lanes have begun. Returns SHEAF_ERR_LIMIT if the budget is
- * too small; the message says which size would be enough. */
+/* Divides the memory budget for an epoch. The lanes of the epoch must have begun. Returns
+ * SHEAF_ERR_LIMIT if the budget is too small. The message says how much is needed. */
 int memory_share_out(struct sheaf_reader *r);
 
 #endif

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A running epoch of a view: decides from which source a lane takes its next sample.
+ * An epoch of a view. Each lane of the epoch draws samples from several sources. This file decides
+ * from which source a lane draws next.
  *
- * Each lane of the order takes its samples from several structs lane, one for each source. Each
- * struct lane has its own shuffle buffer and its own reads ahead. The structs for the reader's lane
- * i begin at index i * sources in the table of struct lanes.
+ * For each lane and each source there is a struct lane, which has a shuffle buffer and reads in
+ * advance. The structs for the reader's lane number i are at index i * sources and after it, in the
+ * table of structs lane.
  *
- * A struct lane reads one stretch: a range of the samples in an epoch of the source. When the
- * stretch is used up, the next stretch of the source begins. For remote data, the table has a
- * second half with one more struct lane for each lane and source. As soon as all reads of a stretch
- * are planned, a struct lane of the other half begins to read the next stretch ahead, so that
- * nobody must wait for its first sample. */
+ * A struct lane reads a stretch, which is a range of samples in one epoch of the source. After the
+ * last sample of a stretch, the next stretch of the source begins.
+ *
+ * For remote data, the table has a second half, with another struct lane for each lane and source.
+ * While samples of one stretch are drawn, the struct lane in the other half begins to read the next
+ * stretch. So the first sample of the next stretch is in memory when it is needed. This begins when
+ * all reads of the present stretch are planned. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +22,8 @@
 #include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
 
-/* If the range of samples that a lane draws from next could not be read ahead, this is tried again
- * after PUMP_DRAWS draws. */
+/* If the lane's next range of samples could not be read in advance, this is tried again every
+ * PUMP_DRAWS draws. */
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */
@@ -28,23 +31,23 @@ struct source_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin; */
     uint64_t end;                   /* its value at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* number of samples in all ranges of the source that the lane has begun in this epoch,
-     * including the present range; samples that were drawn before the epoch began or was resumed
-     * are not counted */
+    /* Number of samples in all ranges of the source that the lane has begun in this epoch,
+     * including the present range. If the epoch was resumed, samples that were drawn before are not
+     * counted. */
     uint64_t before;
     uint64_t left;                  /* draws left in the stretch, */
     uint64_t source_epoch;          /* and the source epoch of the stretch */
     struct source_line *line;       /* NULL if no stretch has begun */
-    /* whether samples are drawn now from the struct lane in the second half of the table of struct
-     * lanes; the struct lane in the other half then reads the next range ahead */
+    /* True if samples are drawn from the struct lane in the second half of the table. The struct
+     * lane in the first half then reads the next range of samples. */
     bool is_second;
-    /* the line (sequence of samples before shuffling) of the source's next range, which is being
-     * read ahead; NULL if reading ahead has not begun */
+    /* The line (sequence of samples before shuffling) of the source's next range, which is read in
+     * advance. NULL if this has not begun. */
     struct source_line *coming;
     uint64_t coming_bytes;          /* taken from the budget for its slots */
 };
 
-/* The sample that pads the end of a lane. If run.count is 0, the lane is not padded. */
+/* The sample with which a lane is padded at its end. run.count is 0 if the lane is not padded. */
 struct pad {
     struct order_run run;
     uint64_t source_epoch;
@@ -52,7 +55,7 @@ struct pad {
 
 struct mixing {
     struct mix_turns *turns;        /* of each lane */
-    /* for each lane: 1 + the source of its next step; 0 if the source is not known yet */
+    /* for each lane: 1 + the source from which it draws next; 0 if this is not computed yet */
     size_t *sources;
     struct pad *pads;               /* of each lane */
     struct source_drawing *drawings;       /* of each lane's sources */
@@ -133,8 +136,8 @@ static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, siz
     return &m->drawings[i * m->source_count + source];
 }
 
-/* Returns the index of the struct lane for lane number i and a source. If `coming` is set, returns
- * the index of the struct lane that reads the source's next range of samples ahead. */
+/* Returns the index of the struct lane for lane number `i` and the source `source`. If `coming` is
+ * true, this is the struct lane that reads the next range of the source's samples in advance. */
 static size_t mixing_place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
@@ -147,8 +150,8 @@ static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
     return &r->lanes[mixing_place_of(r, i, source, false)];
 }
 
-/* Begins a lane for the stretch (a range of samples in one epoch of the source) that contains draw
- * number `draw`. */
+/* Begins a struct lane with the stretch that contains draw number `draw` from the source. (A
+ * stretch is a range of samples in one epoch of the source.) */
 static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint64_t draw,
                         bool is_ahead, struct source_line **line, struct sheaf_error *err)
 {
@@ -178,8 +181,8 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* The struct lane that has read the source's next range of samples ahead now becomes the lane from
- * which samples are drawn. */
+/* Switches to the struct lane that has read the next range of the source's samples in advance.
+ * Samples are now drawn from it. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);
@@ -220,8 +223,8 @@ static int mixing_begin_stretch(struct sheaf_reader *r, uint32_t i, size_t sourc
 
 /* ---- The next stretches ---------------------------------------------------------------------- */
 
-/* Begins to read the next range of samples of a source ahead, if the budget has room for the
- * range's shuffle buffer. */
+/* Begins to read the next range of samples of a source in advance. Does nothing if the budget has
+ * no room for another shuffle buffer. */
 static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -246,9 +249,9 @@ static void begin_coming(struct sheaf_reader *r, uint32_t i, size_t source)
     d->coming_bytes = 0;
 }
 
-/* Called after each draw from a source. Once all reads of the present range of samples are planned,
- * begins to read the source's next range. Then fills the shuffle buffer of the next range, so that
- * its samples are in memory when they are needed. */
+/* Called after each draw from a source. When all reads of the present range of samples are planned,
+ * begins to read the next range of the source. Later calls fill the shuffle buffer of the next
+ * range, so that its samples are in memory when they are needed. */
 static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct loader *l = &r->load;
@@ -270,8 +273,8 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
         (void)queue_pump(l, &ignored);
 }
 
-/* Begins the ranges of samples, one for each source, from which a lane will draw in the rest of the
- * epoch. */
+/* For each source from which the lane will draw in the rest of the epoch: begins the range of
+ * samples that its next draw is from. */
 static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
                            const uint64_t *at_end)
 {
@@ -291,8 +294,8 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* Finds the sample that a lane repeats at its end as padding. It is the first sample that one of
- * the lanes draws in the epoch; mix_padding_lane tells which lane. */
+/* Finds the sample that a lane repeats at its end as padding. It is the first sample that a lane
+ * draws in the epoch: usually the same lane, otherwise the lane that mix_padding_lane returns. */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {
@@ -390,7 +393,7 @@ static int mixing_draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
     return SHEAF_OK;
 }
 
-/* Returns whether the lane has made all its draws of the epoch. */
+/* Returns true if the lane has made all its draws of the epoch. */
 static bool is_drawn(const struct mixing *m, uint32_t i)
 {
     return m->sources[i] == 0 && m->turns[i].step == m->turns[i].steps;
@@ -443,9 +446,9 @@ static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
                           order_member_lane(&r->member, lane), &padded);
 }
 
-/* Returns the number of shards that may be open at the same time for one source of a view. The
- * source's samples in the shuffle buffer come from several pieces (ranges of consecutive samples),
- * and each piece may be in another shard. */
+/* Returns the number of shards that may be open at one time for a source of a view. The samples in
+ * the shuffle buffer are from several pieces (up to 1024 consecutive chosen samples each). Each
+ * piece may be in another shard. */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {

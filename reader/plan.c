@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists an epoch: the ranges of shards that each worker of each rank reads. Needs only order.h and
- * the counts in the manifest. */
+ * Makes a list of an epoch: the ranges of shards that each worker of each rank reads. They are
+ * computed with order.h from the numbers of samples in the manifest. */
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
 #include "reader/reader_options.h"
 
-/* Lists the ranges of one lane. A range ends where its shard ends. */
+/* Calls `each` for each range of samples that a lane reads. A range ends at the end of its shard.
+ */
 static void list_lane(const struct sheaf_dataset *d, const struct order *order,
                       const struct order_line *line, struct sheaf_stretch *stretch,
                       sheaf_stretch_fn *each, void *context)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a position in an epoch as a line of text, and parses such a text. ORDER.md, section 7,
+ * Writes a position in an epoch as a line of text, and parses such a line. ORDER.md, section 7,
  * describes the format. */
 #include "reader/position.h"
 
@@ -39,8 +39,9 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Makes room for more entries in the table of gaps (turns that gave no sample). Removes entries
- * that are too far back to be needed. If this removes only few entries, enlarges the table. */
+/* Makes room in the table of gaps for more entries. (A gap is a turn in which a lane gave no
+ * sample.) Removes entries for samples to which no position can go back any more. If only few
+ * entries were removed, enlarges the table. */
 static int position_make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -78,10 +79,11 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* Returns how many times lanes were asked for a sample until sample number `samples` was returned.
- * This includes requests to lanes that had no sample. A resumed stream is read forward only by the
- * first call of sheaf_reader_next. Until then, its position is nevertheless the one at which it was
- * resumed. */
+/* Returns the number of turns until sample number `samples` was returned. In a turn, a lane is
+ * asked for a sample. Turns in which a lane had no sample are included.
+ *
+ * A resumed stream is read forward to its position in the first call of sheaf_reader_next. Before
+ * this call, the function returns the position at which the stream was resumed. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;
@@ -93,9 +95,10 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
     return r->start_turns + samples + (i == 0 ? 0 : r->gaps[i - 1].turns);
 }
 
-/* Returns the fingerprint for a position. For a view with stages, it covers only the stages up to
- * the position's last step, so that a stage that is appended later does not change the fingerprint.
- * `rounds` is the number of rounds that were begun. (In a round, every lane returns one sample.) */
+/* Returns the fingerprint that a position contains. `rounds` is the number of rounds that were
+ * begun; in a round, each lane returns one sample. A view may have stages (parts of a training run
+ * with weights of their own). The fingerprint covers only the stages up to the position. So it does
+ * not change if a later stage is appended. */
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
@@ -124,8 +127,9 @@ int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
     return SHEAF_OK;
 }
 
-/* Appends the fingerprints of the sources. By them, a later reader of the view can tell which
- * source has changed. Appends nothing if the text has no room for all of them. */
+/* Appends the fingerprints of a view's sources to the text of a position. If the view has changed
+ * when the position is used, they show which source has changed. Appends nothing if the text has no
+ * room for all of them. */
 static int add_sources(const struct sheaf_dataset *d, char *text, int size)
 {
     const size_t end = SHEAF_POSITION_SIZE - CRC_SIZE;
@@ -179,8 +183,8 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
 
 /* ---- Going there ---------------------------------------------------------------------------- */
 
-/* One "NAME=VALUE" of a position's text. Numbers are parsed by strtoull, because, unlike sscanf, it
- * reports numbers that are too large. */
+/* A field of the form "NAME=VALUE" in the text of a position. Numbers are parsed by strtoull and
+ * not by sscanf, because sscanf does not report numbers that are too large. */
 struct field {
     const char *before;         /* the text before the value */
     uint64_t *number;           /* the value; or, if it is a word: */
@@ -264,7 +268,8 @@ static bool parse_fields(const char *text, struct position *p)
     return *at == '\0' && lanes != 0 && p->order.remainder != SHEAF_REMAINDER_AUTO;
 }
 
-/* Parses the fingerprints of a view's sources at the end of the text, and removes them. */
+/* Reads the fingerprints of a view's sources from the end of the text, and removes them from the
+ * text. */
 static bool position_take_sources(char *text, struct position *p)
 {
     char *word = strstr(text, SOURCES_WORD);
@@ -280,7 +285,8 @@ static bool position_take_sources(char *text, struct position *p)
     return true;
 }
 
-/* Verifies the checksum at the end of the text, and removes the whole field " crc=XXXXXXXX". */
+/* Checks the checksum at the end of the text, and removes its field " crc=XXXXXXXX" from the text.
+ */
 static int take_crc(char *text, struct sheaf_error *err)
 {
     const size_t size = strlen(text), before = size - MIN(size, CRC_SIZE);
@@ -295,7 +301,7 @@ static int take_crc(char *text, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses a position of version 1, which has no checksum, or of version 2. */
+/* Parses the text of a position. Accepts version 2, and version 1, which has no checksum. */
 static int position_parse(const char *text, struct position *p, struct sheaf_error *err)
 {
     char copy[SHEAF_POSITION_SIZE + 1] = "";        /* with room for a newline */
@@ -342,7 +348,7 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Checks that the position in the epoch is not after the end of the longest lane. */
+/* Returns an error if the position is after the end of the longest lane of the epoch. */
 static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {
@@ -355,8 +361,8 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Returns the error for a position that was taken on another host, which has other shards than this
- * host. */
+/* Returns the error for a position that belongs to another host, or to this host when it had other
+ * shards. */
 static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {
@@ -369,9 +375,9 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                    p->host, p->hosts);
 }
 
-/* Returns whether the position belongs to this data set. If a stage of a view begins exactly at the
- * next round (in which each lane returns one sample), the position may belong to the view with or
- * without this stage. */
+/* Returns true if the position belongs to this data set. A view may have stages (parts of a
+ * training run with weights of their own). If a stage begins exactly at the position, the position
+ * may have been made with or without this stage. Both are accepted. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
     for (size_t i = dataset_stage(d, &p->order, p->rounds + (p->extra != 0));
@@ -381,8 +387,8 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
-/* Returns the error for a position that was taken before samples were appended to the data set, so
- * that its epoch was shorter. */
+/* Returns the error for a position that was made before samples were appended to the data set. The
+ * epoch of the position had fewer samples. */
 static int position_refuse_grown(const struct sheaf_dataset *d, uint64_t before,
                                  struct sheaf_error *err)
 {
@@ -391,7 +397,8 @@ static int position_refuse_grown(const struct sheaf_dataset *d, uint64_t before,
                    d->url, before, d->end_number - d->first_number);
 }
 
-/* Returns SHEAF_ERR_CHANGED if the data set had this fingerprint before an edit. */
+/* Returns SHEAF_ERR_CHANGED if the fingerprint is one that the data set had before its samples were
+ * edited. Otherwise returns SHEAF_OK. */
 static int check_edited(const struct sheaf_dataset *d, const char *fingerprint, size_t digits,
                         struct sheaf_error *err)
 {
@@ -402,8 +409,8 @@ static int check_edited(const struct sheaf_dataset *d, const char *fingerprint, 
                    "is now", d->url);
 }
 
-/* Returns the error for a position that belongs to another view. The message says how the views
- * differ. */
+/* Returns the error for a position that belongs to another view. The message says in which source
+ * the views differ. */
 static int position_refuse_view(const struct sheaf_dataset *d, const struct position *p,
                                 struct sheaf_error *err)
 {

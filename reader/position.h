@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Positions in an epoch, as a line of text. position.c also implements sheaf_reader_position and
+ * A position in an epoch as a line of text. position.c also contains sheaf_reader_position and
  * sheaf_reader_resume. */
 #ifndef READER_POSITION_H
 #define READER_POSITION_H

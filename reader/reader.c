@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public calls of the reader. reader/order computes the order of samples. epoch.c runs an
- * epoch. The directories reader/load and reader/dataset read and check the samples of its lanes.
- * memory.c divides the memory. */
+ * The public functions of the reader. reader/order computes the order of the samples. epoch.c runs
+ * an epoch. reader/load and reader/dataset read and check the samples. memory.c divides the
+ * memory. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,9 +27,9 @@
 #define BATCH_LIMIT ((size_t)1 << 20)       /* largest number of samples in a batch */
 #define THREADS_MOST 8u                     /* by default */
 
-/* Returns the default number of threads. For local files it is less by one, because the thread that
- * calls sheaf_reader_next also works. For a network file system it is higher, because the threads
- * mostly wait. */
+/* Returns the default number of threads. For local files there is one thread less than usual,
+ * because the thread that calls sheaf_reader_next also runs jobs. For a network file system there
+ * are more threads, because they wait most of the time. */
 static unsigned threads_for(const struct sheaf_dataset *d)
 {
     const unsigned processors = MIN(workers_processors(), THREADS_MOST);
@@ -39,7 +39,8 @@ static unsigned threads_for(const struct sheaf_dataset *d)
     return dataset_is_local(d) ? MAX(processors, 2) - 1 : processors;
 }
 
-/* Keeps the manifests of all remote sources in the cache, so that they can be opened offline. */
+/* Stores the manifests of all remote sources in the cache. The data sets can then be opened
+ * offline. */
 static void keep_manifests(const struct sheaf_dataset *d, const struct cache *cache)
 {
     for (size_t i = 0; i < dataset_source_count(d); i++) {
@@ -50,7 +51,7 @@ static void keep_manifests(const struct sheaf_dataset *d, const struct cache *ca
     }
 }
 
-/* Opens the cache for remote shards. The memory of the cache is taken from the budget. */
+/* Opens the cache for remote shards. Its memory is a part of the reader's memory budget. */
 static int open_cache(struct sheaf_reader *r, struct sheaf_error *err)
 {
     struct budget *budget = &r->load.budget;
@@ -171,9 +172,9 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* The number of requests to lanes equals the number of samples, so it can be computed from
- * `sample`. Every epoch has the same number of samples, every lane returns one sample in each
- * round, and in the last round the longer lanes come first. */
+/* The position that belongs to `sample` can be computed. Each epoch has the same number of samples.
+ * In each round, each lane returns one sample. In the last round, the longer lanes come first. So
+ * the number of turns (in a turn, a lane is asked for a sample) is equal to `sample`. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)
@@ -227,8 +228,8 @@ static const struct format_ops *format_in_use(const struct sheaf_reader *r, uint
     return format != NULL ? format : stream_format(r->load.queues[0].stream);
 }
 
-/* Decodes record number i of the batch into sample number i of the batch. Returns SHEAF_END if the
- * sample is left out. */
+/* Decodes record number `i` of the batch, and makes sample number `i` from it. Returns SHEAF_END if
+ * the sample must be left out. */
 static int reader_decode(struct sheaf_reader *r, size_t i)
 {
     const struct item *item = r->out[i].ref.item;
@@ -254,7 +255,8 @@ struct kept_features reader_features(const struct sheaf_reader *r,
                           kept->size / sizeof(struct kept_feature) };
 }
 
-/* Returns the seed of the sample that was taken from a lane last. */
+/* Returns the seed of the sample that was drawn last. In a view, it depends on the epoch of the
+ * sample's source. */
 static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
 {
     return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->load.order.seed,
@@ -274,7 +276,8 @@ static void reader_count_sample(struct sheaf_reader *r, const struct item *item,
         r->stats.payload_bytes += sample->fields[i].size;
 }
 
-/* Adds one sample to the batch. A record that exceeds a limit for samples is treated as damaged. */
+/* Reads the next sample and adds it to the batch. Damaged records are skipped if the options allow
+ * this. A record that exceeds a limit counts as damaged. */
 static int next_sample(struct sheaf_reader *r)
 {
     struct ref *ref = &r->out[r->out_count].ref;
@@ -310,9 +313,10 @@ static int next_sample(struct sheaf_reader *r)
     }
 }
 
-/* Ends a batch at an error or at the end of the epoch. If the batch has samples, they are returned
- * now, and the error is kept for the next call. The error is not kept if no record was lost. In
- * this case, the next call tries again, and finds either the same error or none. */
+/* Ends a batch because of an error, or at the end of the epoch. If the batch already has samples,
+ * they are returned now. The error is then stored and returned by the next call. But if no record
+ * was lost, the error is not stored, because the next call tries again, and may find the same
+ * error. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the turns (requests to a lane for one sample), and checks at the end of an epoch that each
- * promised sample was returned once. */
+ * Counts turns (in a turn, a lane is asked for one sample). At the end of an epoch, checks that
+ * each sample was returned once. */
 #include "reader/sum.h"
 
 #include <inttypes.h>
@@ -43,8 +43,8 @@ int sum_check_start(struct sheaf_reader *r)
                    r->turns);
 }
 
-/* Returns an error if all records of the epoch were damaged. Otherwise an epoch without samples
- * would look like a success when damaged records are skipped. */
+/* Returns an error if all records of the epoch were damaged. Otherwise, if damaged records are
+ * skipped, an epoch without any sample would look like a success. */
 static int check_rest(struct sheaf_reader *r)
 {
     const uint64_t bad = r->sum.corrupt + r->dataset->damage_count;

@@ -265,8 +265,9 @@ int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *e
  * must hold this error. S3 gives this answer also for objects that do not exist, if the program may
  * not list the bucket.
  *
- * Lists `directory`. If `name` is there, returns SHEAF_ERR_ACCESS. Returns SHEAF_ERR_NOT_FOUND if it
- * is not there, or if the directory cannot be listed. Returns other errors of listing unchanged. */
+ * Lists `directory`. Returns SHEAF_ERR_ACCESS if `name` is in the directory. Returns
+ * SHEAF_ERR_NOT_FOUND if it is not, or if the directory must not be listed. Returns other errors of
+ * listing unchanged. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
 /* Sets the directory that contains the shards. Called after shards were removed from the manifest.

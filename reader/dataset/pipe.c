@@ -132,8 +132,8 @@ static int pipe_look(struct pipe_search *s, struct sheaf_error *err)
     return code;
 }
 
-/* Waits a short time (POLL_MS milliseconds) for the pipe to appear, or for a process to write to it.
- * Returns SHEAF_END if neither has happened. */
+/* Waits a short time (POLL_MS milliseconds) for the pipe to appear, or for a process to write to
+ * it. Returns SHEAF_END if neither has happened. */
 static int wait_a_moment(const struct pipe_search *s, const volatile int *interrupt,
                          struct sheaf_error *err)
 {

@@ -562,9 +562,9 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Prepares a pass, which reads the runs (ranges of records) that are read together, beginning with
- * run number `i`. `first` is the number of its first item. `data` and `names` are the memory for
- * its bytes. */
+/* Prepares a pass, which reads one range of the shard. The range has run number `i` and the runs
+ * after it that are read together with it. (A run is a range of records.) `first` is the number of
+ * the first item in the pass. `data` and `names` are the memory for the bytes. */
 static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
                       char *names)
 {
@@ -594,8 +594,8 @@ static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, ui
     return p->stored == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Frees the errors of the bad records of a read that has failed as a whole, because nobody will
- * look at these records. */
+/* Frees the errors of single bad records. Called if the read has failed as a whole, because these
+ * errors are then not needed. */
 static void forget_bad(struct pass *p)
 {
     struct read *r = p->work->read;
@@ -658,9 +658,9 @@ static void read_job_fetch_done(struct store_read *read)
     one_less(((struct fetch *)(void *)read)->work);
 }
 
-/* Sends the requests for a read from a remote shard. All runs (ranges of records) of the read lie
- * in one range of bytes, for which one request is sent. Another request is sent for the .lst lines
- * and for each column. */
+/* Sends the requests for a read from a remote shard. The runs (ranges of records) of such a read
+ * form one range of bytes, which needs one request. The lines of the .lst file need another
+ * request, and so does each column. */
 static void read_job_fetch(struct work *w)
 {
     struct pass p;
@@ -673,8 +673,8 @@ static void read_job_fetch(struct work *w)
         return;
     }
     w->is_fetched = true;
-    /* this function itself counts as one fetch until its end, so that the job does not start
-     * earlier */
+    /* The counter of unfinished requests includes this function until its end. Otherwise the job
+     * could start before all requests are sent. */
     atomic_init(&w->fetches_left, 1);
     for (size_t i = 0; i < portion_count(w); i++) {
         const struct portion of = portion_of(&p, i);

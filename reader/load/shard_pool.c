@@ -12,7 +12,8 @@
 #include "reader/dataset/listed.h"
 
 #define THREADS_MOST  8u
-/* largest number of unused shards that stay open; each takes one or two file descriptors */
+/* Largest number of unused shards that stay open. Each open shard needs one or two file
+ * descriptors. */
 #define IDLE_MOST     64u
 #define IDLE_BYTES    ((uint64_t)256 << 20)     /* and most memory for their indexes together */
 
@@ -20,7 +21,8 @@ struct shard_pool {
     struct dataset_cache base;
     pid_t process;
     struct workers *workers;
-    struct cache *cache;                /* for a data set that was opened offline; NULL: none */
+    /* the cache, if the data set was opened offline; otherwise NULL */
+    struct cache *cache;
     struct budget budget;               /* for the indexes; guarded by the lock */
     pthread_mutex_t lock;
     struct {
@@ -54,8 +56,8 @@ static int pool_open(const struct sheaf_dataset *d, struct shard_pool **result,
         return err_memory(err, sizeof(*pool));
     pool->base.release = pool_free;
     pool->process = getpid();
-    /* The budget has no limit, because shards in use are needed in any case. Only the memory of
-     * unused shards is limited, by IDLE_BYTES. */
+    /* The budget has no limit, because the shards that are in use are needed in any case. Only the
+     * memory of unused shards is limited (to IDLE_BYTES). */
     pool->budget.limit = UINT64_MAX;
     pthread_mutex_init(&pool->lock, NULL);
     code = workers_open(&pool->workers, dataset_is_local(d)

@@ -67,9 +67,9 @@ static int load_lines(struct shard *shard, uint64_t bytes, struct sheaf_error *e
     return code;
 }
 
-/* Opens the .lst file of a shard in the directory of the manifest's index. Called if there is no
- * .lst file beside the shard. If a platform such as SageMaker divides files among hosts, the shard
- * and its .lst file may be on different hosts. */
+/* Opens the .lst file of a shard (the names of its records) in the directory of the manifest.
+ * Called if there is no .lst file in the directory of the shard. A platform such as SageMaker may
+ * divide files among hosts in such a way that a shard and its .lst file are on different hosts. */
 static int open_names_beside_manifest(struct shard *shard, const char *name,
                                       struct sheaf_error *err)
 {
@@ -117,8 +117,8 @@ static int shards_open_parts(struct shard *shard)
     const struct sheaf_dataset *source = dataset_source(d, shard->number);
     const struct manifest_shard *m = &d->manifest.shards[shard->number];
     struct sheaf_error *err = &shard->error;
-    /* If bad records are skipped, even a shard that is too short is opened. Its missing records are
-     * then reported one by one. */
+    /* If bad records are skipped, a shard that is too short is opened as well. Each missing record
+     * is then reported as a bad record. */
     int code = shard->owner->keep_short && d->offline == NULL
                    ? listed_open_any(shard->owner->cache, d->urls[shard->number], &shard->object,
                                      err)
@@ -225,7 +225,8 @@ static void end_oldest(struct shards *s)
     shards_end_shard(s, shard);
 }
 
-/* Closes idle shards that exceed the limits, first those that have been idle for longest. */
+/* Closes unused shards if there are too many, or if the open shards take too much memory. Begins
+ * with the shard that was unused for the longest time. */
 static void end_excess(struct shards *s)
 {
     while (s->idle_count > s->idle_most
@@ -244,9 +245,10 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. The reserve is memory that only samples needed now may take. If the
- * open shard is in the reserve but the new user only reads ahead, the shard's memory is taken from
- * the rest of the budget instead. Returns false if the rest of the budget is too small. */
+/* Adds a user to an open shard. The memory of the shard may be from the reserve, which is only for
+ * samples that are needed now. If the new user only reads in advance (`reserved` is false), this
+ * memory is taken from the rest of the budget instead. Returns false if the rest of the budget is
+ * too small. */
 static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

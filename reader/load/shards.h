@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The open shards of a reader. Each of them has the open object and the shard's section of the
- * index. All reads of a shard share them. A job opens a shard before it is needed. Some unused
- * shards stay open in case they are needed again.
+ * The open shards of a reader. For each open shard, there are its open object and its section of
+ * the index. All reads of a shard use them. A job opens a shard before its records are needed. Some
+ * unused shards stay open, because they may be needed again.
  *
- * Used only on the planning thread (the thread that calls the reader), except for the jobs. The
- * result of opening a shard may be used only after the shard's job is done. */
+ * These functions are used only on the planning thread, the thread that calls the reader. A job
+ * that opens a shard runs on another thread. Its result may be used only when the job has
+ * finished. */
 #ifndef READER_SHARDS_H
 #define READER_SHARDS_H
 
@@ -18,7 +19,8 @@ struct shard {
     struct job job;
     struct shards *owner;
     uint32_t number;
-    /* number of references; if it is 0, the shard is unused and may be closed at any time */
+    /* Number of references to this shard. If it is 0, the shard is unused, and may be closed at any
+     * time. */
     unsigned users;
     struct shard *newer, *older;        /* in the list of idle shards */
     uint64_t memory_bytes;              /* taken from the budget for the index section */
@@ -31,24 +33,24 @@ struct shard {
     char *lines;                        /* content of the .lst file if keep_lines is set */
     const struct index_section *section;
     struct index_section *own_section;  /* NULL if the section belongs to the data set */
-    /* one element for each column of the reader; NULL if it has no columns */
+    /* one element for each column that the reader reads; NULL if it reads no columns */
     struct shard_column *columns;
     size_t column_count;
 };
 
-/* A column adds one value to each sample of a data set, which is then the column's base. The values
- * are records in shards of the column's own. This struct describes the records for one open shard
- * of the base. */
+/* The records of a column for an open shard. A column is a field that was added to a data set, its
+ * base, after packing. Its values are records in shards of its own. The open shard belongs to the
+ * base. */
 struct shard_column {
     const char *url;                    /* the column's shard */
     uint64_t first;                     /* the record there for the shard's first sample */
     struct store_object *object;        /* NULL if the records are kept */
-    /* offsets of the records in the column's object, one for each sample and one for the end of the
-     * last record; NULL if the column has no records for this shard */
+    /* Offsets of the records in `object`: one for each sample of the open shard, and one for the
+     * end of the last record. NULL if the column has no records for this shard. */
     uint64_t *offsets;
     uint32_t *crcs;                     /* the CRC-32C of each record */
-    /* the bytes of all records of the column for this shard if they are kept in memory; their
-     * checksums have been verified */
+    /* If the records are kept in memory: the bytes of all records of the column for this shard.
+     * Their checksums have been verified. Otherwise NULL. */
     uint8_t *kept;
 };
 
@@ -58,10 +60,11 @@ struct shards {
     struct budget *budget;
     struct cache *cache;                /* NULL: none */
     const struct columns *columns;      /* read with the samples; NULL if none */
-    /* whether each .lst file is kept in memory, because its lines are not needed in order */
+    /* True if the whole .lst file (the names of records) of each open shard is kept in memory,
+     * because its lines are not needed in order. */
     bool keep_lines;
-    /* whether the records of small columns are kept in memory, so that a sample needs no
-     * additional read for them */
+    /* True if all records of small columns are kept in memory while a shard is open. Then a sample
+     * needs no other read for these columns. */
     bool keep_columns;
     bool keep_short;                    /* read a truncated shard as far as possible */
     struct index_files indexes;
@@ -77,10 +80,12 @@ struct shards {
 int shards_init(struct shards *s, const struct sheaf_dataset *dataset, struct workers *workers,
                 struct budget *budget, struct cache *cache, struct sheaf_error *err);
 
-/* Takes memory from the budget, which limits the memory of the reader. If too little is left,
- * closes unused shards. If this is not enough and `may_reserve` is set, takes the memory from the
- * reserve, which is kept free for samples that are needed now. Sets *is_reserved to whether the
- * memory is from the reserve. Returns false if there is not enough memory. */
+/* Takes `bytes` bytes from the memory budget. If too little is left, first closes unused shards. If
+ * this is not enough and `may_reserve` is true, takes the bytes from the reserve, which is only for
+ * samples that are needed now.
+ *
+ * Sets *is_reserved to true if the bytes are from the reserve. Returns false if there is not enough
+ * memory. */
 bool shards_take(struct shards *s, uint64_t bytes, bool may_reserve, bool *is_reserved);
 /* No job may be running. */
 void shards_free(struct shards *s);
@@ -88,29 +93,31 @@ void shards_free(struct shards *s);
 /* Returns the memory that an open shard takes. */
 uint64_t shards_memory(const struct shards *s, uint32_t number);
 
-/* Takes a reference to a shard, and begins to open the shard unless it is open already. Returns
- * SHEAF_ERR_LIMIT if the budget has no room for its index section. */
+/* Takes a reference to a shard. If the shard is not open, begins to open it. Returns
+ * SHEAF_ERR_LIMIT if the budget has no room for the index section of the shard. */
 int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err);
 /* As shards_use, but may take memory from the reserve. */
 int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
                         struct sheaf_error *err);
-/* Gives up a reference to a shard. When the last reference is given up, the shard stays open as
- * unused, or is closed. NULL is allowed. */
+/* Gives back a reference to a shard. If it was the last reference, the shard is closed, or stays
+ * open for later use. `shard` may be NULL. */
 void shards_drop(struct shards *s, struct shard *shard);
-/* Closes all unused shards. Returns false if there are none. */
+/* Closes all shards that are not in use. Returns false if there was no such shard. */
 bool shards_trim(struct shards *s);
 
 /* ---- Columns (shards_columns.c) -------------------------------------------------------------- */
 
-/* Opens the columns of a shard whose index section is in memory. */
+/* Opens the columns of a shard. The index section of the shard must be in memory. */
 int shards_open_columns(struct shard *shard, struct sheaf_error *err);
 void shards_close_columns(struct shard *shard);
 
-/* Checks the record at `data`, which is for the sample `record` of the shard. */
+/* Checks the record of a column for sample number `record` of the shard. `data` has the bytes of
+ * the record. */
 int shard_column_check(const struct shard_column *c, uint64_t record, const uint8_t *data,
                        struct sheaf_error *err);
 
-/* Returns the size of a column's records for `count` samples, beginning with the sample `first`. */
+/* Returns the size in bytes of the column's records for `count` samples of the shard, of which
+ * sample `first` is the first. */
 static inline uint64_t shard_column_bytes(const struct shard_column *c, uint64_t first,
                                           uint64_t count)
 {

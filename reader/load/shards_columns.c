@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the columns of a shard. One shard of a column may have the records for several shards of
- * the base data set, so only the needed part of its index section is kept in memory. All records of
- * a small column are read when the shard is opened. This replaces one read for each sample. */
+ * Opens the columns of a shard. A shard of a column may have the records for several shards of the
+ * base, the data set to which the column was added. So only a part of the column's index section is
+ * kept in memory.
+ *
+ * If a column is small, all its records are read when the shard is opened. Otherwise each sample
+ * would need another read. */
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
@@ -46,7 +49,7 @@ static int keep_part(struct shard_column *c, const struct index_section *section
     return SHEAF_OK;
 }
 
-/* Returns whether all records at `data` agree with their checksums in the index section. */
+/* Returns true if each record in `data` has the checksum that the index section states. */
 static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_t samples)
 {
     for (uint64_t i = 0; i < samples; i++)
@@ -55,9 +58,9 @@ static bool are_right(const struct shard_column *c, const uint8_t *data, uint64_
     return true;
 }
 
-/* Keeps the records of a column in memory if they fit into `room` bytes. If a record is damaged,
- * none are kept. The reader then reads the record of each sample when it reads the sample, and
- * reports the damage. */
+/* Reads the records of a column into memory and keeps them, if they fit into `room` bytes. If a
+ * record is damaged, keeps none of them. Each record is then read together with its sample, and the
+ * damage is reported at that time. */
 static int keep_records(struct shard_column *c, uint64_t samples, uint64_t room,
                         struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams; see stream.h. A stream has one worker thread, so its jobs run one at a time and in
- * order. Each job fills a read with copies of frames (stored records), one after another in the
- * read's buffer. */
+ * Streams; see stream.h. A stream has one worker thread, which runs its jobs one after another.
+ * Each job fills a read: it copies frames (stored records) one after another into the buffer of the
+ * read. */
 #include "reader/load/stream.h"
 
 #include <inttypes.h>
@@ -17,8 +17,8 @@
 #include "store/interrupt.h"
 #include "store/read_ahead.h"
 
-/* number of requests that are under way at the same time, each for an equal piece of the memory for
- * reading ahead, if a remote shard is read as a stream */
+/* Number of requests that are sent at a time when a remote shard is read as a stream. Each of them
+ * has an equal part of the memory for reading in advance. */
 #define AHEAD_PIECES 4u
 
 struct stream {
@@ -27,7 +27,7 @@ struct stream {
     struct workers *workers;
     size_t largest;                 /* size of the largest frame that is accepted */
     uint64_t ahead_bytes;           /* memory for reading remote shards ahead */
-    /* the shard that is read now or next, as an index into the epoch's order of shards */
+    /* index of the shard that is read now or next, in the epoch's order of shards */
     size_t place;
     size_t stride;                  /* distance to the stream's next shard */
     bool ended;                     /* all shards have been read */
@@ -38,7 +38,7 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    /* counts of the shards that were closed, and counts that reads have reported */
+    /* counts for the shards that were closed, and counts that were already returned with reads */
     struct stream_counts closed, reported;
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
@@ -72,8 +72,8 @@ int stream_open(const struct stream_context *context, uint32_t lane, uint64_t me
 
 uint64_t stream_memory(const struct stream *s)
 {
-    /* A stream also needs a window, which holds the bytes in which frames (stored records) are
-     * found. The window has as much memory as one more read. */
+    /* A stream also needs a window, the buffer in which frames (stored records) are found. This
+     * takes as much memory as another read. */
     return (STREAM_READS + 1) * (s->largest + STREAM_READ_BYTES) + s->ahead_bytes;
 }
 
@@ -217,15 +217,15 @@ static int own_error(struct item *item, struct stream *s, const struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Returns whether a record of a pipe belongs to another rank. Each rank reads its own copy of the
- * pipe to the end, and uses every n-th record of it. */
+/* Returns true if a record of a pipe belongs to another rank. Each rank has a pipe with all
+ * records. It reads all of them, and uses every n-th record. */
 static bool is_others_turn(const struct stream *s, uint64_t record)
 {
     return s->context.dataset->pipes != NULL && record % s->stride != s->lane;
 }
 
-/* Appends the frame (stored record) to `data`. If several records form one sample, also appends the
- * following frames of the sample. */
+/* Appends the bytes of a frame (stored record) to `data`. If several records form a sample, also
+ * reads and appends the other records of this sample. */
 static int take_frames(struct stream *s, struct frame *frame, struct item *item,
                        struct buf *data, struct sheaf_error *err)
 {
@@ -252,8 +252,8 @@ static int stream_error(struct sheaf_error *err, const struct sheaf_error *error
     return error->code;
 }
 
-/* If only one record is bad, stores its error in the item that stands for the record. Any other
- * error is returned, and the stream cannot continue after it. */
+/* Handles an error. If only one record is bad, stores the error in `item`. Otherwise returns the
+ * error, and the stream cannot continue. */
 static int take_error(struct stream *s, struct item *item, const struct sheaf_error *error,
                       struct sheaf_error *err)
 {
@@ -268,9 +268,9 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     return own_error(item, s, error, err);
 }
 
-/* Finds the next frame (stored record) of the stream, and opens the next shard if necessary.
- * Returns SHEAF_END after the last shard. After any other error, *is_bad tells whether only a
- * record is bad or the whole stream has failed. */
+/* Finds the next frame (stored record) of the stream. At the end of a shard, opens the next shard.
+ * Returns SHEAF_END after the last shard. For any other error, sets *is_bad to true if only one
+ * record is bad, and to false if the stream cannot continue. */
 static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
                       struct sheaf_error *err)
 {
@@ -296,8 +296,8 @@ static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
     return SHEAF_END;
 }
 
-/* Finds the next sample or bad record of the stream. The bytes of a sample are appended to `data`.
- * Returns SHEAF_END after the last shard. */
+/* Finds the next sample or bad record of the stream, and describes it in *item. Appends the bytes
+ * of a sample to `data`. Returns SHEAF_END after the last shard. */
 static int next_item(struct stream *s, struct item *item, struct buf *data,
                      struct sheaf_error *err)
 {
@@ -330,8 +330,8 @@ static int next_item(struct stream *s, struct item *item, struct buf *data,
     }
 }
 
-/* Stores pointers to the frames (stored records) in the items that describe them. This is done
- * last, because the buffer moves while it grows. */
+/* Sets the pointers of the items to their frames (stored records) in the buffer `data`. This is
+ * done when the buffer is complete, because its address changes while it grows. */
 static void stream_place_items(struct read *r, const struct buf *data)
 {
     const uint8_t *at = data->data;

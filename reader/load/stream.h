@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set that can only be read forward: standard input, pipes, and foreign shards that are
- * compressed or remote. A worker of the stream fills reads one after another, with the samples in
- * the order of the stream. Counts become known only at the end. */
+ * Reads data that can only be read from start to end: standard input, pipes, and foreign shards
+ * that are compressed or remote. A worker thread of the stream fills one read after another with
+ * samples, in the order of the stream. The number of samples is known only at the end. */
 #ifndef READER_STREAM_H
 #define READER_STREAM_H
 
@@ -11,12 +11,12 @@
 
 struct stream;
 
-/* STREAM_READS is the largest number of reads that a stream has at a time. STREAM_READ_BYTES is the
- * approximate size of one read. */
+/* STREAM_READS is the largest number of reads that belong to a stream at a time. STREAM_READ_BYTES
+ * is the approximate number of bytes of samples in a read. */
 #define STREAM_READS      2u
 #define STREAM_READ_BYTES ((size_t)1 << 20)
 
-/* The state that all streams of a reader share. All pointers are borrowed. */
+/* State that all streams of a reader share. The pointers in it belong to the reader. */
 struct stream_context {
     const struct sheaf_dataset *dataset;
     const struct order *order;          /* the epoch's */
@@ -25,29 +25,33 @@ struct stream_context {
     struct pipe_shift *pipe_shift;      /* for a channel of pipes */
 };
 
-/* Opens the stream of a lane. It consists of every lanes-th shard in the epoch's order of shards,
- * beginning with shard `lane`. If the data set is a channel of pipes (Amazon SageMaker's Pipe
- * mode), it consists of every lanes-th record in the epoch's pipe, beginning with record `lane`. */
+/* Opens the stream of a lane, which is one of `lanes` sequences of the epoch. The stream has shard
+ * number `lane` and then every lanes-th shard, in the epoch's order of shards.
+ *
+ * If the data set is a channel of pipes (Amazon SageMaker's Pipe mode), the stream has record
+ * number `lane` and then every lanes-th record of the epoch's pipe. */
 int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
                 struct stream **stream, struct sheaf_error *err);
 
-/* Returns the largest memory that the stream may use, including all its reads. The caller must take
- * it from the budget. */
+/* Returns the largest number of bytes that the stream may use, including all its reads. The caller
+ * must take these bytes from the budget. */
 uint64_t stream_memory(const struct stream *stream);
 
-/* Drops the jobs that have not started, and waits for the running job. NULL is allowed. */
+/* Removes the jobs of the stream that have not started, and waits for the running job. `stream` may
+ * be NULL. */
 void stream_cancel(struct stream *stream);
 void stream_close(struct stream *stream);
 
-/* Submits an empty read, which the stream will fill next. Reads that are submitted after the end of
- * the stream stay empty. */
+/* Gives the stream an empty read, which its next job fills. A read that is given after the end of
+ * the stream stays empty. */
 void stream_plan(struct stream *stream, struct read *read);
 
-/* Returns the number of samples and bad records that the stream has found. The job that found the
- * last one must be done. */
+/* Returns the number of samples and bad records in the stream so far. The job that has found the
+ * last of them must have finished. */
 uint64_t stream_framed(const struct stream *stream);
 
-/* Returns the container of the stream, which is known once one of its reads has finished. */
+/* Returns the container of the stream. It is known when the first read of the stream has finished.
+ */
 const struct format_ops *stream_format(const struct stream *stream);
 
 #endif

@@ -6,18 +6,22 @@
 #include "base/bytes.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
-/* Largest gap between two wanted records that is read together with them, and then dropped. For
- * local files, copying more than 8 KiB from the kernel's cache costs more than another system call,
- * and the kernel itself reads the disk ahead. (Measured: every 10th record of 100 bytes took twice
- * as long if gaps were not read; every 1,000th record took three times as long with gaps of up to
- * 128 KiB.) A network file system and an object store need a round trip for each read. */
+/* Largest gap between two wanted records that is read together with them. The bytes of the gap are
+ * dropped. GAP_LOCAL is for local files: more than 8 KiB cost more to copy from the kernel's cache
+ * than another system call costs, and the kernel reads the disk in advance by itself. (Measured: if
+ * gaps were not read, every 10th record of 100 bytes took twice as long. If gaps of up to 128 KiB
+ * were read, every 1,000th record took three times as long.)
+ *
+ * On a network file system or in an object store, each read takes a round trip, so gaps may be
+ * larger. */
 #define GAP_LOCAL         ((uint64_t)8 << 10)
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
-/* Returns the size of a lane's next read. The first reads of a lane are small, so that its first
- * sample does not wait for many others. They are not small if codec blocks are decompressed in
- * parts, because small reads would decompress the same block again and again. */
+/* Returns the number of uncompressed bytes of a lane's next read. The first reads of a lane are
+ * small. Otherwise its first sample would wait for many other samples. But if codec blocks are
+ * decompressed in parts, small reads would decompress the same block several times. So in that case
+ * the first reads are not smaller. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
     return l->how != READ_WHOLE ? l->read_most
@@ -29,10 +33,12 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
     return s->offsets[record + 1] - s->offsets[record] > l->outsize_bytes;
 }
 
-/* Returns the position in the shard's uncompressed bytes at which a read should end. The read
- * begins with the record `record` and should have about `bytes` bytes. In a compressed shard, the
- * read ends at the last boundary between codec blocks within these bytes. If there is no boundary,
- * or if blocks are decompressed in parts, it ends at the end of the first record's block. */
+/* Returns the offset in the shard's uncompressed bytes at which a read should end. The read begins
+ * with `record` and should have about `bytes` bytes.
+ *
+ * In a compressed shard, the read ends at the last end of a codec block within these bytes. If
+ * there is none, or if blocks are decompressed in parts, it ends at the end of the block in which
+ * it begins. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {
@@ -71,17 +77,19 @@ uint64_t stretch_gap_of(const struct shard *shard)
 struct course {
     const struct loader *loader;
     const struct shard *shard;
-    /* the position in the shard's uncompressed bytes at which the read should end */
+    /* offset in the shard's uncompressed bytes at which the read should end */
     uint64_t stop;
     uint64_t left;              /* number of bytes that single records may still take */
 };
 
-/* Adds a record to the read. Returns false if the read should end before the record, for example
- * because the record extends beyond c->stop. A gap before the record may be left out of the read.
- * Then c->stop is moved by the size of the gap, so that the gap does not count as part of the read.
- * `resumed` is set if the samples in the gap were returned before the epoch was resumed. Such a gap
- * is read only between records of adjacent codec blocks, so that resuming reads as little as
- * possible. */
+/* Adds a record to the read. Returns false if the read should end before this record: for example,
+ * if the record extends beyond c->stop.
+ *
+ * There may be a gap before the record. A large gap is not read. c->stop is then increased by the
+ * size of the gap, so that the gap does not count as a part of the read. `resumed` is true if the
+ * samples in the gap were returned before the epoch was resumed. Such a gap is read only if the
+ * records before and after it are in adjacent codec blocks, so that little is read
+ * unnecessarily. */
 static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                         struct stretch *t)
 {

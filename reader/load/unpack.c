@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompresses parts of a codec block through the codec's stream interface. If a shard consists of
- * a single compressed stream (for example one gzip member), a block is a piece from the middle of
- * this stream. Therefore the bytes with which such a stream begins are passed to the decoder first.
+ * Decompresses parts of a codec block with the stream functions of the codec. If the whole shard is
+ * one compressed stream (for example, one gzip member), a block is a piece in the middle of this
+ * stream. So the decoder first gets the bytes with which such a stream begins.
  *
- * A decoder that finds damage does not say how much of its output before the damage is good. So the
- * number of samples that are found before the damage depends on the sizes of the steps. It must not
- * depend on the wanted parts. Therefore each block is decompressed from its start in the same
- * steps, of INPUT stored bytes or OUTPUT uncompressed bytes. */
+ * If a decoder finds damage, it does not say how much of its output is good. So the number of
+ * samples that are found before the damage depends on the sizes of the steps in which the block is
+ * decompressed. But it must not depend on which parts are wanted. So each block is decompressed
+ * from its beginning in the same steps: INPUT stored bytes or OUTPUT uncompressed bytes. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>
@@ -18,8 +18,8 @@
 
 #define INPUT  ((uint64_t)64 << 10)
 #define OUTPUT ((uint64_t)32 << 10)
-/* Number of bytes that are read from a remote shard at once, so that the round trip is worth its
- * time. */
+/* Number of bytes that are read from a remote shard at once. This is more than one step, because
+ * each request takes a round trip. */
 #define READ_REMOTE (16 * INPUT)
 
 /* The current place in the block. */
@@ -52,7 +52,8 @@ static int unpack_begin_member(const struct unpack *u, struct codec_stream *stre
     return code;
 }
 
-/* Provides the stored bytes for the next step, if the block has more. */
+/* Sets at->data and at->size to the stored bytes of the next step. Leaves them unchanged at the end
+ * of the block. */
 static int unpack_fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -73,8 +74,8 @@ static int unpack_fill(struct unpack *u, struct unpack_place *at, struct sheaf_e
     return code;
 }
 
-/* Copies the wanted bytes of the decoder's output to their parts. The output is the uncompressed
- * bytes of the block from `at` up to, but not including, `at + size`. */
+/* Copies wanted bytes from `output` to the parts. `output` has `size` uncompressed bytes of the
+ * block, from offset `at` on. */
 static void unpack_take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
 {
     while (u->done < u->count) {

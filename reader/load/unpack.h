@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decompresses the wanted parts of a codec block. In small steps, stored bytes are read and
- * decompressed, and the uncompressed bytes between the wanted parts are dropped. Stored bytes after
- * the last wanted part are not read. So a sample of 30 MB needs only a little more than 30 MB of
- * memory.
+ * Decompresses the wanted parts of a codec block in small steps. The uncompressed bytes between
+ * these parts are dropped, and the stored bytes after the last part are not read. So a sample of 30
+ * MB needs little more than 30 MB of memory, even if the block is larger.
  *
- * In a block that is damaged or truncated, the samples before the damage are found. Damaged blocks
- * are decompressed by this file even if memory has room for the whole block. So it does not depend
- * on the amount of memory which samples of a damaged block are good. */
+ * If a block is damaged or truncated, the samples before the damage are found. Damaged blocks are
+ * always decompressed by this file, even if there is memory for the whole block. So the number of
+ * good samples in a damaged block does not depend on the amount of memory. */
 #ifndef READER_UNPACK_H
 #define READER_UNPACK_H
 
@@ -28,19 +27,19 @@ struct unpack {
     const uint8_t *stored;          /* or they are in memory here, if not NULL */
     uint64_t begin, end;
     uint8_t *room;                  /* unpack_room() bytes, to read into */
-    /* the wanted parts, in the order in which the block has them; they must not overlap */
+    /* The parts of the block that are wanted, in ascending order. They must not overlap. */
     struct unpack_part *parts;
     size_t count;
     /* Results. */
     size_t done;                    /* number of complete parts */
     uint64_t read_bytes;            /* from the object */
-    /* whether the block is damaged; the parts then have all its good bytes. After any other
-     * error, the parts are not valid. */
+    /* True if the block is damaged. The parts then have all bytes before the damage. If any other
+     * error is returned, the content of the parts is not valid. */
     bool is_damaged;
 };
 
-/* Returns the memory for the stored bytes of one step, if a block of `stored` stored bytes is
- * decompressed in small steps. */
+/* Returns the size in bytes of the buffer that is needed to decompress a block in small steps.
+ * `stored` is the number of stored bytes of the block. */
 uint64_t unpack_room(bool is_remote, uint64_t stored);
 
 int unpack_parts(struct unpack *u, struct sheaf_error *err);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of a lane whose samples stay in their files until they are drawn. The shuffle buffer
- * holds only the numbers of samples. When samples have been drawn, one read brings just these
- * samples into memory, shortly before they are returned. To warm a file means to read a part of it
- * into the kernel's cache. The samples that will enter the shuffle buffer next are warmed in large
- * pieces, from the start of each file to its end. The later reads find them in the cache.
+ * The queue of a lane whose samples stay in their files until they are drawn. (A lane is one of the
+ * equal sequences of an epoch.) The shuffle buffer has only the numbers of samples. When some
+ * samples have been drawn, one read brings them into memory, shortly before they are returned.
  *
- * The kernel caches everything that is read from a file. So a shuffle buffer with whole samples
- * would be a second copy of the same bytes, in memory that would no longer be in the CPU's cache
- * when it is used. Instead, the drawn samples are read into a little memory that is used again
- * soon. As a further advantage, the first sample need not wait until a buffer is filled.
+ * To warm a file means to read a part of it into the kernel's cache. The samples that will enter
+ * the shuffle buffer next are warmed in large pieces, from the start of each file to its end. The
+ * later reads then find them in the cache.
  *
- * Used only on the planning thread, except by the warming jobs. */
+ * The kernel caches all that is read from a file. So a shuffle buffer with whole samples would be a
+ * second copy of the same bytes. Its memory would no longer be in the CPU's cache when a sample is
+ * drawn. Instead, drawn samples are read into a small memory that is used again and again. Also,
+ * the first sample need not wait until a buffer is full.
+ *
+ * Used only on the planning thread (the thread that calls the reader), except for the jobs that
+ * warm files. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -20,22 +23,22 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* The first samples of a lane, up to this number, are read without waiting until their files are in
- * the kernel's cache. */
+/* Number of samples at the start of a lane that are read at once. For later samples, the lane waits
+ * until their files are in the kernel's cache. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
-/* largest number of byte ranges that one job reads; there are several in a view, where samples that
- * are not wanted may lie between wanted samples */
+/* Largest number of ranges of bytes that one job reads. In a view there are several ranges, because
+ * samples that are not chosen may lie between chosen samples. */
 #define RANGES      32u
-/* Number of bytes that one job reads into the kernel's cache. Also the number of bytes by which the
- * cache is filled ahead of the shuffle buffer. */
+/* BYTES is the number of bytes that one job reads into the kernel's cache. AHEAD_BYTES is the
+ * number of bytes in the cache that have not entered the shuffle buffer yet. */
 #define BYTES       ((uint64_t)1 << 20)
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
-/* A job that reads parts of a file into the kernel's cache. */
+/* A job that warms parts of a file, that is, reads them into the kernel's cache. */
 struct warming {
     struct job job;
-    /* the shard from which a job reads now; NULL if no job is running */
+    /* the shard from which the job reads; NULL if the job is not running */
     struct shard *shard;
     struct { uint64_t offset, bytes; } ranges[RANGES];
     unsigned range_count;
@@ -50,12 +53,12 @@ struct warmth {
     bool repeats[DUE];
     size_t first, count;
     struct warming warming[JOBS];
-    /* the shard that is read into the kernel's cache next, and stays open for this; NULL if
-     * there is none yet */
+    /* The shard that will be warmed next (read into the kernel's cache). It stays open for this
+     * purpose. NULL if it is not known yet. */
     struct shard *shard;
     uint64_t warmed;                /* inputs before this were warmed, or soon will be */
-    /* number of samples by which warming (reading into the kernel's cache) is ahead of the samples
-     * that enter the shuffle buffer */
+    /* Number of samples that are warmed (read into the kernel's cache) before they enter the
+     * shuffle buffer. */
     uint64_t ahead;
 };
 
@@ -92,9 +95,9 @@ static void warm_warm(struct job *job)
         store_warm(w->shard->object, w->ranges[i].offset, w->ranges[i].bytes);
 }
 
-/* Adds a range of the lane's samples to a job. The range begins with sample number `input` of the
- * lane. Returns the number of samples in the range. It is 0 if sample `input` is in another shard,
- * or if the job has no room for another range. */
+/* Adds a range of the lane's samples to the job `g`. The range begins with sample number `input` of
+ * the lane. Returns the number of samples in the range. Returns 0 if this sample is in another
+ * shard than that of the job, or if the job already has enough ranges or bytes. */
 static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64_t input)
 {
     const struct order_run run = warm_locate(w, input);
@@ -112,8 +115,8 @@ static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64
     return count;
 }
 
-/* Begins to open the shard whose samples are read into the kernel's cache next, and sets w->shard
- * to it. Returns false if the shard is not open yet. */
+/* Sets w->shard to shard `number`, whose samples are read into the kernel's cache next, and begins
+ * to open it. Returns false if it is not open yet. */
 static bool warm_open_next(struct warmth *w, uint32_t number, struct loader *l)
 {
     struct sheaf_error ignored;
@@ -127,7 +130,8 @@ static bool warm_open_next(struct warmth *w, uint32_t number, struct loader *l)
     return w->shard != NULL && loader_shard_is_open(l, w->shard);
 }
 
-/* Starts the next job that reads into the kernel's cache, unless its shard is not open yet. */
+/* Starts a job that reads the next samples into the kernel's cache. Does nothing if their shard is
+ * not open yet. */
 static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count;
@@ -150,10 +154,12 @@ static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
     workers_submit(l->workers, &g->job);
 }
 
-/* Starts warming jobs, which read the samples that enter the buffer next into the kernel's cache.
- * Returns a job for which further draws should wait, because the samples that they draw are not in
- * the cache yet. Without this wait, a disk would be read at random positions while it is read from
- * start to end. Returns NULL if draws need not wait. */
+/* Starts jobs that read the samples that will enter the shuffle buffer next into the kernel's
+ * cache.
+ *
+ * If samples that may be drawn now are not in the cache yet, returns a job for which the caller
+ * should wait. Otherwise the disk would be read at random positions for the draws, while the jobs
+ * read it from start to end. Returns NULL if the caller need not wait. */
 static struct job *warm_go_on(struct warmth *w, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count, next = w->sequence->shuffle.next;
@@ -180,8 +186,8 @@ static struct job *warm_go_on(struct warmth *w, struct loader *l)
 
 /* ---- Draws ---------------------------------------------------------------------------------- */
 
-/* Waits until the samples that the lane draws next are in the kernel's cache. Does not wait, but
- * returns SHEAF_END, if the queue already has a read with samples. */
+/* Waits until the samples that may be drawn next are in the kernel's cache. If it would have to
+ * wait, but the queue still has a read with samples, returns SHEAF_END at once. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct job *job = warm_go_on(q->warmth, l);
@@ -196,9 +202,9 @@ static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Makes the record at `position` of the sequence due (to be read next), and the consecutive records
- * after it. Does nothing if some records are still due. Fails if the index section of a shard does
- * not fit into the budget. */
+/* Finds the records of the next draws, from `position` of the sequence on, and puts them on the
+ * list w->due. Does nothing if the list is not empty. Returns an error if the budget has no room
+ * for the index section of the first record's shard. */
 static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -220,8 +226,9 @@ static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *er
     return w->count != 0 ? SHEAF_OK : code;
 }
 
-/* Makes a plan for the due records that fit into one read of `most` bytes and whose shards are
- * open. The shard of the first of them must be open. */
+/* Plans one read of the first records on the list w->due. They must be in open shards, and the read
+ * may have at most `most` bytes. The shard of the first record must be open; the first record is
+ * always included. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
     struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_find: finds samples by their keys. The tables of keys give candidates. The
- * candidates are read by number, and those with the right key are returned. */
+ * sheaf_dataset_find: finds samples by their keys. The data set has tables of keys with parts of
+ * the keys' hashes. They show which samples may have a key (the candidates). The candidates are
+ * read, and those with the right key are returned. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +40,8 @@ static int find_by_asked(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Finds candidates for the keys, in one source after another. Numbers the candidates by their
- * position in the whole data set, and not in their source. */
+/* Finds the samples that may have one of the keys (the candidates), in one source after another. A
+ * candidate's number is its number in the whole data set, and not in its source. */
 static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, size_t count,
                         const volatile int *interrupt, struct buf *matches,
                         struct sheaf_error *err)
@@ -72,8 +73,8 @@ static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
     return SHEAF_OK;
 }
 
-/* Keeps the candidates that have the requested keys. Returns an error if one of them has no value
- * in a column, unless the options allow this. */
+/* Selects the candidates that have one of the requested keys. Returns an error if a column has no
+ * value for such a sample, unless the options allow this. */
 static int find_choose(const struct sheaf_dataset *d, const struct sheaf_read_options *options,
                        struct found *f, const char *const *keys, size_t count,
                        const struct key_match *matches, size_t match_count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index_keys: makes the table of keys for a data set that an old release packed without a
- * table. The samples are read in order. */
+ * sheaf_index_keys: makes the table of keys for a data set that an old release has packed without
+ * such a table. Reads all samples in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +60,8 @@ static void index_keys_show(const struct keys_indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* Checks that the data set has not changed meanwhile. A table for samples that no longer exist
- * would be useless, so it is not written. */
+/* Returns an error if the data set was replaced while its keys were read. The table of keys would
+ * then be for samples that no longer exist. */
 static int index_keys_check_same(const struct keys_indexing *x, struct sheaf_error *err)
 {
     struct sheaf_dataset *now = NULL;
@@ -75,7 +75,8 @@ static int index_keys_check_same(const struct keys_indexing *x, struct sheaf_err
     return code;
 }
 
-/* Writes the table of a part of the data set after its last sample, and begins the next part. */
+/* Writes the table of keys for a part of the data set. Called after the last sample of the part.
+ * Then begins the table of the next part. (Each run that appended samples has added a part.) */
 static int index_keys_end_part(struct keys_indexing *x, struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part++];
@@ -122,8 +123,8 @@ static int index_keys_take(struct keys_indexing *x, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Claims the data set, which must still be the one that was opened. After the claim, no other run
- * can change it. */
+/* Claims the data set, so that no other run can change it. Returns an error if the data set is not
+ * the one that was opened. */
 static int index_keys_claim(struct keys_indexing *x, struct sheaf_error *err)
 {
     const char *url = x->dataset->parts[0].keys_url;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up keys in the table of keys, many at a time. First reads the records that locate the keys'
- * buckets, then the buckets. Each step sends many requests at the same time. Ranges that are close
- * together become one request. */
+ * Looks up many keys at a time in a table of keys. The entries of the table are in buckets. The
+ * first step reads the records which say where the buckets of the keys are. The second step reads
+ * these buckets. Each step sends many requests at the same time. Ranges of the file that are close
+ * together are read by one request. */
 #include "reader/lookup/key_file.h"
 
 #include <inttypes.h>
@@ -31,8 +32,8 @@ struct key_file {
     const volatile int *interrupt;
 };
 
-/* Called if the file with the table of keys is invalid. If the file's header shows that the file
- * belongs to another data set, replaces the error by a message that says so. */
+/* Explains why the file with the table of keys is invalid. If its header shows that it belongs to
+ * another data set, the error says so. Otherwise the error does not change. */
 static int key_file_explain(const struct key_file *f, int code, struct sheaf_error *err)
 {
     struct store_object *object = NULL;
@@ -87,7 +88,7 @@ struct span {
     size_t at;                  /* offset in the room */
 };
 
-/* Ranges of the file that were read, and the positions of their bytes in memory. */
+/* Ranges of the file that were read, and the addresses of their bytes in memory. */
 struct fetched {
     struct buf room;
     struct span *spans;
@@ -102,8 +103,8 @@ static void fetched_free(struct fetched *f)
     free(f->data);
 }
 
-/* Combines ranges of the file into reads. The ranges must be in ascending order, and may
- * overlap. */
+/* Combines ranges of the file that are close together, so that one read brings several ranges. The
+ * ranges must be in ascending order, and may overlap. */
 static int make_spans(const struct key_file *f, const struct key_range *ranges, size_t count,
                       struct fetched *to, struct sheaf_error *err)
 {
@@ -320,8 +321,8 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
 
 /* ---- All of it ------------------------------------------------------------------------------- */
 
-/* Some consecutive buckets of the table of keys. Each struct key_bucket has the range and the
- * checksum of one bucket. */
+/* Several consecutive buckets of the table of keys. A struct key_bucket states the range of a
+ * bucket in the file, and its checksum. */
 struct bucket_piece {
     uint64_t first, end;
     struct key_bucket *buckets;
@@ -350,8 +351,8 @@ static int check_piece(const struct key_file *f, const struct bucket_piece *p, u
     return code;
 }
 
-/* Checks the buckets of the table from `first` on. Checks at most KEYS_ONCE buckets, and fewer if
- * they have many entries. */
+/* Checks some buckets of the table, beginning with bucket `first` and ending before bucket `end`.
+ * Checks at most KEYS_ONCE buckets in one call, and fewer if they have many entries. */
 static int check_buckets(const struct key_file *f, uint64_t first, uint64_t end, uint64_t *sum,
                          struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_locate: finds when samples occur in an epoch; see locate.h. This file handles data
- * sets that are not views; locate_view.c handles views. */
+ * sheaf_dataset_locate: finds the steps of an epoch at which given samples are returned; see
+ * locate.h. This file is for data sets that are not views. locate_view.c is for views. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -14,17 +14,17 @@ struct locating {
     const struct sheaf_dataset *dataset;
     struct comings *comings;
     struct order_line line;
-    /* for each shard, by shard number: the position of its first sample in the epoch's order of
-     * samples */
+    /* for each shard, by its number: the position of its first sample in the epoch's order of
+     * samples, before shuffling */
     uint64_t *starts;
     struct targets targets;
 };
 
 /* ---- From numbers to inputs ------------------------------------------------------------------ */
 
-/* Adds the steps at which lanes return this sample once more as padding. A padded lane repeats its
- * own first sample. If an epoch has more lanes than samples, a lane without samples repeats a
- * sample of another lane. */
+/* Adds the steps at which lanes return this sample again as padding. If the lanes of an epoch
+ * differ in length, short lanes are padded: each repeats its own first sample. If there are more
+ * lanes than samples, a lane without samples repeats a sample of another lane. */
 static int add_pads(struct locating *x, uint64_t place, uint32_t own, size_t asked,
                     struct sheaf_error *err)
 {

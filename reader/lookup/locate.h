@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the steps of an epoch at which given samples are returned. This header has the functions
- * that data sets and views share.
+ * Finds the steps of an epoch at which given samples are returned. The functions in this header are
+ * used for views and for other data sets.
  *
- * The search follows a sample in the direction in which the epoch reads it. From the sample's
- * number follows its position in the line (the epoch's sequence of samples before shuffling). From
- * the position follow the lane that reads the sample and the sample's input, which is its position
- * in the lane's part of the line. All of this is arithmetic. The step at which a lane returns an
- * input depends on all earlier draws from its shuffle buffer, so the lane's random generator is run
- * from its start (locate_replay.c). */
+ * The search goes from a sample to its step. The number of the sample determines its position in
+ * the line (the sequence of samples before shuffling). This position determines which lane reads
+ * the sample, and at which place among the samples of this lane. (A lane is one of the equal
+ * sequences of the epoch.) So far, everything is arithmetic.
+ *
+ * The step at which the lane returns the sample depends on all earlier draws from its shuffle
+ * buffer. So the random generator of the lane is run from its start (locate_replay.c). */
 #ifndef READER_LOOKUP_LOCATE_H
 #define READER_LOOKUP_LOCATE_H
 
@@ -20,8 +21,8 @@ struct locate_target {
     uint32_t lane;
     uint64_t input;
     size_t asked;               /* index of the requested number */
-    /* the step at which the lane returns the sample; UINT64_MAX if it returns the sample at none of
-     * the steps before the limit */
+    /* The step at which the lane returns the sample. UINT64_MAX if it does not return the sample
+     * before the limit of the search. */
     uint64_t step;
 };
 
@@ -34,13 +35,13 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* Counts the requested samples ("targets") that are in the same lane as `first`, beginning with
- * `first`. Returns 0 at the end. */
+/* Returns the number of targets, from `first` on, that are in the lane of `first`. (A target is a
+ * request to find a sample in a lane.) Returns 0 if `first` is `end`. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
-/* Finds the steps at which one lane returns the requested samples ("targets"). Ignores steps from
- * `limit` on. The targets must be sorted by their position in the lane. `shuffle` must be at its
- * start. */
+/* Finds the steps at which a lane returns the requested samples ("targets"). Steps from `limit` on
+ * are not considered. All targets must be in this lane, and sorted by their position in it.
+ * `shuffle` must be in its state at the start of the lane. */
 int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err);
 
@@ -52,11 +53,13 @@ struct comings {
     size_t count, capacity;
 };
 
-/* Adds a result: the lane returns the requested sample at this step of the epoch. */
+/* Adds a result to the list: the lane `lane` returns the requested sample at step `step` of the
+ * epoch. `asked` is the index of the request. */
 int comings_add(struct comings *comings, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err);
 
-/* Finds when samples of a view occur in an epoch. The results are in no particular order. */
+/* Finds the steps of an epoch of a view at which the samples are returned. Adds the results to
+ * `comings` in any order. */
 int locate_in_view(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                    struct comings *comings, struct sheaf_error *err);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the steps at which a lane returns the requested samples ("targets"); see locate.h. The
- * shuffle buffer is replayed, but only the slots that hold a target are tracked. */
+ * Finds the steps at which a lane returns the requested samples ("targets"); see locate.h. For this
+ * purpose, the draws from the lane's shuffle buffer are computed from its start. Only the slots
+ * with requested samples are noted. */
 #include "reader/lookup/locate.h"
 
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 /* ---- Targets and comings --------------------------------------------------------------------- */
 
-/* Makes room in a list for one more element of `size` bytes. Returns NULL if memory is
- * exhausted. */
+/* Makes room for one more element of `size` bytes in a list. Returns the list, which may have
+ * moved, or NULL if memory is exhausted. */
 static void *locate_replay_make_room(void *list, size_t count, size_t *capacity, size_t size,
                                      struct sheaf_error *err)
 {
@@ -81,20 +82,20 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
 
 /* ---- Replay ---------------------------------------------------------------------------------- */
 
-/* The state of a replay of one lane. It follows the requested samples ("targets") in the order in
- * which they enter the lane's shuffle buffer. */
+/* State while the draws of a lane are computed again. The requested samples ("targets") are in the
+ * order in which they enter the shuffle buffer. */
 struct replay {
     struct shuffle shuffle;
     uint64_t step;
     struct locate_target *next, *end;   /* targets that are not in the buffer yet */
-    /* for each slot of the shuffle buffer: the first target (request for one sample) whose sample
-     * is in the slot; NULL if no target requests this sample */
+    /* For each slot of the shuffle buffer: the first target (request for a sample) whose sample is
+     * in this slot. NULL if the sample in the slot was not requested. */
     struct locate_target **holders;
     size_t inside;                      /* number of slots that hold a target */
 };
 
-/* Sets the step of `first` to `step`, and also the step of the following targets that request the
- * same sample. Returns the first target with another sample. */
+/* Sets the step of the target `first`, and of the targets after it that request the same sample.
+ * Returns the first target that requests another sample. */
 static struct locate_target *pass(const struct replay *r, struct locate_target *first,
                                   uint64_t step)
 {
@@ -135,10 +136,10 @@ static void replay_step(struct replay *r)
     r->step++;
 }
 
-/* Makes draws until the sample number `input` of the lane enters the shuffle buffer. No slot holds
- * a requested sample, and the buffer stays full, so only the random generator must be advanced. A
- * replay spends nearly all its time here, so the generator is copied to a local variable, which
- * stays in registers. */
+/* Computes draws until sample number `input` of the lane enters the shuffle buffer. Meanwhile no
+ * requested sample is in the buffer, and the buffer stays full. So only the random generator must
+ * be advanced. Nearly all the time of the search is spent here. So the generator is copied to a
+ * local variable, which the compiler keeps in registers. */
 static void skip_to(struct replay *r, uint64_t input)
 {
     struct shuffle *s = &r->shuffle;
@@ -152,7 +153,8 @@ static void skip_to(struct replay *r, uint64_t input)
     r->step += steps;
 }
 
-/* Handles a lane without a shuffle buffer, which returns its samples in order. */
+/* Sets the steps of the targets for a lane without a shuffle buffer, which returns its samples in
+ * order. */
 static void emit_in_order(struct replay *r, uint64_t limit)
 {
     while (r->next < r->end && r->next->input < limit)

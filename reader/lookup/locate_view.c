@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the steps of an epoch of a view at which given samples are returned; see locate.h. The view
- * draws from several sources. Each source has epochs of its own, and in each of them a line, which
- * is the sequence of its chosen samples before shuffling. A lane of the view reads one range of
- * this line, called its stretch.
+ * Finds the steps of an epoch of a view at which given samples are returned; see locate.h. A view
+ * draws from several sources. Each source has epochs of its own, and each of these has a line, the
+ * sequence of the chosen samples before shuffling. A lane of the view reads one range of this line,
+ * its stretch.
  *
- * The search begins with the number of a sample. The number gives the source, and the sample's rank
- * among the samples that the view has chosen of the source. For each epoch of the source, the rank
- * gives the sample's position in the line, and the position gives the lane and the sample's
- * position in the lane's stretch. Replaying the lane's shuffle buffer gives the lane's draw from
- * the source, and mix_steps.h gives the step of this draw. */
+ * The search goes from the number of a sample to its steps:
+ * - The number determines the source, and the sample's rank among the chosen samples of this
+ *   source.
+ * - In each epoch of the source, the rank determines the position in the line. This position
+ *   determines the lane, and the sample's place in the lane's stretch.
+ * - Computing the draws from the lane's shuffle buffer shows which draw from the source takes the
+ *   sample.
+ * - mix_steps.h gives the step at which the lane makes this draw. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -43,8 +46,8 @@ static int by_source(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Finds the samples that were requested and that the view has chosen, ordered by source. Returns
- * their number. */
+/* Selects the requested samples that the view has chosen, and sorts them by source. Returns their
+ * number. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                           struct wanted_number *wanted)
 {
@@ -65,9 +68,9 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 
 /* ---- One source epoch ------------------------------------------------------------------------ */
 
-/* Finds the lanes that read the wanted samples in one epoch of a source, and the samples' positions
- * in these lanes. piece_places[i] is the position at which piece i begins in the epoch's order. A
- * piece has `piece` consecutive chosen samples. */
+/* For one epoch of a source, finds the lanes that read the wanted samples, and the positions of the
+ * samples in these lanes. A piece consists of `piece` consecutive chosen samples. piece_places[i]
+ * is the position of piece i in the order of the epoch. */
 static int find_inputs(struct view_locating *x, const struct wanted_number *wanted, size_t count,
                        uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)
@@ -88,9 +91,9 @@ static int find_inputs(struct view_locating *x, const struct wanted_number *want
     return code;
 }
 
-/* Adds a result: the lane returns the wanted sample at this step. If this is the lane's first
- * sample, also adds the steps at which lanes repeat it as padding, at the end of this lane or of
- * other lanes. */
+/* Adds a result: the lane returns the wanted sample at this step. If this is the first step of the
+ * lane, also adds the steps at which the sample is repeated as padding, at the end of this lane or
+ * of lanes without samples. */
 static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {
@@ -112,9 +115,9 @@ static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_
     return code;
 }
 
-/* Finds the steps at which one lane returns the requested samples ("targets") in one epoch of a
- * source. The lane reads a single range of the source's samples in this epoch, and all targets must
- * be in this range. */
+/* Finds the steps at which one lane returns the requested samples ("targets"), for one epoch of a
+ * source. In this epoch, the lane reads one range of the source's samples. All targets must be in
+ * this range. */
 static int follow_lane(struct view_locating *x, size_t source, const struct order *order,
                        struct locate_target *targets, size_t count, struct sheaf_error *err)
 {
@@ -177,9 +180,8 @@ static void find_pieces(const struct order_line *line, size_t count, uint64_t *p
 
 /* ---- One source ------------------------------------------------------------------------------ */
 
-/* Finds the steps at which samples of one source are returned, for one epoch of this source. (An
- * epoch of the view may draw from several epochs of a source.) `order` is the order of the source's
- * epoch. */
+/* Finds the steps at which samples of a source are returned, for one epoch of this source. An epoch
+ * of a view may draw from several epochs of a source. `order` describes the epoch of the source. */
 static int locate_in_epoch(struct view_locating *x, const struct order *order,
                            const struct wanted_number *wanted, size_t count, uint64_t *places,
                            struct sheaf_error *err)
@@ -197,8 +199,8 @@ static int locate_in_epoch(struct view_locating *x, const struct order *order,
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
 }
 
-/* Finds the steps at which samples of one source are returned, for each epoch of the source from
- * which the view's epoch draws. An epoch of the view may contain several epochs of a source. */
+/* Finds the steps at which samples of a source are returned. An epoch of a view may draw from
+ * several epochs of the source, and all of them are searched. */
 static int locate_in_source(struct view_locating *x, const struct wanted_number *wanted,
                             size_t count, struct sheaf_error *err)
 {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_read: reads samples by their numbers, and adds the fields of columns.
+ * sheaf_dataset_read: reads samples by their numbers, and adds the fields of columns to them. A
+ * column is a field that was added to a data set after packing. It is stored in layers, each of
+ * which is a data set.
  *
- *     numbers --> samples of the data set, and the CRC-32C of each one in the index
- *             --> for each layer of a column: the numbers of its records --> records
- *             --> the key of each record must have the sample's number and CRC-32C
+ * Reading takes three steps:
+ * - The samples of the data set are read, with the CRC-32C that the index states for each of them.
+ * - For each layer of a column, the numbers of the needed records are computed, and the records are
+ *   read by their numbers.
+ * - The key of each record must contain the number and the CRC-32C of its sample.
  *
- * A layer is a data set, so its records are also read by their numbers. Columns that were opened
- * once stay open until the data set is closed. */
+ * Columns that were opened once stay open until the data set is freed. */
 #include "reader/lookup/number_columns.h"
 
 #include <inttypes.h>
@@ -26,7 +29,8 @@
 
 /* ---- Open columns ---------------------------------------------------------------------------- */
 
-/* Columns that were opened together. The list only grows, so any thread may search it. */
+/* A list of columns that were opened together. Elements are added but never removed, so all threads
+ * may search it without a lock. */
 struct open_columns {
     struct dataset_cache base;
     struct open_columns *next;
@@ -55,7 +59,8 @@ static bool has_names(const struct columns *c, const char *const *names, size_t 
     return same;
 }
 
-/* Returns columns that stay open as long as the data set. */
+/* Sets *columns to the columns with the names in `o`. They stay open until the data set is freed.
+ */
 static int number_columns_of(const struct sheaf_dataset *dataset,
                              const struct sheaf_read_options *o, const struct columns **columns,
                              struct sheaf_error *err)
@@ -90,7 +95,8 @@ static int number_columns_of(const struct sheaf_dataset *dataset,
 
 struct columned {
     struct sheaf_kept base;
-    struct sheaf_kept **kept;   /* of the samples, and then of the records of each layer */
+    /* memory of the samples, and then of the records of each layer */
+    struct sheaf_kept **kept;
     size_t kept_count;
     struct sheaf_sample *samples;
     struct arena fields;
@@ -129,7 +135,8 @@ static void number_columns_release(struct sheaf_kept *kept)
     free(r);
 }
 
-/* Reads samples of a data set within the rest of the memory. */
+/* Reads samples of the data set `d`. Uses only the memory that this call has not used for samples
+ * yet. */
 static int number_columns_read_more(struct numbered_call *c, const struct sheaf_dataset *d,
                                     const uint64_t *numbers, size_t count, uint32_t *crcs,
                                     const struct sheaf_sample **samples, struct sheaf_error *err)
@@ -195,7 +202,8 @@ static int number_columns_add_fields(struct numbered_call *c, size_t column,
     return code;
 }
 
-/* Reads the records of one layer, and adds their fields. */
+/* Reads the wanted records of one layer (a data set of a column), and adds their fields to the
+ * samples. */
 static int number_columns_read_layer(struct numbered_call *c, size_t column,
                                      const struct wanted_record *wanted, size_t count,
                                      struct sheaf_error *err)
@@ -251,8 +259,8 @@ int number_columns_refuse(const struct sheaf_dataset *dataset, const struct shea
                        SHEAF_REASON_NO_VALUE);
 }
 
-/* Handles the samples for which a column has no value. `before` has the numbers of the samples'
- * fields before the column was read. */
+/* Handles samples for which the column has no value. They are the samples whose number of fields is
+ * still before[i], as before the column was read. Notes or refuses them, as the options say. */
 static int check_missing(const struct numbered_call *c, size_t column, const size_t *before,
                          struct sheaf_error *err)
 {

@@ -8,9 +8,9 @@
 
 #define LACKS_NONE UINT32_MAX
 
-/* Reads samples as sheaf_dataset_read does. If `lacks` is not NULL, a missing value is not an
- * error: lacks[i] is set to the index of the first column that has no value for samples[i], or to
- * LACKS_NONE. */
+/* Reads samples like sheaf_dataset_read. But if `lacks` is not NULL, a sample without a value in a
+ * column is not an error. lacks[i] is then set to the index of the first column without a value for
+ * samples[i], or to LACKS_NONE. */
 int number_columns_read(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                         const struct sheaf_read_options *options, uint32_t *lacks,
                         const struct sheaf_sample **samples, struct sheaf_kept **kept,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Measures how well an epoch is shuffled. The epoch is replayed as numbers and compared with an
- * ideal shuffle of the same samples. No samples are read; labels come from the index. In a view of
- * several sources, each source is measured by itself: the position and the neighbours of a sample
- * are counted only among the chosen samples of its own source. */
+ * Measures how well an epoch is shuffled. The order of the samples is computed as numbers, and
+ * compared with an ideal shuffle. No samples are read, and labels are taken from the index.
+ *
+ * In a view, each source is measured separately. Positions and neighbours of a sample are those
+ * among the chosen samples of its source. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
-/* A sample and its neighbour count as close together in an epoch if the steps at which they are
- * returned differ by at most this number. */
+/* Largest difference between the steps of two samples that are returned close together. This is
+ * measured for samples that are neighbours in the data set. */
 #define NEAR_STEPS 100u
 
 struct quality_replay {
@@ -30,8 +31,7 @@ struct quality_replay {
     uint64_t **slots;               /* the inputs in the slots of each lane */
 };
 
-/* One source of the epoch, with its measures. A data set that is not a view counts as one
- * source. */
+/* Measures for one source of the epoch. A data set that is not a view has one source. */
 struct mixed {
     uint64_t first;                 /* number of chosen samples in the sources before it */
     uint64_t samples, drawn;
@@ -55,7 +55,7 @@ struct mixing_tally {
     uint64_t near_count;
     double distance;                /* in epochs */
     uint32_t *labels;               /* for each sample, label + 1; NULL if unknown */
-    /* for each label: 1 + the number of the last batch that contained it */
+    /* For each label: 1 + the number of the last batch with a sample of this label. */
     uint64_t *seen;
     uint64_t *label_counts;
     uint32_t label_end;
@@ -103,7 +103,8 @@ static int replay_begin(struct quality_replay *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the sample that lane number i returns next. Returns SHEAF_END if the lane has ended. */
+/* Finds the sample that lane number `i` returns next. Returns SHEAF_END if the lane has returned
+ * all its samples. */
 static int replay_next(struct quality_replay *r, uint32_t i, struct drawn *drawn,
                        struct sheaf_error *err)
 {
@@ -184,8 +185,8 @@ static void count_step(struct mixing_tally *t, const struct drawn *drawn)
     t->steps++;
 }
 
-/* Computes, for an ideal shuffle, the measures that concern labels. They depend only on the share
- * of each label. */
+/* Computes the measures about labels that an ideal shuffle would have. They depend only on how
+ * often each label occurs. */
 static void ideal_labels(struct mixing_tally *t)
 {
     double same = 0;
@@ -199,9 +200,9 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* Computes an average for an ideal shuffle: the number of a sample's two neighbours that were
- * returned within the last NEAR_STEPS steps before the sample. If each sample is returned once, a
- * pair of neighbours is counted only for the later one of the two. */
+/* Computes how many of a sample's two neighbours would be returned within the NEAR_STEPS steps
+ * before the sample, on average, in an ideal shuffle. If each sample is returned once, a pair of
+ * neighbours is counted only at the later of the two. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;
@@ -236,8 +237,8 @@ static void shuffle_quality_finish(struct mixing_tally *t)
 
 /* ---- Labels --------------------------------------------------------------------------------- */
 
-/* Reads the labels of all samples. t->labels stays NULL if the index has no labels (for example
- * because the shards are foreign). */
+/* Reads the labels of all samples. Leaves t->labels NULL if the index has no labels, for example
+ * because the shards are foreign. */
 static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
                        struct sheaf_error *err)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a second shuffle (a copy of a lane's shuffle) ahead of the lane's own shuffle; see
- * foresight.h. As long as new inputs arrive, a sample stays in its slot of the shuffle buffer until
- * it is drawn. After the last input, the shuffle also moves samples between slots. The second
- * shuffle is ahead by more steps than the buffer has slots, so all remaining draws are known by
- * then. When a sample moves to another slot, the step at which it will be drawn is simply moved
- * along. */
+ * Computes future draws of a lane with a second shuffle, a copy of the lane's own shuffle that is
+ * some steps ahead; see foresight.h.
+ *
+ * While new samples enter the buffer, a sample stays in its slot until it is drawn. When all
+ * samples have entered, the shuffle also moves samples from slot to slot. The second shuffle is
+ * ahead by more steps than there are slots. So by then, all remaining draws are already known, and
+ * when a sample is moved, its step is moved with it. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>
@@ -34,8 +35,8 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
         f->coming[f->came[slot] % f->span] = step;
 }
 
-/* Advances the second shuffle (which runs ahead of the lane's own one) by one step, unless it has
- * ended. */
+/* Makes one step of the second shuffle, which is ahead of the lane's own shuffle. Does nothing if
+ * the second shuffle has ended or is far enough ahead. */
 static void foresight_see(struct foresight *f)
 {
     struct shuffle_step step;

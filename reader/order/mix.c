@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The arithmetic of mixing sources; see mix.h and ORDER.md, sections 9 to 11. Uses no I/O, no data
- * and no clock. */
+ * Computes from which source each step of a mix draws; see mix.h and ORDER.md, sections 9 to 11.
+ * These are functions of numbers: they do not read files, and do not use the time. */
 #include "reader/order/mix.h"
 
 #include <inttypes.h>
@@ -115,7 +115,7 @@ static int largest_first(const void *a, const void *b)
     return x->source < y->source ? -1 : 1;
 }
 
-/* Scales the weights so that they add up to MIX_PERIOD_MOST. A weight other than 0 becomes at least
+/* Scales the weights so that their sum is MIX_PERIOD_MOST. A weight that is not 0 becomes at least
  * 1. */
 static bool share_period(uint64_t *weights, size_t count, unsigned __int128 sum)
 {
@@ -161,9 +161,9 @@ uint64_t mix_apportion(uint64_t *weights, size_t count)
 
 /* ---- The quota method ----------------------------------------------------------------------- */
 
-/* The sources in two heaps. The first heap has the sources from which this step may draw; the
- * source whose draw is due first is on top. The second heap has the sources that must wait; the one
- * that waits least is on top. */
+/* The sources in two heaps. The heap `ready` has the sources from which this step may draw. On top
+ * is the source that must be drawn from first. The heap `waiting` has the sources that would exceed
+ * their share if this step drew from them. On top is the source that may be drawn from first. */
 struct quota {
     const uint64_t *weights;
     uint64_t period;
@@ -172,8 +172,7 @@ struct quota {
     size_t ready_count, waiting_count;
 };
 
-/* Returns the first step at which the source can be drawn from once more without exceeding its
- * share. */
+/* Returns the first step that can draw from the source again without exceeding its share. */
 static uint64_t release_of(const struct quota *q, uint16_t source)
 {
     return q->drawn[source] * q->period / q->weights[source];

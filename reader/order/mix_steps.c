@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the steps of a lane from its draws; see mix_steps.h and ORDER.md, sections 9 and 10. */
+ * Computes the step at which a lane makes a certain draw; see mix_steps.h and ORDER.md, sections 9
+ * and 10. */
 #include "reader/order/mix_steps.h"
 
 #include <stdlib.h>
@@ -39,8 +40,8 @@ static uint64_t weight_of(const struct mix_places *p, size_t source)
     return p->firsts[source + 1] - p->firsts[source];
 }
 
-/* Returns how many of the table's entries before entry `at` name this source. `at` must be at most
- * the number of entries. */
+/* Returns the number of entries before entry `at` of the table that name the source. `at` must be
+ * at most the number of entries. */
 static uint64_t mix_steps_rank_of(const struct mix_places *p, size_t source, uint64_t at)
 {
     uint64_t low = p->firsts[source], high = p->firsts[source + 1];
@@ -56,8 +57,8 @@ static uint64_t mix_steps_rank_of(const struct mix_places *p, size_t source, uin
     return low - p->firsts[source];
 }
 
-/* Returns how many of the table's next `steps` entries, from entry `at` on, name this source. The
- * table repeats after its end. */
+/* Returns the number of entries that name the source among the table's next `steps` entries from
+ * entry `at` on. After its last entry, the table begins again. */
 static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_t at,
                               uint64_t steps)
 {
@@ -67,9 +68,10 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - mix_steps_rank_of(p, source, at);
 }
 
-/* Finds an entry of the table that names this source. Such entries are counted from entry `at` on,
- * beginning with 0, and `count` is the number of the wanted one. Returns its distance from `at`.
- * The table repeats after its end. It must contain the source. */
+/* Finds an entry of the table that names the source. The entries that name it are counted from
+ * entry `at` on, beginning with 0; `count` is the number of the entry to find. Returns the distance
+ * of this entry from `at`. After its last entry, the table begins again. The source must occur in
+ * the table. */
 static uint64_t mix_steps_find_entry(const struct mix_places *p, size_t source, uint64_t at,
                                      uint64_t count)
 {
@@ -143,9 +145,10 @@ static uint64_t mix_steps_stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* Counts a lane's draws from a source in a stage, from the step `from`, at which the stage begins,
- * to the step `to`. Both step numbers count through all epochs. A stage has a table with the source
- * of each step. If there is only one lane, the table is read from its start in each epoch. */
+/* Counts a lane's draws from a source in a stage, a part of a training run with weights of its own.
+ * The draws are those before step `to`. The stage begins at step `from`. Both steps are counted
+ * over all epochs. The table of the stage has the source of each step. If there is only one lane,
+ * each epoch begins with the first entry of the table. */
 static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, uint32_t lane,
                                       size_t source, uint64_t from, uint64_t to)
 {
@@ -161,8 +164,9 @@ static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, u
            + count_entries(p, source, 0, (to - first) % s->rounds);
 }
 
-/* Counts a lane's draws from a source before its step g. Also finds the stage of this step. Steps
- * are counted over all epochs. */
+/* Counts a lane's draws from a source before step `g`, which is counted over all epochs. Sets
+ * *stage to the stage of this step. (A stage is a part of a training run with weights of its
+ * own.) */
 static uint64_t count_before(const struct mix_steps *s, uint32_t lane, size_t source, uint64_t g,
                              size_t *stage)
 {
@@ -235,7 +239,7 @@ bool mix_steps_lane_of(const struct mix_steps *s, size_t source, uint64_t source
     struct mix_stretch stretch;
     uint64_t draw;
 
-    /* find the last lane that begins at or before the sample's position */
+    /* Find the last lane whose range of the source's samples begins at `place` or before it. */
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The inverse of mix.h. Finds the lane that draws a given sample of a source, the number of this
- * draw, and the step of the epoch at which the lane makes the draw.
+ * Computes the inverse of mix.h: for a sample of a source, the lane that draws it, the number of
+ * the lane's draw, and the step of the epoch at which the lane makes this draw.
  *
- * With weights, a table repeats over the steps of a lane and names the source of each step. For
- * each source, the positions of its entries in the table are known. So counting a source's draws is
- * a binary search, and finding a draw is arithmetic; the steps before it are not gone through. If
- * there are no weights, only the block of steps that contains the draw is computed. */
+ * If there are weights, a table that repeats has the source of each step. The positions of each
+ * source in the table are stored. So draws are counted by a binary search, and the step of a draw
+ * is found by arithmetic, without computing the steps before it. If there are no weights, only the
+ * block of steps that contains the draw is computed. */
 #ifndef READER_VIEW_MIX_STEPS_H
 #define READER_VIEW_MIX_STEPS_H
 
 #include "reader/order/mix.h"
 
-/* A table has the source of each step, for `period` steps. `places` has the positions of the
- * table's entries, grouped by source. The positions for source i begin at places[firsts[i]], and
- * end before places[firsts[i + 1]]. */
+/* The positions of each source in a table. The table has the source of each step, for `period`
+ * steps. `places` has the positions of source 0 in it, then those of source 1, and so on. The
+ * positions of source i are at places[firsts[i]] to places[firsts[i + 1] - 1]. */
 struct mix_places {
     uint64_t period;
     uint32_t *firsts, *places;
@@ -27,41 +27,42 @@ struct mix_steps {
     struct mix_places *places;      /* of each stage; without weights, of one block of */
     struct mix_turns turns;         /* this lane's turns; */
     uint64_t *drawn;                /* draws before that block */
-    /* for a mix without weights: the lane that makes the first draw from each source in the
-     * epoch */
+    /* For a mix without weights: for each source, the lane that makes the first draw from it in the
+     * epoch. */
     uint64_t *first_lanes;
 };
 
-/* Begins to compute steps. `mix` is borrowed. mix_check must have accepted it together with this
- * order. */
+/* Prepares *steps to compute steps. *steps keeps the pointer `mix`. mix_check must have returned
+ * SHEAF_OK for this mix and this order. */
 int mix_steps_begin(struct mix_steps *steps, const struct mix *mix, const struct order *order,
                     struct sheaf_error *err);
 void mix_steps_free(struct mix_steps *steps);
 
-/* Sets *first and *end to the range of a lane's draws from a source in the epoch. *end is not
- * included. As in mix_turns_begin, draws are counted from the beginning of the run if there are
- * weights, otherwise from the beginning of the epoch. */
+/* Sets *first to the number of a lane's first draw from a source in the epoch, and *end to the
+ * number after its last draw. If there are weights, draws are counted from the beginning of the
+ * run, and otherwise from the beginning of the epoch. */
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 
 /* Sets *first and *last to the first and the last epoch of a source from which the present epoch of
- * the view draws. Returns false if the view's epoch draws nothing from the source. */
+ * the view draws. Returns false if this epoch of the view does not draw from the source. */
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 
-/* Returns the stretch (range of samples) that a lane reads in epoch `source_epoch` of a source. Its
- * member .before is 0. Sets *draw to the number of the lane's first draw from the stretch. */
+/* Returns the stretch (range of samples) that a lane reads in epoch `source_epoch` of a source.
+ * Sets *draw to the number of the lane's first draw from the stretch. .before of the result is
+ * 0. */
 struct mix_stretch mix_steps_lane_stretch(const struct mix_steps *steps, uint32_t lane,
                                           size_t source, uint64_t source_epoch, uint64_t *draw);
-/* Finds the lane that draws the sample at position `place` of a source's epoch, and the sample's
- * number in the range of samples that this lane reads. Returns false if the view's epoch does not
- * draw this sample. */
+/* Finds the lane that draws the sample at position `place` of a source's epoch. Sets *input to the
+ * position of the sample in the range of samples that this lane reads. Returns false if this epoch
+ * of the view does not draw the sample. */
 bool mix_steps_lane_of(const struct mix_steps *steps, size_t source, uint64_t source_epoch,
                        uint64_t place, uint32_t *lane, uint64_t *input);
 
-/* Finds the step at which a lane makes a draw. The draw must be in the range that mix_steps_draws
- * returns. Calls for the draws of one lane in ascending order are fastest. Returns SHEAF_OK or
- * SHEAF_ERR_MEMORY. */
+/* Sets *step to the step at which a lane makes draw number `draw` from a source. This number must
+ * be in the range that mix_steps_draws sets. Calls for a lane are fastest in ascending order of the
+ * draws. Returns SHEAF_OK or SHEAF_ERR_MEMORY. */
 int mix_steps_find(struct mix_steps *steps, uint32_t lane, size_t source, uint64_t draw,
                    uint64_t *step, struct sheaf_error *err);
 

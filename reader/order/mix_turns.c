@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes from which source a lane draws at each step, and which samples of the source its draws
- * take; see mix.h and ORDER.md, sections 9 and 10. */
+ * Computes the source of each step of a lane, and which samples of the source its draws take; see
+ * mix.h and ORDER.md, sections 9 and 10. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +10,12 @@
 #include "base/rng.h"
 #include "reader/order/mix.h"
 
-/* approximate number of steps in a block, for which the sources are computed together in a mix
- * without weights */
+/* Approximate number of steps in a block. In a mix without weights, the sources of all steps in a
+ * block are computed together. */
 #define BLOCK_STEPS ((uint64_t)65536)
 
-/* Returns how many of the numbers below x belong to lanes before `lane`. Number n belongs to lane n
- * mod `lanes`. */
+/* Returns how many of the numbers 0 to x - 1 belong to lanes 0 to `lane` - 1. Number n belongs to
+ * lane n mod `lanes`. */
 static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes * lane + MIN(x % lanes, (uint64_t)lane);
@@ -35,8 +35,8 @@ uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uin
     return phase;
 }
 
-/* Counts the draws from each source in `steps` steps that begin at entry `at` of the table. Adds
- * `times` times these counts to `drawn`. */
+/* Counts how often each source occurs in `steps` entries of the table, from entry `at` on. After
+ * its last entry, the table begins again. Adds each count, multiplied by `times`, to drawn[i]. */
 static void count_draws(const struct mix *mix, const struct mix_stage *stage, uint64_t at,
                         uint64_t steps, uint64_t times, uint64_t *drawn)
 {
@@ -48,10 +48,12 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
         drawn[stage->table[(at + t) % stage->period]] += times;
 }
 
-/* Adds to drawn[i] how often a lane draws from source i in a stage, from step `from` (the beginning
- * of the stage) to step `to`. Steps are counted over all epochs. The stage's table has the source
- * of each step, and the lane goes through the table again and again. If there is only one lane, it
- * starts at the beginning of the table in each epoch. */
+/* Counts a lane's draws from each source in a stage, a part of a training run with weights of its
+ * own. Adds the count for source i to drawn[i]. The draws are those from step `from`, at which the
+ * stage begins, to the step before `to`. Steps are counted over all epochs.
+ *
+ * The stage has a table with the source of each step, and the table repeats. If there is only one
+ * lane, each epoch begins with the first entry of the table. */
 static void mix_turns_count_stage(const struct mix_turns *t, const struct mix_stage *stage,
                                   uint64_t from, uint64_t to, uint64_t rounds, uint64_t *drawn)
 {
@@ -111,7 +113,7 @@ static void mix_turns_begin_weighted(struct mix_turns *t, uint64_t rounds, uint6
 
 /* ---- Turns by counts ------------------------------------------------------------------------- */
 
-/* Returns the lane that makes the first draw from a source in the epoch. */
+/* Returns the number of the lane that makes the first draw from a source in the epoch. */
 static uint64_t first_lane(const struct mix *mix, const struct order *order, size_t source)
 {
     uint64_t offset = 0;
@@ -121,14 +123,15 @@ static uint64_t first_lane(const struct mix *mix, const struct order *order, siz
     return offset % order->lanes;
 }
 
-/* Returns how many draws from a source the blocks of steps before `block` have together. */
+/* Returns the number of draws from a source in the blocks 0 to `block` - 1. (The steps of a lane
+ * are divided into blocks.) */
 static uint64_t in_blocks(const struct mix_turns *t, size_t source, uint64_t block)
 {
     return (uint64_t)((unsigned __int128)t->counts[source] * block / t->block_count);
 }
 
-/* Returns the length of a block of steps. If `weights` is not NULL, sets weights[i] to the number
- * of its steps that draw from source i. */
+/* Returns the number of steps in a block. If `weights` is not NULL, sets weights[i] to the number
+ * of draws from source i in the block. */
 static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t *weights)
 {
     uint64_t steps = 0;
@@ -143,7 +146,7 @@ static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t 
     return steps;
 }
 
-/* Makes the table of sources for a block of steps. The lane's current step must be the first step
+/* Makes the table with the source of each step for a block of steps. t->step must be the first step
  * of the block. */
 static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *err)
 {
@@ -162,7 +165,8 @@ static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *
     return code;
 }
 
-/* Moves to a step: first to the block that contains it, and then step by step. */
+/* Moves to the step `step`: first to the beginning of its block of steps, and from there step by
+ * step. Sets drawn[i] to the number of draws from source i before this step. */
 static int mix_turns_go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn,
                            struct sheaf_error *err)
 {
@@ -182,8 +186,8 @@ static int mix_turns_go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn,
     return code;
 }
 
-/* Computes the number of the lane's draws from each source, and the number of blocks of its
- * steps. */
+/* Computes how many draws the lane makes from each source in the epoch, and into how many blocks
+ * its steps are divided. */
 static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
 {
     const struct mix *mix = t->mix;

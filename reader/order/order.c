@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of an epoch as arithmetic; see order.h and ORDER.md. Uses no I/O, no data and no
- * clock. */
+ * Computes the order of an epoch; see order.h and ORDER.md. These are functions of numbers: they do
+ * not read files, and do not use the time. */
 #include "reader/order/order.h"
 
 #include <stdlib.h>
@@ -88,9 +88,9 @@ void order_line_free(struct order_line *line)
     *line = (struct order_line){ 0 };
 }
 
-/* Returns the last shard whose first sample number is at most `number`, among the shards from `low`
- * to `high` - 1. (An empty shard has the same first number as the next shard, so the last such
- * shard contains the number.) */
+/* Returns the last of the shards `low` to `high` - 1 whose first sample number is at most `number`.
+ * An empty shard has the same first number as the shard after it. So the last such shard is the one
+ * that contains the sample. */
 static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
     while (high - low > 1) {
@@ -104,10 +104,10 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
     return low;
 }
 
-/* The chosen samples of a source are numbered from 0, and cut into pieces of consecutive numbers.
- * The line is the sequence of these pieces in a permuted order. Returns the number of the chosen
- * sample at a position of the line. Sets *left to the number of positions from there to the end of
- * its piece. All pieces but one have the same size. */
+/* Returns the number of the chosen sample at position `place` of the line. The chosen samples of a
+ * source are numbered from 0, and divided into pieces of consecutive numbers. The line is the
+ * sequence of these pieces in a permuted order. All pieces except one have the same size. Sets
+ * *left to the number of positions from `place` to the end of its piece. */
 static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
     uint64_t before = place, size = line->piece;

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of an epoch, as functions of numbers without side effects. reader/ORDER.md is the
- * specification. Tests compare the functions with vectors from an independent implementation.
+ * Computes the order of an epoch. These are functions of numbers without side effects.
+ * reader/ORDER.md specifies the order, and tests compare the functions with vectors from an
+ * independent implementation.
  *
- * The shards are permuted. All samples in the permuted order of the shards form the LINE. A PLACE
- * is a position in the line, from 0 to N - 1 if there are N samples; order_line_locate finds the
- * sample at a place. The line is cut into one range for each lane. Each lane shuffles its range
- * through a shuffle buffer, and the epoch takes samples from the lanes in turn. If hosts share a
- * data set, a host with fewer samples than others may continue its line beyond N; there, the line
- * starts again. Only the shuffle buffers of the lanes take memory; nothing takes memory in
- * proportion to the number of samples. */
+ * The shards are permuted. The samples in the order of the permuted shards form the LINE. A PLACE
+ * is a position in the line, from 0 to N - 1 if there are N samples. order_line_locate finds the
+ * sample at a place.
+ *
+ * The line is divided into one range for each lane. A lane shuffles the samples of its range in a
+ * shuffle buffer. The epoch takes samples from the lanes in turn.
+ *
+ * If hosts divide the shards of a data set, a host may have fewer samples than others. It may
+ * continue its line after place N - 1, with the samples of the beginning.
+ *
+ * Memory is needed for the shuffle buffers only. No memory grows with the number of samples. */
 #ifndef READER_ORDER_H
 #define READER_ORDER_H
 
@@ -20,12 +25,12 @@
 #include "reader/order/selection.h"
 #include "sheaf.h"
 
-/* Everything that determines the order of an epoch, except the data set. */
+/* All values that determine the order of an epoch, except for the data set. */
 struct order {
     uint64_t seed;
     uint64_t epoch;
     bool shuffle;                   /* false: shards in manifest order, no shuffle buffers */
-    /* total number of samples in the shuffle buffers of all lanes */
+    /* number of samples in the shuffle buffers of all lanes together */
     uint64_t buffer;
     uint32_t lanes;
     enum sheaf_remainder remainder; /* not AUTO */
@@ -36,76 +41,77 @@ struct order {
 struct order_line {
     size_t shard_count;
     uint32_t *shards;               /* manifest numbers of the shards, in line order */
-    /* The first position of each shard in the line (the sequence of samples before shuffling),
-     * followed by N, the number of samples. */
+    /* Position of each shard's first sample in the line (the sequence of samples before shuffling).
+     * After the last shard, the number of all samples. */
     uint64_t *starts;
-    /* For a source of a view: its chosen samples. The line (the sequence of samples before
-     * shuffling) then consists of pieces instead of shards. */
+    /* The chosen samples, if this is the line of a source of a view. The line (the sequence of
+     * samples before shuffling) then consists of pieces and not of shards. Otherwise NULL. */
     const struct order_chosen *of;
     uint32_t *pieces;               /* but pieces, in line order, */
     uint64_t piece;                 /* each of this number of samples; */
-    /* The first position and the size of the one piece (range of consecutive chosen samples) that
-     * is shorter than the others. */
+    /* One piece (range of consecutive chosen samples) may be shorter than the others: its position
+     * in the line, and its number of samples. */
     uint64_t short_start, short_places;
 };
 
-/* Makes the line (sequence of samples before shuffling) of an epoch. `samples` has the number of
- * samples of each shard, in manifest order. */
+/* Makes the line (the sequence of samples before shuffling) of an epoch. samples[i] is the number
+ * of samples in shard i of the manifest. */
 int order_line_make(const struct order *order, const uint64_t *samples, size_t shard_count,
                     struct order_line *line, struct sheaf_error *err);
 void order_line_free(struct order_line *line);
 
 #define ORDER_PIECE_MOST 1024u
 
-/* The chosen samples of one source of a view. The source's shards are a range of the shards of the
- * data set. */
+/* The chosen samples of a source of a view. The source has shards `first_shard` to `end_shard` - 1
+ * of the data set. */
 struct order_chosen {
     struct selection chosen;        /* numbers within the source, from 0 */
-    /* number that the source's first sample has in the data set */
+    /* number of the source's first sample in the whole data set */
     uint64_t first_number;
     const uint64_t *first_numbers;  /* of all shards of the data set, */
     uint32_t first_shard, end_shard;    /* of which these belong to the source */
 };
 
-/* Returns the number of samples in a piece (range of consecutive chosen samples) of a source with
- * `chosen` chosen samples. The pieces of a source are permuted in each epoch. A piece is at most as
- * large as a lane's share of the source. So a small source also has several pieces, and its samples
- * change lanes from epoch to epoch. */
+/* Returns the number of samples in a piece (a range of consecutive chosen samples) of a source with
+ * `chosen` chosen samples. In each epoch, the pieces are permuted. A piece is at most as large as
+ * the part of the source that a lane reads. Otherwise a small source would have too few pieces, and
+ * its samples would always be read by the same lanes. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
-/* Makes the line (sequence of samples before shuffling) for an epoch of a view's source. `order` is
- * the order of this source. `of` is borrowed. */
+/* Makes the line (the sequence of samples before shuffling) for an epoch of a source of a view.
+ * `order` is the order of this source. The line keeps the pointer `of`. */
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err);
 
-/* The chosen samples of a source are numbered from 0. Returns the number of the chosen sample at a
- * position of the line (the sequence of samples before shuffling). `line` must be the line of a
- * view's source, which order_line_of_pieces has made. */
+/* Returns the number of the chosen sample at position `place` of the line (the sequence of samples
+ * before shuffling). The chosen samples of a source are numbered from 0. The line must have been
+ * made by order_line_of_pieces. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
 /* Consecutive places in one shard. */
 struct order_run {
     uint32_t shard;                 /* manifest number */
     uint64_t record;                /* of the first place, within the shard */
-    /* number of consecutive positions, from the first one on, whose samples are consecutive records
-     * of this shard; there may be more such positions */
+    /* Number of positions, from the first one on, whose samples are consecutive records of this
+     * shard. The actual run may be longer. */
     uint64_t count;
 };
 
-/* Finds the sample at a position of the line (the sequence of samples before shuffling). The line
- * must not be empty. On a line of pieces, the position must be less than the line's length. On a
- * line of shards it may be greater, because the line repeats itself. */
+/* Finds the sample at position `place` of the line (the sequence of samples before shuffling). The
+ * line must not be empty. If the line consists of shards, the position may be greater than its
+ * length, because the line repeats. If it consists of pieces, the position must be less than its
+ * length. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
-/* Returns the first position after `place` at which another shard or another piece begins. (Two
- * neighbouring pieces may be in the same shard.) */
+/* Returns the first position after `place` at which the line enters another shard or another piece.
+ * (Two pieces that follow each other may be in one shard.) */
 uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
 
-/* The range of the line (the sequence of samples before shuffling) that a lane reads. Its inputs 0
- * to count-1 are the positions start, start+1, and so on. A padded lane has one more input, which
- * repeats the position `pad`. */
+/* The range of the line (the sequence of samples before shuffling) that a lane reads. The lane's
+ * inputs 0 to count - 1 are the samples at the positions `start` to `start` + `count` - 1. If the
+ * lane is padded, it has one more input, which repeats the sample at position `pad`. */
 struct order_lane {
     uint64_t start;
     uint64_t count;                 /* without the pad */
@@ -115,8 +121,9 @@ struct order_lane {
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* Returns the range of a lane, as order_lane_of does. The line (sequence of samples before
- * shuffling) has `places` positions. From position `samples` on, it repeats its beginning. */
+/* Returns the range of a lane, like order_lane_of. The line (the sequence of samples before
+ * shuffling) has `places` positions. The positions from `samples` on repeat the beginning of the
+ * line. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);
 
@@ -130,20 +137,20 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
-/* Returns whether input number `input` of the lane is a repetition of a sample that the epoch
- * already has. */
+/* Returns true if input number `input` of the lane repeats a sample that the epoch also has in
+ * another place. */
 static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t input)
 {
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
-/* Returns the lane that reads a position of the line (the sequence of samples before shuffling).
- * Returns order->lanes if no lane reads the position, because the remainder of the epoch is
- * dropped. If the lane's range starts at position s (order_lane.start), its input number place - s
- * is this position. Other lanes may repeat the position as padding. */
+/* Returns the lane that reads the sample at position `place` of the line (the sequence of samples
+ * before shuffling). Returns order->lanes if no lane reads it, because the remainder of the epoch
+ * is dropped. The sample is input number place - order_lane.start of the lane. Other lanes may
+ * repeat the sample as padding. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
-/* Returns the size of a lane's shuffle buffer (shuffle.h), which is 1 if samples are not
+/* Returns the number of samples in a lane's shuffle buffer (shuffle.h). It is 1 if samples are not
  * shuffled. */
 uint64_t order_buffer_slots(const struct order *order);
 
@@ -155,13 +162,13 @@ struct order_member {
     uint32_t rank, world_size, worker, workers;
 };
 
-/* Checks that rank < world_size, that worker < workers, and that *lanes is a multiple of world_size
- * x workers and at most ORDER_LANES_MOST. Replaces *lanes 0 by world_size x workers. Returns
- * SHEAF_ERR_ARGUMENT, with a message, if a check fails. */
+/* Checks that rank < world_size and worker < workers. Also checks that *lanes is a multiple of
+ * world_size x workers, and at most ORDER_LANES_MOST. If *lanes is 0, sets it to world_size x
+ * workers. Returns SHEAF_ERR_ARGUMENT if a check fails. */
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
-/* Returns the number that lane i of a worker has among all lanes of the epoch. Each worker of each
- * rank counts its own lanes from 0. i must be less than lanes / (world_size x workers). */
+/* Returns the number of a lane among all lanes of the epoch. `i` is its number among the lanes of
+ * its worker. It must be less than lanes / (world_size x workers). */
 static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
 {
     return m->rank + m->world_size * (m->worker + m->workers * i);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the chosen number with a given rank, and the rank of a given number; see selection.h. */
+ * Finds a chosen number by its rank, and the rank of a chosen number; see selection.h. The rank is
+ * the number of smaller chosen numbers. */
 #include "reader/order/selection.h"
 
 #include <inttypes.h>
@@ -48,8 +49,8 @@ static bool is_set(const uint64_t *bits, uint64_t number)
     return (bits[number / 64] >> (number % 64) & 1) != 0;
 }
 
-/* Returns the first number, from `from` on, whose bit equals `set`. Returns `total` if there is no
- * such number. */
+/* Returns the first number from `from` on whose bit is equal to `set`. Returns `total` if there is
+ * no such number. */
 static uint64_t find_bit(const uint64_t *bits, uint64_t total, uint64_t from, bool set)
 {
     while (from < total) {
@@ -137,8 +138,8 @@ void selection_free(struct selection *s)
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */
 
-/* Returns the index of the last of `count` ascending values that is at most `value`. The first of
- * them must be at most `value`. */
+/* Returns the index of the last of `count` values, in ascending order, that is not greater than
+ * `value`. The first value must not be greater than `value`. */
 static uint64_t last_at_most(const uint32_t *values, uint64_t count, uint64_t value)
 {
     uint64_t low = 0, high = count;
@@ -211,7 +212,8 @@ bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank)
 
 /* ---- Two selections -------------------------------------------------------------------------- */
 
-/* Returns how many of the numbers below `number` are chosen. `number` is at most the total. */
+/* Returns the number of chosen numbers that are less than `number`. `number` must not be greater
+ * than s->total. */
 static uint64_t count_below(const struct selection *s, uint64_t number)
 {
     uint64_t i;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers of the chosen samples of a data set. The rank of a chosen number counts the smaller
- * chosen numbers. The functions find a number by its rank, and a rank by its number.
+ * The numbers of the chosen samples of a data set. The rank of a chosen number is the number of
+ * smaller chosen numbers. The functions find a number by its rank, and a rank by its number.
  *
- * The numbers are stored as ranges (8 bytes each), or as bits with counts (1.06 bits per sample),
- * whichever takes less memory. The caller decides what the numbers mean; here they only must be
- * less than `total`. The functions have no side effects. */
+ * The numbers are stored in the form that takes less memory: as ranges of 8 bytes each, or as bits
+ * with counts (1.06 bits for each sample). The functions have no side effects. For them, a chosen
+ * number is any number that is less than `total`. */
 #ifndef READER_VIEW_SELECTION_H
 #define READER_VIEW_SELECTION_H
 
@@ -22,8 +22,9 @@ struct selection {
     uint64_t count;             /* chosen */
     uint64_t runs;
     uint32_t *firsts;           /* runs + 1: the first number of each run; */
-    /* for each range, the number of chosen samples in earlier ranges, followed by the total number
-     * (runs + 1 elements); NULL if bits are used */
+    /* For each range: the number of chosen samples in all ranges before it. After the last range,
+     * the total number. (So there are runs + 1 elements.) NULL if the numbers are stored as
+     * bits. */
     uint32_t *ranks;
     uint64_t *bits;
     uint32_t *counts;           /* number of chosen samples before every 512 numbers */
@@ -31,20 +32,20 @@ struct selection {
 
 /* Selects all of `total` numbers. */
 int selection_all(struct selection *s, uint64_t total, struct sheaf_error *err);
-/* Selects the numbers whose bit is set in `bits`; the bit of number n is bit n % 64 of word n / 64.
- * `bits` is copied. */
+/* Selects the numbers whose bit is set. Bit n % 64 of bits[n / 64] belongs to number n. The
+ * function copies `bits`. */
 int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
                       struct sheaf_error *err);
 void selection_free(struct selection *s);
 
-/* Returns the chosen number with the rank `rank`, which must be less than the count. Sets *run to a
- * number of consecutive numbers, beginning with the returned one, that are all chosen. *run is at
- * least 1, and may be less than possible. */
+/* Returns the chosen number with the rank `rank`. The rank must be less than s->count. Sets *run to
+ * the length of a run of consecutive chosen numbers that begins with it. *run is at least 1. The
+ * actual run may be longer. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
-/* Sets *rank to the rank of a number, which is how many smaller numbers are chosen. Returns false
- * if the number itself is not chosen. */
+/* Sets *rank to the rank of `number`, which is the number of smaller chosen numbers. Returns false
+ * if `number` is not chosen. */
 bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank);
-/* Returns how many numbers are chosen in both selections. Both must have the same total. */
+/* Returns how many numbers are chosen in both `a` and `b`. Both must have the same total. */
 uint64_t selection_shared(const struct selection *a, const struct selection *b);
 
 #endif

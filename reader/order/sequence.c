@@ -33,8 +33,8 @@ static int compare_fill(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sorts the inputs that fill the shuffle buffer by their position on the line (the sequence of
- * samples before shuffling), so that they are read from start to end. */
+/* Sorts the inputs in the shuffle buffer by their position in the line (the sequence of samples
+ * before shuffling). The buffer is then filled by reading files from start to end. */
 static void sort_fill(struct sequence *s, const uint64_t *held, struct fill *fills)
 {
     for (uint64_t i = 0; i < s->fill; i++)

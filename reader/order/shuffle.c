@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shuffle buffer, working on numbers; see shuffle.h, and ORDER.md, section 4. */
+ * Computes the draws from a shuffle buffer that contains numbers; see shuffle.h, and ORDER.md,
+ * section 4. */
 #include "reader/order/shuffle.h"
 
 #include "base/bytes.h"
@@ -18,8 +19,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
     for (uint64_t i = 0; i < s->filled; i++)
         slots[i] = i;
     if (s->filled == 1 && steps <= s->inputs - s->next) {
-        /* Without shuffling, the buffer has one slot. Each draw can only take that slot, so only
-         * the number of steps matters. */
+        /* If samples are not shuffled, the buffer has one slot, and each draw takes the sample in
+         * it. So the draws need not be computed one by one. */
         s->next += steps;
         slots[0] = s->next - 1;
         return;
@@ -28,8 +29,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* A move within the shuffle buffer, caused by the steps that are foreseen: `slot` now holds the
- * input that was in slot `origin` before these steps. */
+/* A change of the shuffle buffer by the steps that were computed in advance: the input that was in
+ * slot `origin` before these steps is now in slot `slot`. */
 struct moved {
     uint64_t slot, origin;
 };

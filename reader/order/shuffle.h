@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shuffle buffer of one lane, working on numbers: decides which slot is emitted next and which
- * input replaces it. The caller stores the content of the slots. lane.c stores samples, sequence.c
- * stores numbers of samples that are read when they are drawn, and foresight.c stores numbers to
- * know the order in advance. Like order.h, the functions have no side effects. */
+ * The shuffle buffer of a lane, computed with numbers: which slot is drawn from next, and which
+ * input replaces the drawn input. (An input is the number of a sample within the lane.) The
+ * functions have no side effects.
+ *
+ * The caller stores the content of the slots. lane.c stores samples, and sequence.c stores the
+ * numbers of samples that are read when they are drawn. foresight.c stores numbers to compute draws
+ * in advance. */
 #ifndef READER_SHUFFLE_H
 #define READER_SHUFFLE_H
 
 #include "base/rng.h"
 #include "reader/order/order.h"
 
-/* The state of a shuffle. At the start, input i is in slot i for all i below `filled`, which is at
- * most order_buffer_slots(). Later, each input below `next` is in a slot or was emitted. */
+/* The state of a shuffle. It has `filled` slots, at most order_buffer_slots(). At the start, input
+ * i is in slot i. Later, each input from 0 to `next` - 1 is in a slot or was drawn. */
 struct shuffle {
     struct rng rng;
     uint64_t filled;
@@ -23,16 +26,16 @@ struct shuffle_step {
     uint64_t slot;                  /* emit the input of this slot */
     bool refill;                    /* then put input `input` into it; */
     uint64_t input;
-    /* If no input is left to refill the emptied slot: the input of slot `last` moves there, and
-     * slot `last` is removed. It may be the emptied slot itself. */
+    /* Used if no input is left to replace the drawn input. The input in slot `last` then moves to
+     * the empty slot, and slot `last` is removed. `last` may be the empty slot itself. */
     uint64_t last;
 };
 
 void shuffle_begin(struct shuffle *shuffle, const struct order *order, uint32_t lane,
                    uint64_t inputs);
 
-/* Takes the next step of the shuffle. It must not be called if `filled` is 0, because the lane has
- * then ended. */
+/* Makes the next step (draw) of the shuffle. `filled` must not be 0, because the lane has then
+ * ended. */
 static inline struct shuffle_step shuffle_next(struct shuffle *s)
 {
     struct shuffle_step step = { .slot = rng_below(&s->rng, s->filled) };
@@ -46,7 +49,8 @@ static inline struct shuffle_step shuffle_next(struct shuffle *s)
     return step;
 }
 
-/* Takes one step. slots[i] is the input in slot i, and is updated. Returns the emitted input. */
+/* Makes the next step (draw) of the shuffle, and updates slots[i], the input in slot i. Returns the
+ * drawn input. */
 static inline uint64_t shuffle_draw(struct shuffle *s, uint64_t *slots)
 {
     const struct shuffle_step step = shuffle_next(s);
@@ -56,15 +60,16 @@ static inline uint64_t shuffle_draw(struct shuffle *s, uint64_t *slots)
     return drawn;
 }
 
-/* Replays `steps` steps from the start. Afterwards slots[i] is the input in slot i. `slots` must
- * have room for order_buffer_slots() numbers. */
+/* Makes `steps` steps (draws) of the shuffle from its start. Sets slots[i] to the input that is
+ * then in slot i. `slots` must have room for order_buffer_slots() numbers. */
 void shuffle_replay(struct shuffle *shuffle, uint64_t steps, uint64_t *slots);
 
 #define SHUFFLE_FORESEE_MOST 32u
 
-/* Foresees the next `steps` steps, at most SHUFFLE_FORESEE_MOST. Step i will emit some input: sets
- * slots[i] to the slot in which this input is now, or to UINT64_MAX if the input is not in the
- * buffer yet. Returns the number of steps foreseen. */
+/* Computes the next draws without changing the shuffle: `steps` draws, but at most
+ * SHUFFLE_FORESEE_MOST. Sets slots[i] to the slot in which the input of draw i is now, or to
+ * UINT64_MAX if this input has not entered the buffer yet. Returns the number of draws that were
+ * computed. */
 unsigned shuffle_foresee(const struct shuffle *shuffle, unsigned steps, uint64_t *slots);
 
 #endif

@@ -5,9 +5,9 @@
  *     sheaf_pixels_begin --a job for each thread--> workers --> the caller's memory
  *     sheaf_pixels_wait  <--all jobs of the batch are done--+
  *
- * A job needs memory for one picture. It takes that memory all at once from the pool's
- * memory_bytes. A job that finds too little memory waits until other jobs have ended. They always
- * end, because they already have all the memory that they need. */
+ * A job needs memory for one picture at a time. It takes all of this memory at once, from the
+ * memory_bytes of the pool. If too little is left, the job waits until other jobs have given back
+ * memory. The other jobs can always continue, because they have all the memory that they need. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -36,15 +36,16 @@ struct sheaf_pixels_batch {
     uint8_t **out;
     struct sheaf_crop_box *crops;
     struct sheaf_error **errors;    /* for each sample: NULL if it has its crops */
-    struct sheaf_error lacks_memory;    /* of samples for whose own error there was no memory */
+    /* error of samples for which there was no memory to store an error of their own */
+    struct sheaf_error lacks_memory;
     _Atomic size_t bad;             /* number of samples without crops */
     _Atomic size_t next;            /* first sample that no job has taken */
     struct crop_job *jobs;          /* one for each thread, at most */
     size_t job_count;
 };
 
-/* A job that makes crops. Takes one sample of a batch after another, until all of them are taken by
- * this job or other jobs. */
+/* A job that makes the crops of samples in a batch. It takes one sample after another. The other
+ * jobs of the batch do the same, until no sample is left. */
 struct crop_job {
     struct job job;
     struct sheaf_pixels_batch *batch;
@@ -113,8 +114,8 @@ static bool is_mask(const struct crop_plan *plan, const char *name)
     return false;
 }
 
-/* Finds the field with this name. If `name` is NULL, finds the first field that is named like an
- * image and is not a mask. */
+/* Returns the field of the sample with this name. If `name` is NULL, returns the first field whose
+ * name has the suffix of an image, and which is not a mask. */
 static const struct sheaf_field *pixels_pool_field_of(const struct crop_plan *plan,
                                                       const struct sheaf_sample *sample,
                                                       const char *name)
@@ -142,7 +143,7 @@ static int pixels_pool_refuse_sample(const struct sheaf_sample *sample, const ch
                    sample->field_count != 0 ? sample->fields[0].name : "none");
 }
 
-/* Puts the sample's location and the field's name before an error message about the field. */
+/* Puts the place of the sample and the name of the field before an error message. */
 static int place_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
                        struct sheaf_error *err)
 {
@@ -153,7 +154,8 @@ static int place_field(const struct sheaf_sample *sample, const struct sheaf_fie
                       (unsigned long long)sample->record, key, field->name);
 }
 
-/* Makes the crops of the masks that belong to a sample's image. */
+/* Makes the crops of all masks of a sample. A mask is a PNG with one class for each pixel of the
+ * image. */
 static int crop_masks(const struct sheaf_pixels_batch *b, const struct sheaf_sample *sample,
                       const struct sheaf_field *image, uint8_t *const *out,
                       struct sheaf_error *err)

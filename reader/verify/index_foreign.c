@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index: turns foreign shards into a data set. Reads each shard once, and collects the facts
- * that the packer would have known: positions of samples, CRCs, counts, hashes, keys. */
+ * sheaf_index: makes a data set from foreign shards, without copying them. Reads each shard once.
+ * Collects the facts that the packer would know: positions of samples, checksums, counts, hashes
+ * and keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,7 @@ struct indexing {
     struct repeated_keys repeated;
     struct interop_writer interop;
     struct output output;
-    /* the state of the manifest file at the time when this run claimed the directory */
+    /* the state of the manifest file when this run claimed the directory */
     struct store_seen seen;
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;
@@ -51,8 +52,8 @@ static void index_foreign_show_progress(struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* Finds the payload size and the key of the sample in a frame (stored record). Reports a frame that
- * cannot be decoded. */
+/* Decodes the sample in a frame (stored record). Sets *bytes to the size of its fields, and adds
+ * its key to the table of keys. A frame that cannot be decoded is reported. */
 static int index_foreign_take_sample(struct indexing *x, const struct walk *walk,
                                      const struct frame *frame, uint64_t *bytes,
                                      struct sheaf_error *err)
@@ -131,9 +132,9 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     code = index_foreign_gather(x, &walk, shard, &writer, err);
     if (code == SHEAF_OK)
         code = walk_hash(&walk, NULL, shard->xxh3, err);
-    /* When a data set of foreign shards is opened, the headers of local shards are scanned, which
-     * gives their numbers of samples. This number must be the same now. The headers of remote
-     * shards were not scanned. */
+    /* Compares the number of samples with the number that was found when the shard was opened, if
+     * its headers were scanned then. (The headers of remote and compressed shards are not
+     * scanned.) */
     if (code == SHEAF_OK && !x->dataset->is_stream &&
         shard->samples != x->dataset->manifest.shards[i].samples)
         code = err_set(err, SHEAF_ERR_CHANGED, "%s: has %" PRIu64 " sample%s when read through, "
@@ -198,7 +199,8 @@ static int index_all(struct indexing *x, struct sheaf_error *err)
     return code;
 }
 
-/* Claims the directory, so that no other run can use it until the manifest is written. */
+/* Claims the directory. No other run can then write to it until this run has written the manifest.
+ */
 static int index_foreign_claim(struct indexing *x, bool overwrite, struct sheaf_error *err)
 {
     char *url = store_join(x->directory, MANIFEST_NAME);
@@ -240,7 +242,8 @@ static int index_foreign_open_all(struct indexing *x, const char *index, struct 
     return code;
 }
 
-/* Refuses shards that the caller has named one by one, because an index belongs to a directory. */
+/* Returns an error if the caller has named single shards, because an index is always for a whole
+ * directory. */
 static int refuse_names(const char *directory, struct sheaf_error *err)
 {
     uint64_t bytes;

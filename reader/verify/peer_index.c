@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares the index files that other programs use with a shard. The content that these files
- * should have is made again from the shard's records, and compared with the files beside the shard.
- * Sheaf itself does not read these files, so a missing file is accepted. A wrong file would give
- * another program wrong samples, or none.
+ * Checks the index files that other programs need to read a shard. Computes from the records of the
+ * shard what these files should contain, and compares it with the files in the directory of the
+ * shard. Sheaf does not read these files, so a missing file is accepted. But with a wrong file,
+ * another program would read wrong samples, or none.
  *
- * The manifest says which files should exist. It lists the files that the packer wrote, and a
- * RecordIO shard always has its .idx file. The files beside foreign shards without a manifest may
- * come from any program, and are not checked. */
+ * The manifest states which of these files the packer has written. A RecordIO shard always has an
+ * .idx file. Foreign shards without a manifest are not checked, because any program may have
+ * written the files beside them. */
 #include "reader/verify/peer_index.h"
 
 #include <inttypes.h>
@@ -19,14 +19,14 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* largest number of characters of a line that a message shows */
+/* largest number of characters of a line that are shown in a message */
 #define SHOWN_MOST 60
 #define FAULT_SIZE 300
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Returns the number of a shard's first sample, counted from the first sample of its own data
- * set. */
+/* Returns the number of the first sample in a shard. In a union, samples are counted from the first
+ * sample of the shard's own data set. */
 static uint64_t first_sample(const struct sheaf_dataset *d, uint32_t shard)
 {
     uint64_t number = 0;
@@ -57,9 +57,9 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number by which an index file of another program names the sample of a frame (stored
- * record). In data sets that our packer made, some of these numbers are missing, because the packer
- * skipped the samples. */
+/* Finds the number that an index file of another program should have for the sample in a frame
+ * (stored record). In data sets that our packer has made, numbers are missing if the packer has
+ * skipped samples. */
 static int peer_index_number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,
                                 struct sheaf_error *err)
 {
@@ -98,8 +98,8 @@ struct comparison {
     void *context;
 };
 
-/* Returns the number of characters of a line that are shown. The end of the file may cut the
- * line. */
+/* Returns the number of characters of a line that a message shows. The line may lack its end,
+ * because it is the last line of the file. */
 static int peer_index_shown_size(const char *text, size_t begin, size_t end)
 {
     size_t size = 0;
@@ -109,8 +109,8 @@ static int peer_index_shown_size(const char *text, size_t begin, size_t end)
     return (int)size;
 }
 
-/* Describes in `text` the first difference between a file and its expected content. `found` has the
- * first `size` bytes of the file, which has `all` bytes. Returns false if there is no
+/* Writes the first difference between a file and its expected content to `text`. `found` has the
+ * first `size` bytes of the file, and the whole file has `all` bytes. Returns false if there is no
  * difference. */
 static bool find_fault(char text[FAULT_SIZE], const char *found, size_t size, uint64_t all,
                        const char *expected, size_t expected_size)

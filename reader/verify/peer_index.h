@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares the index files that other programs use with a shard, for sheaf_verify. */
+ * Checks the index files that other programs need to read a shard. Used by sheaf_verify. */
 #ifndef READER_VERIFY_PEER_INDEX_H
 #define READER_VERIFY_PEER_INDEX_H
 
@@ -18,12 +18,14 @@ struct peer_index {
     struct interop_writer writer;
 };
 
-/* Receives a fault that was found in an index file, such as "line 3: ...". */
+/* A function that is called for each fault in an index file. `fault` is a text such as "line 3:
+ * ...". */
 typedef void peer_index_tell_fn(void *context, const char *file, const char *fault);
 
-/* Begins the check of a shard's index files. Afterwards peer_index_add must be called for each
- * frame (stored record), in order, and peer_index_end at the end. peer_index_add returns an error
- * at the first frame that such an index file cannot describe. */
+/* Begins to check the index files that other programs need to read a shard. Then peer_index_add
+ * must be called for each frame (stored record) in order, and peer_index_end after the last frame.
+ * If such an index file cannot describe a frame, peer_index_add returns an error for the first such
+ * frame. */
 int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *dataset, uint32_t shard,
                      struct sheaf_error *err);
 int peer_index_add(struct peer_index *p, const struct frame *frame, struct sheaf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_verify: reads every byte of every shard, and checks and decodes every record. Compares the
- * results with the manifest and the index, and with the index files that other programs use
- * (peer_index.c). Each shard is checked by one job. The calling thread reports the problems. */
+ * sheaf_verify: reads all bytes of all shards, and checks and decodes each record. Compares the
+ * result with the manifest, with the index, and with the index files that other programs use
+ * (peer_index.c). One job checks one shard. The thread of the caller reports the problems. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@
 #include "reader/verify/verify_keys.h"
 #include "store/interrupt.h"
 
-/* The first problems of a shard are reported in full, up to this number. Further problems are only
+/* Largest number of problems of a shard that are reported with a message. Further problems are only
  * counted. */
 #define TOLD_MOST 1000u
 #define PROGRESS_NS 100000000u
@@ -33,10 +33,11 @@ struct check {
     struct job job;
     struct checks *owner;
     uint32_t shard;
-    /* the open shard with its .lst file; NULL if there is no index section for the shard, or if the
-     * shard could not be opened */
+    /* The open shard, its index section and its .lst file. NULL if there is no index section, or if
+     * the shard could not be opened. */
     struct shard *open;
-    /* the error of opening the shard; its message is empty if there was no error */
+    /* The error with which opening the shard has failed. The message is empty if it has not failed.
+     */
     struct sheaf_error open_error;
     struct buf lines;               /* RecordIO: a part of the .lst */
     uint64_t lines_offset;
@@ -49,8 +50,8 @@ struct check {
     char unlabelled[512];           /* the first sample without a label */
     bool has_cls;                   /* a sample has a field named "cls" */
     struct tally fields;
-    /* index of the part of the data set (see parts.h) that contains the shard, counted over the
-     * parts of all sources */
+    /* Index of the part of the data set that contains the shard, if the parts of all sources are
+     * counted together. (Each run that appended samples has added a part; see parts.h.) */
     size_t part;
     /* the table of keys of this part */
     struct key_table keys;
@@ -67,8 +68,8 @@ struct checks {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    /* Frames (stored records) of up to this size are read by all threads at the same time. Only one
-     * thread at a time may read a larger frame. */
+    /* Largest size in bytes of a frame (stored record) that all threads may read at the same time.
+     * Larger frames are read by one thread at a time. */
     size_t frame_limit;
     struct frames_large large;      /* larger frames are read one at a time */
     atomic_uint_fast64_t read_bytes;
@@ -116,7 +117,8 @@ problem(struct check *c, const char *format, ...)
     err_set(grown, SHEAF_ERR_CORRUPT, "%s", text);
 }
 
-/* Returns the .lst line of a sample, without its newline. */
+/* Sets *line to the line of the .lst file for a sample. The length *size does not include the
+ * newline. */
 static int verify_name_line(struct check *c, uint64_t sample, const char **line, size_t *size)
 {
     const uint32_t *offsets = c->open->section->name_offsets;
@@ -145,8 +147,8 @@ static int verify_name_line(struct check *c, uint64_t sample, const char **line,
     return SHEAF_OK;
 }
 
-/* Returns whether the frame (stored record), together with its .lst line, has the checksum that the
- * index states for sample i. Returns true if the index states no checksum. */
+/* Returns true if a frame (stored record) and its line of the .lst file have the checksum that the
+ * index states for sample `i`. Also returns true if the index does not state a checksum. */
 static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
 {
     const struct index_section *s = c->open == NULL ? NULL : c->open->section;
@@ -159,7 +161,8 @@ static bool is_right(struct check *c, uint64_t i, const struct frame *frame)
     return (line == NULL ? frame->crc : crc32c(frame->crc, line, size)) == s->crcs[i];
 }
 
-/* Compares a frame (stored record) with the entry for sample i in the index. */
+/* Compares a frame (stored record) with entry `i` of the index. Reports a different offset, size or
+ * checksum. */
 static int verify_compare(struct check *c, uint64_t i, const struct frame *frame, const char *line,
                           size_t line_size)
 {
@@ -185,8 +188,9 @@ static int verify_compare(struct check *c, uint64_t i, const struct frame *frame
     return SHEAF_OK;
 }
 
-/* Compares a sample with the manifest: checks that it has no field cls if the manifest excludes
- * this field, and that the name of its class is right. Adds the sample to the counts. */
+/* Compares a sample with the manifest, and adds it to the counts. Reports a problem if the sample
+ * has a field `cls` although the manifest says that no sample has it. Also reports a wrong name of
+ * the sample's class. */
 static void verify_check_sample(struct check *c, uint64_t i, uint64_t offset,
                                 const struct sheaf_sample *sample)
 {
@@ -233,9 +237,9 @@ static void verify_count_labels(struct check *c, uint64_t i, uint64_t offset,
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
 }
 
-/* Returns whether entry number i of the index belongs to the sample. In a foreign shard, the scan
- * that made the index counts damaged records differently, so after damage the entry may belong to
- * another sample. */
+/* Returns true if entry `i` of the index belongs to sample `i` that was found. Foreign shards are
+ * indexed by a scan of headers, which counts damaged records differently. So after damage in such a
+ * shard, the entry may belong to another sample. */
 static bool has_place(const struct check *c, uint64_t i)
 {
     return c->open != NULL && i < c->open->section->samples &&
@@ -287,7 +291,8 @@ static int add_to_peers(struct check *c, const struct frame *frame)
     return SHEAF_OK;
 }
 
-/* Reads a frame (stored record) and its .lst line once more, because its checksum is wrong. */
+/* Reads a frame (stored record) and its line of the .lst file again, because the checksum was
+ * wrong. */
 static int look_again(struct check *c, struct walk *walk, struct frame *frame,
                       struct sheaf_error *err)
 {
@@ -301,7 +306,7 @@ static int look_again(struct check *c, struct walk *walk, struct frame *frame,
     return walk_next(walk, frame, err);
 }
 
-/* Checks all frames (stored records) of the shard, and counts them in c->samples. */
+/* Checks all frames (stored records) of the shard. c->samples becomes their number. */
 static int check_frames(struct check *c, struct walk *walk)
 {
     for (;;) {
@@ -363,8 +368,8 @@ static void tell_fault(void *check, const char *file, const char *fault)
     problem(check, "%s: %s", file, fault);
 }
 
-/* Checks the index files that other programs use. Does not check them if the shard is damaged,
- * because then every line would differ. */
+/* Checks the index files that other programs need to read the shard. If the shard is damaged, they
+ * are not checked, because each of their lines would be different. */
 static int check_peers(struct check *c)
 {
     return c->problem_count != 0 ? SHEAF_OK
@@ -400,8 +405,8 @@ static void verify_check_shard(struct job *job)
         c->passed_over = framing_passed_over(&walk.frames.framing);
         walk_close(&walk);
     }
-    /* An error that concerns only this shard is reported as a problem, so that the other shards are
-     * still checked. */
+    /* If an error concerns only this shard, it is reported as a problem of the shard, and the other
+     * shards are still checked. */
     if (code < 0 && code != SHEAF_ERR_INTERRUPTED && code != SHEAF_ERR_MEMORY &&
         c->error.reason != SHEAF_REASON_STREAM_MEMORY) {
         problem(c, "%s", c->error.message);
@@ -459,8 +464,8 @@ static int begin_keys(struct check *c, const struct sheaf_dataset *d)
     return key_table_make(&c->keys, part->fingerprint, part->samples, part->keyed, &c->error);
 }
 
-/* Opens the shard's index section, through the table of open shards, and starts the job that checks
- * the shard. */
+/* Begins the check of shard `i`. First opens the shard with its index section. Then starts the job
+ * that checks the shard. */
 static int verify_begin_check(struct checks *all, uint32_t i)
 {
     struct check *c = &all->list[i];
@@ -479,8 +484,8 @@ static int verify_begin_check(struct checks *all, uint32_t i)
         workers_wait(all->workers, &c->open->job);
         code = c->open->code;
         if (code != SHEAF_OK) {
-            /* Only stores the error. The check reads the shard all the same, and may find a more
-             * exact reason, for example that the shard is missing or too long. */
+            /* The error is only stored at first. The job reads the shard in any case, and may find
+             * a better explanation: for example, the shard is missing or too long. */
             c->open_error = c->open->error;
             shards_drop(&all->shards, c->open);
             c->open = NULL;
@@ -534,8 +539,8 @@ static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_r
     return code;
 }
 
-/* Chooses the shards of the part that the options request. Shards have about the same size, so they
- * are divided by their number. */
+/* Chooses the shards that are checked if the options request only a part of the data set. All
+ * shards have about the same size, so each part has about the same number of shards. */
 static void choose_part(struct checks *all)
 {
     const struct manifest *m = &all->dataset->manifest;
@@ -604,8 +609,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
-        /* There are twice as many checks as threads, so that other shards need not wait for a shard
-         * whose reads are slow. */
+        /* The number of checks is twice the number of threads. Otherwise threads would wait for the
+         * slowest shard. */
         code = run_checks(&all, 2 * threads, result, err);
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the tables of keys, one after another; see verify_keys.h. */
+ * Checks the tables of keys of all parts of a data set; see verify_keys.h. */
 #include "reader/verify/verify_keys.h"
 
 #include "base/error.h"
 #include "reader/lookup/key_file.h"
 #include "store/interrupt.h"
 
-/* Checks the table of keys of one part of the data set. `sum` is the sum of key_table_part over the
- * part's samples, or NULL if this sum is unknown. */
+/* Checks the table of keys for one part of the data set. `sum` is the sum of key_table_part over
+ * all samples of the part. It is NULL if the sum is not known. */
 static int verify_keys_check_part(const struct sheaf_dataset *source, size_t part,
                                   const uint64_t *sum, const struct sheaf_verify_options *options,
                                   struct sheaf_verify_result *result, struct sheaf_error *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file that stores which samples a view's conditions on keys have chosen; see chosen_file.h. */
+ * A file that stores which samples were chosen by a view's conditions on keys or columns; see
+ * chosen_file.h. */
 #include "reader/view/chosen_file.h"
 
 #include <stdio.h>
@@ -94,7 +95,8 @@ int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const ui
     return SHEAF_OK;
 }
 
-/* Returns an error if the file belongs to another program, because it must not be replaced. */
+/* Returns an error if the file was written by another program, because such a file must not be
+ * replaced. */
 static int chosen_file_refuse_other(const char *path, struct sheaf_error *err)
 {
     uint8_t begins[WORD] = { 0 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The file beside a view that stores which samples the view's conditions on keys have chosen. So
- * samples are read for their keys only once, when the view is written, and not each time the view
- * is opened. The file is a cache: the view means the same without it.
+ * A file in the directory of a view. It stores which samples were chosen by the view's conditions
+ * on keys or columns. These conditions can only be evaluated by reading. With this file, samples
+ * are read for them only once, when the view is written, and not each time the view is opened. The
+ * file is a cache: the view has the same meaning without it.
  *
  *     "SHEAFCHO" | of each source: id, total, a bit for each sample | XXH3-64 of all before */
 #ifndef READER_VIEW_CHOSEN_FILE_H
@@ -18,18 +19,19 @@ struct chosen_file {
     struct buf added;           /* new entries, in the form of the file */
 };
 
-/* Reads the file that belongs to the view `url`. A damaged or unusable file counts as missing. */
+/* Reads the file with the chosen samples of the view at `url`. If the file is missing, damaged or
+ * not usable, f->data is NULL. */
 void chosen_file_open(struct chosen_file *f, const char *url);
 void chosen_file_free(struct chosen_file *f);
 
-/* Returns the bits of a source's chosen samples if the file has them, otherwise NULL. The caller
- * frees them. */
+/* Returns the bits that tell which samples of a source were chosen, or NULL if the file does not
+ * contain them. The caller must free the result. */
 uint64_t *chosen_file_find(const struct chosen_file *f, uint64_t id, uint64_t total);
 /* Adds the bits of a source. */
 int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const uint64_t *bits,
                     struct sheaf_error *err);
-/* Writes the file if entries were added. Entries that were not used since the file was read are
- * dropped. */
+/* Writes the file if entries were added. Leaves out old entries that were not used since the file
+ * was read. */
 int chosen_file_put(struct chosen_file *f, const char *url, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public description of a data set, its shards, sources and classes; and the counts of each
- * field and class, from the manifest or the index. */
+ * Functions that describe a data set, its shards, its sources and its classes. They also return the
+ * counts of fields and classes, from the manifest or from the index. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -12,8 +12,8 @@
 
 /* ---- Of a union and of a part ---------------------------------------------------------------- */
 
-/* Adds the class counts of a source to the class counts of the union (the data set that is made of
- * all sources). The classes have other numbers in the union. */
+/* Adds the numbers of samples in each class of a source to those of the union (the data set that
+ * consists of all sources). A class may have another number in the union. */
 static void add_class_samples(struct sheaf_dataset *d, const struct sheaf_dataset *source)
 {
     const struct manifest *m = &source->manifest;
@@ -58,7 +58,8 @@ void dataset_forget_counts(struct sheaf_dataset *d)
 
 /* ---- Images ---------------------------------------------------------------------------------- */
 
-/* Returns the number of sources whose counts are added up: those of a union that is not a view. */
+/* Returns the number of sources whose counts must be added up. It is 0 for a view, and for a data
+ * set that is not a union. */
 static size_t summed(const struct sheaf_dataset *d)
 {
     return d->sources != NULL && d->view == NULL ? d->source_count : 0;
@@ -237,7 +238,8 @@ static void dataset_info_count_label(const struct sheaf_dataset *d, uint32_t lab
         samples[label - base]++;
 }
 
-/* Counts the samples of each label among the samples that an epoch can draw. */
+/* Counts the samples with each label. Only samples that an epoch can draw are counted (in a view,
+ * the chosen samples). */
 static void dataset_info_count_labels(const struct sheaf_dataset *d, const uint32_t *labels,
                                       uint64_t *samples)
 {
@@ -252,7 +254,7 @@ static void dataset_info_count_labels(const struct sheaf_dataset *d, const uint3
     }
 }
 
-/* Reads the labels of all samples (as label + 1) into newly allocated memory. */
+/* Reads the labels of all samples into newly allocated memory. Each element is a label plus 1. */
 static int dataset_info_take_labels(const struct sheaf_dataset *d, uint32_t **labels,
                                     struct sheaf_error *err)
 {

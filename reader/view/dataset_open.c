@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a data set by its sources. Each source is a view, a data set with a manifest, or foreign
- * shards. Several sources become a union. */
+ * Opens a data set by its sources. A source is a view, a data set with a manifest, or foreign
+ * shards. If there are several data sets, they become one data set, a union. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +11,16 @@
 #include "reader/view/view.h"
 #include "store/store.h"
 
-/* Called if all files with the same key must be joined to one sample. Returns whether the data set
- * is an index of foreign shards that does not join such files. If so, it must be opened again as
- * foreign shards. */
+/* Called if files with the same key must be joined to one sample, even if other files lie between
+ * them. Returns true if the data set is an index of foreign shards that was made without joining.
+ * Then the shards must be opened again without this index. */
 static bool is_to_join(const struct sheaf_dataset *d)
 {
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;
 }
 
-/* Opens the source if it is a view or has a manifest. Otherwise sets *dataset to NULL. */
+/* Opens a source if it is a view, or if it has a manifest. If it is neither, sets *dataset to NULL.
+ */
 static int open_one(const char *source, bool joins, struct sheaf_dataset **dataset,
                     struct sheaf_error *err)
 {
@@ -34,12 +35,13 @@ static int open_one(const char *source, bool joins, struct sheaf_dataset **datas
     return dataset_open_foreign(&source, 1, true, dataset, err);
 }
 
-/* Opens the sources, one after another. Consecutive foreign shards become one data set. No manifest
- * is searched for a source that is a single file. */
+/* Opens the sources one after another. Foreign shards that follow each other become one data set.
+ * If a source is a single file, no manifest is searched for it. */
 static int open_each(const char *const *sources, const bool *is_file, size_t count, bool joins,
                      struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
 {
-    /* index of the first source with foreign shards that is not opened yet */
+    /* index of the first source that was not opened yet; from it on, all sources are foreign shards
+     */
     size_t first = 0;
     int code = SHEAF_OK;
 
@@ -62,8 +64,8 @@ static int open_each(const char *const *sources, const bool *is_file, size_t cou
     return code;
 }
 
-/* Sets is_file[i] to whether a source is a single file. No server is asked about the sources that
- * are opened offline, which are data sets. */
+/* Sets is_file[i] to true if source i is a single file. Sources that are opened offline are data
+ * sets, so no server is asked about them. */
 static int find_files(const char *const *sources, size_t count, bool *is_file,
                       struct sheaf_error *err)
 {
@@ -105,8 +107,8 @@ static int open_several(const char *const *sources, size_t count, bool joins,
 
 /* ---- Sources in one text --------------------------------------------------------------------- */
 
-/* The sources of a call. A single text may name several sources, in webdataset's form
- * "a.tar::b.tar". */
+/* The sources of a call. One text may name several sources: "a.tar::b.tar" names two, as in
+ * webdataset. */
 struct source_list {
     char **list;
     size_t count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the number of bytes that a reader reads for the chosen samples of a view, from the index
- * alone: the samples themselves, the gaps that stretch.c reads with them, and whole codec blocks.
- * The result is not exact: at the end of a read, a real reader may read less of a gap, or read a
- * block twice. */
+ * Computes from the index how many bytes a reader would read for the chosen samples of a view.
+ * These are the bytes of the samples, the gaps between them that stretch.c reads, and whole codec
+ * blocks. The result is not exact. At the end of a read, a reader may leave out a gap, or
+ * decompress a block again. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -27,7 +27,7 @@ static void add_blocks(struct reading *r, uint64_t first, uint64_t last)
     r->next_block = MAX(r->next_block, last + 1);
 }
 
-/* Adds consecutive records, which must follow the records added before. */
+/* Adds `count` records, from `record` on, to the sums. Records must be added in ascending order. */
 static void add_records(struct reading *r, uint64_t record, uint64_t count)
 {
     const struct index_section *s = r->section;
@@ -46,8 +46,8 @@ static void add_records(struct reading *r, uint64_t record, uint64_t count)
     r->last = last + 1;
 }
 
-/* Adds the chosen samples of a shard to the sums. `rank` is the number of chosen samples in earlier
- * shards. Returns the corresponding number for the next shard. */
+/* Adds the chosen samples of a shard to the sums. `rank` is the number of chosen samples in the
+ * shards before it. Returns the number of chosen samples up to the end of this shard. */
 static uint64_t reading_add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
                                   uint64_t rank)
 {
@@ -66,8 +66,8 @@ static uint64_t reading_add_shard(struct reading *r, const struct order_chosen *
     return rank;
 }
 
-/* Returns whether a shard contains a chosen sample. `rank` is the number of chosen samples in
- * earlier shards. */
+/* Returns true if a sample of the shard was chosen. `rank` is the number of chosen samples in the
+ * shards before it. */
 static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t rank)
 {
     uint64_t run;
@@ -76,8 +76,9 @@ static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t r
                                           of->first_numbers[shard + 1];
 }
 
-/* Sets a pointer to the index section of a shard. If *own is not NULL afterwards, the caller must
- * free it. The sections of foreign shards are already in memory, and are not freed. */
+/* Sets *section to the index section of a shard (the index of this shard). If the function has read
+ * it, *own is set as well, and the caller must free *own. The section of a foreign shard is already
+ * in memory. *own is then NULL. */
 static int get_section(struct sections *sections, uint32_t shard,
                        const struct index_section **section, struct index_section **own,
                        struct sheaf_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a view; see view.h. Opens the sources of the view and makes one data set of them, finds the
- * samples that fulfil the conditions, and makes the tables for the weights. */
+ * Opens a view; see view.h. First opens the sources and makes one data set of them. Then finds the
+ * samples that satisfy the conditions. Finally makes the tables for the weights. */
 #include "reader/view/view.h"
 
 #include <inttypes.h>
@@ -42,22 +42,22 @@ void dataset_view_free(struct dataset_view *v)
 
 /* ---- Sources -------------------------------------------------------------------------------- */
 
-/* Reads the text of the view at `url`. The caller frees it. Returns SHEAF_END if there is no
- * view. */
+/* Reads the text of the view at `url`. The caller must free *text. Returns SHEAF_END if there is no
+ * view at `url`. */
 static int view_read_text(const char *url, char **text, size_t *size, struct sheaf_error *err)
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* There is no view if there is no object with this name, or if the name belongs to a directory
-     * or a large shard. */
+    /* `url` is not a view if no object has this name, or if it is a directory, a large shard or a
+     * file with other content. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
     return code;
 }
 
-/* Refuses a source that is itself a view. The source is not opened first, because a view may name
- * itself. */
+/* Returns an error if the source at `url` is a view, because a view cannot be a source of another
+ * view. The source is not opened for this check, because it may be the same view. */
 static int view_refuse(const char *url, struct sheaf_error *err)
 {
     char *text = NULL;
@@ -90,7 +90,7 @@ static int view_open_source(struct dataset_view *v, size_t i, const struct view_
     return code;
 }
 
-/* Opens all sources of a view. After a failure, the caller frees the sources that were opened. */
+/* Opens all sources of a view. If this fails, the caller must free the sources that were opened. */
 static int view_open_sources(struct dataset_view *v, const struct view_keys_how *how,
                              struct sheaf_dataset **sources, struct sheaf_error *err)
 {
@@ -143,8 +143,8 @@ static int find_earlier(struct dataset_view *v, struct sheaf_dataset *const *sou
     return SHEAF_OK;
 }
 
-/* Computes an identity for each source of a view. Sources with the same fingerprint and conditions
- * are told apart by their order. */
+/* Computes an identity for each source of a view, from its fingerprint and its conditions. If these
+ * are the same for several sources, their order makes the difference. */
 static int view_name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
                              struct sheaf_error *err)
 {
@@ -186,8 +186,9 @@ static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t 
     return mix_make_table(stage->weights, count, stage->period, stage->table, err);
 }
 
-/* Returns the length of an epoch that ends when all samples of one source have been drawn once. If
- * `is_first` is set, this is the source that ends first; otherwise the one that ends last. */
+/* Returns the number of steps after which all samples of a source have been drawn once. If
+ * `is_first` is true, this is for the source that needs the fewest steps, and otherwise for the
+ * source that needs the most. */
 static uint64_t length_until(const struct mix *mix, bool is_first)
 {
     const struct mix_stage *stage = &mix->stages[0];
@@ -270,8 +271,9 @@ static int view_name_stage(struct dataset_view *v, const char *const *names, siz
     return SHEAF_OK;
 }
 
-/* Computes the fingerprint of the view up to each stage. It is the hash of the document, with the
- * sources' fingerprints in place of their names. */
+/* Computes the fingerprint of the view for each stage, without the stages after it. (A stage is a
+ * part of a training run with weights of its own.) It is the hash of the view's document, with the
+ * fingerprints of the sources instead of their names. */
 static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sources,
                        struct sheaf_error *err)
 {
@@ -302,8 +304,9 @@ static double share_of(const struct dataset_view *v, size_t i)
            : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
 }
 
-/* An earlier source of the view may be the same data set. Returns how many chosen samples of source
- * i were also chosen from the earlier source. */
+/* Returns how many chosen samples of source `i` were also chosen from an earlier source of the
+ * view. This is possible if both are the same data set. If there are several such sources, returns
+ * the largest number. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
@@ -313,7 +316,8 @@ static uint64_t shared_of(const struct dataset_view *v, size_t i)
     return most;
 }
 
-/* Sets the sample numbers and counts of a view, after its sources were united into one data set. */
+/* Sets the numbers of samples of a view and its sources. Called after the sources were united to
+ * one data set. */
 static void view_take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
 {
     for (size_t i = 0; i < d->source_count; i++) {
@@ -374,7 +378,8 @@ static int open_document(struct dataset_view *v, const char *url,
     return code;
 }
 
-/* Returns whether the view has conditions whose result is kept in a file. */
+/* Returns true if the view has conditions on keys or columns. The samples that they choose are
+ * stored in a file (chosen_file.h). */
 static bool keeps_chosen(const struct view *view)
 {
     for (size_t i = 0; i < view->source_count; i++) {
@@ -386,8 +391,8 @@ static bool keeps_chosen(const struct view *view)
     return false;
 }
 
-/* Opens the view that a document describes. If `keep` is set, the samples that its conditions on
- * keys choose are stored in a file beside the view. */
+/* Opens the view with the document `text`. If `keep` is true, the samples that were chosen by its
+ * conditions on keys or columns are stored in a file in the view's directory. */
 static int open_text(const char *text, size_t size, const char *url,
                      const struct sheaf_read_options *reading, bool keep,
                      struct sheaf_dataset **dataset, struct sheaf_error *err)
@@ -435,8 +440,8 @@ static int refuse_existing(const char *path, const char *what, struct sheaf_erro
                        SHEAF_REASON_DATASET);
 }
 
-/* Finds out what exists at the path to which a view is to be written. Returns an error if it is not
- * a view, because only a view may be replaced. */
+/* Finds out what is stored at `path`, to which a view is to be written. Returns an error if it is
+ * another file than a view, because only a view may be replaced. */
 static int see_view(const char *path, bool overwrite, struct store_seen *seen,
                     struct sheaf_error *err)
 {
@@ -477,8 +482,8 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
         struct view_where *where = &d->view->document.sources[i].where;
 
-        /* The stored text of a view has the names of the key files, and not the hashes of their
-         * content. */
+        /* In the file of a view, conditions name the files with keys. In memory, they have the
+         * hashes of these files instead. So the names are set again before the view is written. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
     }
     if (code == SHEAF_OK)
@@ -486,7 +491,7 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     sheaf_dataset_free(d);
     if (code != SHEAF_OK)
         return code;
-    /* If two programs write the same view at the same time, one of them gets an error. */
+    /* If another program has written a view at this path meanwhile, this returns an error. */
     code = store_put_over(path, text, strlen(text), &seen, &now, err);
     free(text);
     return code == SHEAF_ERR_CHANGED && !seen.is_there

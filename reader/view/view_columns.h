@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The conditions of a view on numbers in columns. The records of the columns are read, and not the
- * shards of the source. A sample without a value fulfils no condition. */
+ * Conditions of a view on numbers in columns. A column is a field that was added to a data set
+ * after packing, and has records of its own. Only these records are read, and not the samples. A
+ * sample without a value in the column does not satisfy any condition on it. */
 #ifndef READER_VIEW_VIEW_COLUMNS_H
 #define READER_VIEW_VIEW_COLUMNS_H
 
 #include "reader/view/view_keys.h"
 
-/* A condition of a view may depend on a column, which consists of layers (small data sets, see
- * column_sets.h). For each condition, makes a text that identifies the content of its column: the
- * fingerprints of the column's layers, separated by commas. The caller frees the texts with
- * view_columns_forget. */
+/* Makes a text for each condition on a column. The text identifies the content of the column. It
+ * has the fingerprints of the column's layers (the data sets in which it is stored, see
+ * column_sets.h), separated by commas. The caller must free the texts with view_columns_forget. */
 int view_columns_identify(const struct choice *choice, char ***texts, struct sheaf_error *err);
 void view_columns_forget(const struct view_where *where, char **texts);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conditions of a view on keys: lists of keys, which are looked up, and patterns; see
- * view_keys.h. */
+ * Conditions of a view on keys: lists of keys, and patterns such as "cat/*"; see view_keys.h. */
 #include "reader/view/view_keys.h"
 
 #include <inttypes.h>
@@ -136,8 +135,8 @@ struct sheaf_read_options view_keys_options(const struct view_keys_how *how)
     return how->reading != NULL ? *how->reading : options;
 }
 
-/* Returns the number of keys to look up at once. All samples that are found for them are read to
- * compare the keys, so memory limits this number. */
+/* Returns the number of keys that are looked up at once. The samples that are found must be read,
+ * because the table of keys has only hashes. So the number is limited by the memory. */
 static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
 {
     uint64_t largest = 1;
@@ -147,8 +146,8 @@ static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
     return (size_t)MIN(MAX(memory_bytes / 4 / largest, 1), LOOKUP_MOST);
 }
 
-/* Calls `each` for the samples whose keys are in the list. Returns SHEAF_ERR_UNSUPPORTED if the
- * data set has no table of keys. */
+/* Calls `each` for each sample whose key is in the list. Returns SHEAF_ERR_UNSUPPORTED if the data
+ * set has no table of keys, which is needed to find the samples. */
 static int view_keys_look_up(struct choice *c, const struct keys *list,
                              const struct view_keys_how *how,
                              void (*each)(struct choice *, const struct sheaf_sample *,
@@ -190,8 +189,8 @@ static void unmark(struct choice *c, const struct sheaf_sample *sample, uint64_t
     choice_leave_out(c, sample->number);
 }
 
-/* Keeps only the samples whose keys are in the list. First marks these samples, then removes all
- * others. */
+/* Removes all samples whose keys are not in the list. For this purpose, first marks the samples
+ * whose keys are in the list. */
 static int keep_listed(struct choice *c, const struct keys *keep, const struct view_keys_how *how,
                        struct sheaf_error *err)
 {
@@ -265,8 +264,8 @@ struct view_keys {
     bool has_keep, has_bad;
 };
 
-/* If there is a list of keys, compares a pattern only with the keys of the list. Otherwise compares
- * the pattern with all keys of the data set. */
+/* Evaluates the conditions on keys. A pattern without a list of keys must be compared with all
+ * keys, so all samples are read. The same is done if the data set has no table of keys. */
 int view_keys_select(struct choice *c, const struct view_keys *k, const struct view_keys_how *how,
                      struct sheaf_error *err)
 {

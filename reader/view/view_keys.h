@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The conditions of a view on keys.
+ * Conditions of a view on keys. Keys are stored only in the samples. The table of keys
+ * (dataset.keys) shows which samples may have a given key.
  *
- * Keys are stored only in the samples. The keys of a list are looked up in the table dataset.keys,
- * and only the samples found there are read. For a pattern, or if there is no table, all samples
- * are read. */
+ * So for a list of keys, only the samples that the table shows are read. For a pattern, or without
+ * a table, all samples are read. */
 #ifndef READER_VIEW_VIEW_KEYS_H
 #define READER_VIEW_VIEW_KEYS_H
 
@@ -12,7 +12,8 @@
 #include "reader/dataset/dataset.h"
 #include "reader/view/chosen_file.h"
 
-/* The samples chosen so far: one bit for each sample. */
+/* The samples that are chosen so far. The bit of a sample is set if no condition has excluded it.
+ */
 struct choice {
     const struct sheaf_dataset *dataset;
     const struct view_where *where;
@@ -46,16 +47,16 @@ struct view_keys;
 int view_keys_open(const struct view_where *where, const struct view_keys_how *how,
                    struct view_keys **keys, struct sheaf_error *err);
 void view_keys_free(struct view_keys *keys);            /* NULL is allowed */
-/* Returns a text that identifies the content of the list "keys" or "not_keys"; NULL if there is no
- * such list. */
+/* Returns a hash that identifies the content of the list "keys", or of the list "not_keys" if
+ * `is_not` is true. Returns NULL if there is no such list. */
 const char *view_keys_text(const struct view_keys *keys, bool is_not);
 
-/* Removes the samples whose keys do not satisfy the conditions. */
+/* Removes the samples whose keys do not satisfy the conditions from `choice`. */
 int view_keys_select(struct choice *choice, const struct view_keys *keys,
                      const struct view_keys_how *how, struct sheaf_error *err);
 
-/* Resolves a path in the document, which is relative to the document's directory unless it is
- * absolute or a URL. The caller frees the result. */
+/* Returns the path or URL that `path` in a document stands for. A relative path is relative to
+ * `directory`, the directory of the document. The caller must free the result. */
 char *view_keys_path(const char *directory, const char *path);
 
 #endif

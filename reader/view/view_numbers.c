@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files of chosen numbers; see view_numbers.h. A file consists of a line of text, followed by one
- * bit for each sample:
+ * Files of chosen numbers; see view_numbers.h. Such a file has a line of text, and then one bit for
+ * each sample of the data set:
  *
  *     sheaf_numbers 1 FINGERPRINT SAMPLES\n  bits
  *
- * The file's name is the hash of its content. So the name in a view identifies the chosen samples,
- * and a damaged or replaced file is noticed. */
+ * The name of the file is the hash of its content. So the name in a view identifies the chosen
+ * samples, and a damaged or replaced file is noticed. */
 #include "reader/view/view_numbers.h"
 
 #include <inttypes.h>
@@ -46,7 +46,7 @@ static void view_numbers_name_of(const void *data, size_t size, char name[48])
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Returns the error for a file whose header does not belong to the data set in its present
+/* Returns the error for a file that was made for another data set, or for this data set in another
  * state. */
 static int view_numbers_refuse_other(const struct sheaf_dataset *d, const char *path,
                                      const char *data, size_t size, struct sheaf_error *err)

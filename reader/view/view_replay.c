@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays an epoch of a view as numbers; see view_replay.h. It does with numbers the same as
- * mixing.c does with samples. */
+ * Computes the order of samples in an epoch of a view; see view_replay.h. It computes with numbers
+ * what mixing.c does with samples. */
 #include "reader/view/view_replay.h"
 
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 struct replay_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin */
     struct source_line *line;       /* of the stretch; NULL if none has begun */
-    /* `start` is the first position of the range of samples from which the lane draws now; `left`
-     * is the number of draws until the end of this range */
+    /* `start` is the position of the range of samples from which the lane draws at present. `left`
+     * is the number of draws up to the end of this range. */
     uint64_t start, left;
     struct shuffle shuffle;
     uint64_t *slots;                /* inputs */
@@ -78,8 +78,8 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
     return code == SHEAF_OK ? view_replay_begin_lanes(r, err) : code;
 }
 
-/* Begins the stretch (a range of samples in one epoch of a source) that contains the next draw, and
- * moves to that draw. */
+/* Begins the stretch that contains the next draw from the source, and makes the draws before it. (A
+ * stretch is a range of samples in one epoch of a source.) */
 static int view_replay_begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
                                      struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replays an epoch of a view as numbers: finds the sample of each step of a lane without reading
- * samples. */
+ * Computes which sample each step of a lane returns in an epoch of a view. Works with numbers only,
+ * and does not read samples. */
 #ifndef READER_VIEW_VIEW_REPLAY_H
 #define READER_VIEW_VIEW_REPLAY_H
 
@@ -14,9 +14,9 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
                       const struct order *order, struct sheaf_error *err);
 void view_replay_free(struct view_replay *replay);      /* NULL is allowed */
 
-/* Finds the source from which the lane's next step draws, and the sample's rank, which counts the
- * chosen samples of this source from 0. Returns SHEAF_END at the end of the lane. A sample that
- * pads the lane is not returned. */
+/* Sets *source to the source from which the next step of the lane draws. Sets *rank to the rank of
+ * the drawn sample, that is, its number among the chosen samples of this source. Returns SHEAF_END
+ * at the end of the lane. A sample that pads the lane is not included. */
 int view_replay_next(struct view_replay *replay, uint32_t lane, size_t *source, uint64_t *rank,
                      struct sheaf_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Evaluates the conditions of a view, to find the chosen samples of a source. Labels and classes
- * come from the index. view_keys.c and view_columns.c evaluate the conditions on keys and columns.
- * Their result is stored in a file beside the view (chosen_file.h), so that samples and columns are
- * read for it only once. */
+ * are read from the index. view_keys.c evaluates conditions on keys, and view_columns.c evaluates
+ * conditions on columns. For these two, samples or records must be read. So the result is stored in
+ * a file in the directory of the view (chosen_file.h), and they are read only once. */
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 
 /* ---- Labels and classes ---------------------------------------------------------------------- */
 
-/* Sets the error for a class that the data set does not have. Its message lists the first classes
- * that it has. */
+/* Sets the error for a class that does not occur in the data set. The message contains the first
+ * classes of the data set. */
 static int set_unknown_class(const struct manifest *m, const char *name, struct sheaf_error *err)
 {
     char known[300] = "";
@@ -128,9 +128,10 @@ static int select_read(struct choice *c, const struct view_keys *keys,
     return code;
 }
 
-/* Finds the chosen samples of a source. Reads them from the file beside the view if the file has
- * them; otherwise evaluates the conditions. The file needs a fingerprint, which only a data set
- * with a manifest has. */
+/* Finds the samples of a source that satisfy the conditions on keys and columns. Takes them from
+ * the file in the view's directory (chosen_file.h) if the file contains them. Otherwise evaluates
+ * the conditions. The file identifies a source by its fingerprint, so it is not used for foreign
+ * shards. */
 static int find_or_select(struct choice *c, const struct view_keys *keys,
                           const struct view_keys_how *how, struct sheaf_error *err)
 {
@@ -150,7 +151,7 @@ static int find_or_select(struct choice *c, const struct view_keys *keys,
            ? chosen_file_add(how->file, id, c->total, c->bits, err) : code;
 }
 
-/* Evaluates the conditions on keys and columns. Stores in `where` a text that identifies the
+/* Evaluates the conditions on keys and columns. Sets where->text to a text that identifies the
  * content of the key files and of the columns. */
 static int select_by_reading(struct choice *c, struct view_where *where,
                              const struct view_keys_how *how, struct sheaf_error *err)
@@ -234,8 +235,8 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
 
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
-        /* The error message shows the names of the key files, and not the hashes of their
-         * content. */
+        /* The error message contains where->text. So this text is made again, with the names of
+         * the key files instead of their hashes. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
         if (code == SHEAF_OK)
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
