@@ -5,8 +5,9 @@
  * When all shards exist, sheaf_commit publishes them as a layer, that is, as a data set of the
  * column.
  *
- * The journal has an entry for each finished shard. In it, the number of records without a value
- * takes the place of the hash of source files. The commit adds up these numbers. */
+ * The journal is a list with an entry for each finished shard. In the journal of a column, the
+ * entry has the number of records without a value in place of a hash of source files. The commit
+ * adds up these numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@ struct column_part {
      * part of this machine */
     uint64_t shard, shard_end;
     uint64_t next_number;       /* number of the first sample after the present shard */
-    /* value of the writer's counter of missing values when the present shard was begun */
+    /* number of records without a value that the writer had counted when the present shard was
+     * begun */
     uint64_t missing;
     uint64_t kept;
 };
@@ -44,8 +46,9 @@ void column_part_free(struct column_part *part)
     free(part);
 }
 
-/* Sets w->end so that samples are appended to the present shard and to all unfinished shards after
- * it. (Samples of finished shards are left out.) */
+/* Sets w->end to the end of the samples that are appended next. These are the samples of the
+ * present shard and of all unfinished shards after it. Samples of finished shards are not
+ * counted. */
 static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct column_part *p = w->part;
@@ -96,8 +99,8 @@ int column_part_appended(struct sheaf_column_writer *w, struct sheaf_error *err)
 
     if (w->next != p->next_number)
         return SHEAF_OK;
-    /* If a program makes the values, this may have taken long. So the shard is then stored at once,
-     * and not together with later shards. */
+    /* A program that makes the values may have taken long for this shard. So the shard is stored at
+     * once, and not together with later shards. */
     code = column_packed(w, w->values.source == NULL ? packer_finish_shard(w->packer, missing)
                                                      : sheaf_packer_cut_at(w->packer, missing),
                                                      err);

@@ -88,7 +88,7 @@ static int column_rows_give(struct column_rows *r, struct column_row *row, uint6
 /* ---- JSON Lines ------------------------------------------------------------------------------ */
 
 /* Passes the values of one line of JSON Lines to the caller, if the line is a flat object. Returns
- * SHEAF_END if it is not: for example, if a member is an array. */
+ * SHEAF_END if the line has another form: for example, if a member is an array. */
 static int flat_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {

@@ -23,9 +23,9 @@
  * index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
-/* The journal stores a position (64 bits) with each finished shard of the column. The lower
- * PLACE_BITS bits are the number of samples without a value so far. The upper bits are the number
- * of shards of the base data set whose records are finished. */
+/* The journal (the list of finished shards of the column) stores a position of 64 bits with each
+ * shard. The lower PLACE_BITS bits are the number of samples without a value so far. The upper bits
+ * are the number of shards of the base data set whose records are finished. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -282,8 +282,8 @@ static int column_write_cut(struct sheaf_column_writer *w, uint32_t shard, struc
                                                            w->facts.missing), err);
 }
 
-/* Reads the index section of shard number w->shard of the base data set. It contains the checksums
- * of the samples. */
+/* Reads the index section of shard number w->shard of the base data set. The section contains the
+ * checksums of the samples. */
 static int column_write_load_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &w->base->manifest.shards[w->shard];

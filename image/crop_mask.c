@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* How pixels along one side (horizontal or vertical) of a crop are taken from a mask. The crop is a
- * window of a box of the mask, after the box was resized. */
+/* How pixels along one side (horizontal or vertical) of a crop are taken from a mask. A box of the
+ * mask is resized, and a window of the result becomes the crop. */
 struct nearest {
     /* length of the box in the mask before resizing, in pixels, and the position of the box in the
      * mask */

@@ -17,7 +17,7 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* libjpeg has warned about unexpected bytes before a marker. Returns true if they are harmless.
+/* Returns true if unexpected bytes before a marker, about which libjpeg has warned, are harmless.
  * They are harmless between the segments of the header, and directly before the end marker. Before
  * other markers they show that the decoder has lost its position in the data. */
 static bool lies_outside(j_common_ptr codec)

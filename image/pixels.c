@@ -11,8 +11,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Upper bound for the memory of the resampler (weights, and buffers for rows), in bytes for each
- * pixel of width + height of the picture. */
+/* For a picture of width x height pixels, the resampler needs at most RESAMPLE_BYTES * (width +
+ * height) bytes, for weights and buffers for rows. */
 #define RESAMPLE_BYTES 256u
 
 /* Returns the number of bytes to map for a picture of this size. It includes one extra byte after

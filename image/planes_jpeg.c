@@ -142,8 +142,8 @@ static int open_planes(struct shrinking *s)
     return code;
 }
 
-/* Decodes the next rows of all components, and passes them to the resamplers. Each call decodes one
- * row of blocks as large as libjpeg delivers them. */
+/* Decodes the next rows of all components, and passes them to the resamplers. The number of rows is
+ * the number that libjpeg delivers at once. */
 static void planes_jpeg_read_some(struct shrinking *s)
 {
     struct jpeg_decompress_struct *codec = &s->in.codec;

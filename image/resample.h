@@ -70,7 +70,8 @@ struct resample_place {
     size_t stride, plane;
     unsigned planes;
 };
-/* Returns the argument `step` for calls of resample_axis_open that compute the weights for rows. */
+/* Returns the value that must be passed as `step` to resample_axis_open when the weights for rows
+ * are computed. */
 uint32_t resampler_step(unsigned planes);
 /* Opens a resampler like resampler_open, but with weights that the caller has computed. The weights
  * must stay valid while the resampler is in use. If `place` has three planes, the caller must add

@@ -33,10 +33,9 @@ struct resample_pair {
  * The arrays have room for a number of pixels that is a multiple of RESAMPLE_COLUMNS. In the
  * entries after the last output pixel, `pairs` is 0. */
 struct resample_axis {
-    uint32_t size,              /* number of pixels of the result */
-        /* number of pairs in `weights` that each output pixel has; this is more than the number
-         * that it uses (`pairs`) */
-        most;
+    /* `size` is the number of pixels of the result. `most` is the number of pairs in `weights` for
+     * each of them, which is more than the number of pairs in use (`pairs`). */
+    uint32_t size, most;
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` for each */
 };

@@ -90,8 +90,8 @@ static int column_fields_check_key(struct sheaf_reader *r, const struct item *it
 }
 
 /* Adds the fields of a column's record to the sample if the record has the usual form, which our
- * packer writes. Sets *done to false if it has another form, or if the name of one of its fields is
- * new. The caller must then use add_decoded. */
+ * packer writes. Sets *done to false if the record has another form, or if one of its fields has a
+ * name that was not used before. The caller must then use add_decoded. */
 static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
                      struct sheaf_sample *s, struct buf *fields, bool *done)
 {

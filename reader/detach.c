@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Detaches samples from a reader. Detached samples stay valid after the next call of the reader.
- * They are described in one block of memory. It contains, in this order: a struct sheaf_kept, a
- * table of lent pieces, the samples, the fields of all samples, the labels of all samples, keys and
+ * They are in one block of memory. The block contains, in this order: a struct sheaf_kept, a table
+ * of lent pieces, the samples, the fields of all samples, the labels of all samples, keys and
  * names, and the bytes of fields that were copied.
  *
  * The bytes of a sample are in its frame (its record as it is stored). A frame lies in a piece (an
@@ -96,10 +96,10 @@ static size_t detach_alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Returns true if two fields have the same name. This is usually true for the n-th fields of
- * neighbouring samples, so equal suffixes are compared first. A suffix is the file extension as it
- * is stored; the name is the suffix in lower case. If records are not divided into fields, all
- * suffixes are one string in memory. */
+/* Returns true if two fields have the same name, as the n-th fields of neighbouring samples usually
+ * do. Compares only the suffixes. A suffix is the file extension as it is stored, and the name is
+ * the suffix in lower case. If records are not divided into fields, all suffixes are one string in
+ * memory. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;

@@ -23,8 +23,8 @@ struct epoch_order {
      */
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
-    /* Makes the tables that the reader's lanes need in this order, and frees earlier tables. NULL
-     * if the order needs no tables. */
+    /* Makes the tables that the reader's lanes need in this order, and frees earlier tables. The
+     * pointer is NULL if the order needs no tables. */
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 

@@ -50,10 +50,10 @@
 /* Smallest size of a read in bytes. Such small reads are used only if reads of READ_LEAST_BYTES for
  * all lanes would take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* If there is not enough memory for all samples of the shuffle buffer, a read may take at most 1 /
- * READ_PART of the memory for samples. A read cannot begin before the heap has room for all its
- * samples. The memory that it waits for cannot hold samples of the shuffle buffer meanwhile. So
- * reads must be small. */
+/* Used if there is not enough memory for all samples of the shuffle buffer. A read may then take at
+ * most 1 / READ_PART of the memory for samples, because a read can begin only when the heap has
+ * room for all its samples. The larger the read, the fewer samples of the shuffle buffer are in
+ * memory meanwhile. */
 #define READ_PART          128u
 /* If codec blocks are decompressed in parts, a quarter of the memory is for samples that were
  * decompressed but have not entered the shuffle buffer yet. Each lane has such samples. So if there
@@ -76,8 +76,8 @@
 /* Number of bytes of the reserve for small tables. The reserve is memory that is kept free to read
  * any single sample. The rest of it is for the read itself. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
-/* Size of a sample in bytes from which on it may be worth reading it alone. Smaller samples wait in
- * memory until they are drawn. */
+/* Smallest size in bytes of samples that may be read alone when they are drawn. Smaller samples
+ * wait in memory until they are drawn, because reading each of them alone would cost more. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
 /* Largest number of shards that may be open at a time if samples are read when they are drawn. */
 #define SHARDS_MOST        192u
@@ -314,9 +314,9 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        /* The program can provide memory for the heap in the options. It is used for one heap only.
-         * The heap cannot know whether the program still uses samples in it, so it is not used for
-         * a second heap. */
+        /* The program can provide memory for the heap in the options. This memory is used for one
+         * heap only. A heap cannot know whether the program still uses samples in it, so the memory
+         * is not used for a second heap. */
         r->options.memory = NULL;
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);

@@ -294,8 +294,9 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* Finds the sample that a lane repeats at its end as padding. It is the first sample that a lane
- * draws in the epoch: usually the same lane, otherwise the lane that mix_padding_lane returns. */
+/* Finds the sample that a lane repeats at its end as padding. This is the first sample that the
+ * lane itself draws in the epoch. If the lane draws no samples, it is the first sample of another
+ * lane (mix_padding_lane). */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a list of an epoch: the ranges of shards that each worker of each rank reads. They are
- * computed with order.h from the numbers of samples in the manifest. */
+ * Makes a list of an epoch: the ranges of shards that each worker of each rank reads. The ranges
+ * are computed with order.h from the numbers of samples in the manifest. */
 #include <string.h>
 
 #include "base/bytes.h"

@@ -40,8 +40,8 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
 /* Makes room in the table of gaps for more entries. (A gap is a turn in which a lane gave no
- * sample.) Removes entries for samples to which no position can go back any more. If only few
- * entries were removed, enlarges the table. */
+ * sample.) Removes entries for samples that are so far back that no position can be requested for
+ * them. If only few entries were removed, enlarges the table. */
 static int position_make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -128,8 +128,8 @@ int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *d,
 }
 
 /* Appends the fingerprints of a view's sources to the text of a position. If the view has changed
- * when the position is used, they show which source has changed. Appends nothing if the text has no
- * room for all of them. */
+ * when the position is used, these fingerprints show which source has changed. Appends nothing if
+ * the text has no room for all of them. */
 static int add_sources(const struct sheaf_dataset *d, char *text, int size)
 {
     const size_t end = SHEAF_POSITION_SIZE - CRC_SIZE;

@@ -19,8 +19,8 @@ struct column_name {
     char suffix[];              /* "NAME.EXT" */
 };
 
-/* Returns the name of the field that the extension of this column becomes. Returns NULL if the list
- * does not contain the name yet. */
+/* Returns the name NAME.EXT that a field gets, for column number `column` and the extension EXT.
+ * Returns NULL if the list does not contain this name yet. */
 const struct column_name *column_name_find(const struct column_name *list, size_t column,
                                            const char *extension, size_t size);
 /* Returns the name of a field like column_name_find, but makes it and adds it to the list if it is

@@ -131,7 +131,8 @@ struct sheaf_dataset {
     bool class_rest_stays;              /* labels outside class_map stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: number of the source's chosen samples */
-    double share;                       /* in a view: share of these samples in an epoch */
+    /* in a view: the part of an epoch's samples that is drawn from this source, from 0 to 1 */
+    double share;
     /* in a view with weights: the weight of this source in the first stage; otherwise 0 */
     uint64_t weight;
     /* in a view: number of samples chosen from this source that were also chosen from an earlier

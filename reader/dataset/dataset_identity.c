@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the identity of a data set's samples. A program stores it and compares it when it
- * resumes.
+ * Computes the identity of a data set's samples. A program stores the identity, and compares it
+ * when it resumes.
  *
- * The fingerprint is not sufficient for this purpose. A copy of a data set has the same
- * fingerprint. And the fingerprint of foreign shards does not depend on their content. */
+ * The fingerprint is not sufficient for this purpose, because a copy of a data set has the same
+ * fingerprint. Also, the fingerprint of foreign shards does not depend on their content. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

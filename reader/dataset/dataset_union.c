@@ -18,8 +18,8 @@
 #define CLASS_LABELS_MOST ((uint32_t)1 << 24)    /* size limit of a label map */
 #define UNION_SEED 0x756e696fu  /* seed for a union's fingerprint */
 
-/* Returns an error if a source is a stream, because its number of samples is unknown, or if a
- * source is given twice, because its samples would be used twice without a notice. */
+/* Returns an error if a source is a stream, because its number of samples is unknown. Also returns
+ * an error if a source is given twice, because its samples would be used twice without a notice. */
 static int check_sources(struct sheaf_dataset *const *sources, size_t count,
                          const struct union_options *options, struct sheaf_error *err)
 {
@@ -136,8 +136,8 @@ static const char *other_name(const void *context, const char *name)
     return name;
 }
 
-/* Returns an error if a class should be renamed that no source has. Its name is probably misspelt,
- * and would otherwise be ignored without a notice. */
+/* Returns an error if a view renames a class that no source has. Its name is probably misspelt, and
+ * would otherwise be ignored without a notice. */
 static int dataset_union_check_names(const struct named_classes *lists, size_t count,
                                      const struct union_options *options, struct sheaf_error *err)
 {
@@ -364,7 +364,7 @@ static int dataset_union_compare(const struct sheaf_dataset *d, const struct she
     return code;
 }
 
-/* Notes for each source if an earlier source contains the same samples. This is not an error,
+/* Notes for each source whether an earlier source contains the same samples. This is not an error,
  * because it may be intended. */
 static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
 {

@@ -93,9 +93,9 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Handles damage in the compressed stream. The codec may have delivered the output of good members,
- * and then a part of a damaged member, in one call. Keeps the output of the good members. Drops the
- * rest. If there is such output, the error is stored and returned after it. */
+/* Handles damage in the compressed stream. In one call, the codec may have delivered the output of
+ * good members, and then a part of a damaged member. Keeps the output of the good members and drops
+ * the rest. If output is kept, the error is stored, and returned after this output. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;

@@ -32,9 +32,9 @@ struct frames {
     struct codec_stream *codec;     /* NULL: none */
     enum sheaf_codec codec_kind;
     frames_read_fn *read;
-    /* A function after whose call the shard is read from its first stored byte again. It is called
-     * because bytes may have been damaged on their way over the network. It returns false if the
-     * bytes cannot be read again.
+    /* Makes the next read start again at the first stored byte of the shard. This is needed if
+     * bytes were damaged on their way over the network. Returns false if the bytes cannot be read
+     * again.
      *
      * The caller sets this pointer after frames_open, or leaves it NULL if the bytes cannot be read
      * again. frames_repeat sets it to NULL, so each shard is read again at most once. */
@@ -84,10 +84,10 @@ void frames_set_stored(struct frames *f, uint64_t stored_bytes);
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
 /* Reads the shard again from its start, up to the end of the frame (stored record) that was
- * returned last. Called if the frame does not have the checksum that is stored elsewhere. Returns
+ * returned last. Called if the checksum of the frame differs from that in the index. Returns
  * SHEAF_END if the shard cannot be read again.
  *
- * If frames_next finds damage by itself, it does the same once. */
+ * If frames_next itself finds damage, it also reads the shard again, but only once. */
 int frames_repeat(struct frames *f, struct sheaf_error *err);
 
 void frames_close(struct frames *f);

@@ -37,9 +37,9 @@ static int place_error(uint64_t offset, uint64_t record, struct sheaf_error *err
 /* ---- Parts ---------------------------------------------------------------------------------- */
 
 /* Finds out which part of the shard begins at w->at: for example, a header or a record. Shows more
- * and more bytes to the format until it can tell. Sets *verdict to SHEAF_OK, to the error that the
- * format has found, or to SHEAF_END at the end of the shard. Returns an error only if bytes cannot
- * be read. */
+ * and more bytes to the format until the format can tell. Sets *verdict to SHEAF_OK, to the error
+ * that the format has found, or to SHEAF_END at the end of the shard. Returns an error only if
+ * bytes cannot be read. */
 static int framing_examine(struct framing *w, struct part *part, int *verdict,
                            struct sheaf_error *err)
 {

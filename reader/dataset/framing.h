@@ -38,8 +38,8 @@ struct framing_bytes {
      * framing->at. frames.c then reads the part into memory. scan.c stores the key of the
      * record. */
     int (*take)(struct framing *framing, const struct part *part, struct sheaf_error *err);
-    /* Verifies the content of the frame (stored record) from framing->begin to framing->at. NULL if
-     * the provider does not verify frames. */
+    /* Verifies the content of the frame (stored record) from framing->begin to framing->at. The
+     * pointer is NULL if the provider does not verify frames. */
     int (*check)(struct framing *framing, struct sheaf_error *err);
 };
 
@@ -109,8 +109,8 @@ static inline bool framing_is_damage(int code)
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
-/* Returns true if the error `code` means that the data is bad. Returns false for other errors, such
- * as a failed read. Errors after which the shard cannot be read further are included. */
+/* Returns true if the error `code` means that the data itself is bad, even if the shard cannot be
+ * read further. Returns false for other errors, such as a failed read. */
 static inline bool framing_is_of_data(int code)
 {
     return framing_is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;

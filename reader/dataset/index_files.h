@@ -32,8 +32,8 @@ void index_files_close(struct index_files *f);
 void index_files_drop(struct index_files *f);
 
 /* Reads the index section of a shard (the index of this shard), parses it and checks it. The
- * shard's source must have an index. Several threads may call this function at once. If it fails,
- * the caller must free *section, which may be set. */
+ * shard's source must have an index. Several threads may call this function at once. After an
+ * error, *section may be set, and the caller must still free it. */
 int index_files_section(const struct index_files *f, uint32_t shard,
                         struct index_section **section, struct sheaf_error *err);
 /* Reads the index section of a shard like index_files_section, if the index files of its data set

@@ -17,7 +17,7 @@ void kept_manifest_put(const struct cache *cache, const char *source, const char
 
 /* Makes this thread open data sets offline, with the cache in `directory`, until the function is
  * called again. If `directory` is NULL, the thread uses the servers of data sets again. Returns the
- * directory of the call before. */
+ * directory that was set before. */
 const char *kept_manifest_offline(const char *directory);
 /* Returns whether this thread opens the source offline. */
 bool kept_manifest_is_offline(const char *source);

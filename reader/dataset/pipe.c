@@ -31,9 +31,9 @@ struct lowest {
     uint64_t number;
 };
 
-/* Parses the number in the name of a pipe. For example, "train_7" is pipe 7 of the channel "train".
- * Returns false if it is not a valid number. So "train_1_0" does not belong to the channel "train"
- * (but to "train_1"), and "train_07" is not the name of a pipe. */
+/* Parses `text`, the number in the name of a pipe. For example, "train_7" is pipe 7 of the channel
+ * "train". Returns false if `text` is not a valid number. So "train_1_0" does not belong to the
+ * channel "train" (but to "train_1"), and "train_07" is not the name of a pipe. */
 static bool pipe_parse_number(const char *text, uint64_t *number)
 {
     return (text[0] != '0' || text[1] == '\0') && number_parse(text, UINT64_MAX, number);

@@ -30,9 +30,9 @@ void scan_open(struct header_scan *s, const struct format_ops *format, struct st
  * and why. If no sample was found after the damage, it also says how many bytes are lost. The
  * caller may call the function again to continue after the damage. */
 int scan_run(struct header_scan *s, struct sheaf_error *err);
-/* Makes the index section of the shard from the samples that were found. It has no checksums
- * (CRCs). If files were joined to samples, it also has a list of the pieces of the tar that form
- * them. */
+/* Makes the index section of the shard from the samples that were found. The section has no
+ * checksums (CRCs). If files were joined to samples, it also has a list of the pieces of the tar
+ * that form them. */
 int scan_section(struct header_scan *s, struct index_section **section, struct sheaf_error *err);
 void scan_close(struct header_scan *s);
 

@@ -161,8 +161,9 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* Reads the first samples of `list` that lie in one codec block. Returns their number. If there is
- * not enough memory, they are not read, and the shuffle buffer keeps only their numbers. */
+/* Reads the first samples of `list`, as far as they lie in one codec block. Returns their number.
+ * If there is not enough memory, they are not read, and the shuffle buffer keeps only their
+ * numbers. */
 static size_t horizon_read_block(struct horizon *h, struct loader *l, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {
@@ -203,7 +204,7 @@ static size_t horizon_read_block(struct horizon *h, struct loader *l, struct sha
     return n;
 }
 
-/* Reads the first samples of `list` that lie in one shard. Returns their number. */
+/* Reads the first samples of `list`, as far as they lie in one shard. Returns their number. */
 static size_t horizon_read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
                                  size_t count)
 {

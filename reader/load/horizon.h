@@ -62,8 +62,9 @@ static inline void horizon_came(struct horizon *h, const struct ref *ref)
     h->held += ref->item != NULL;
 }
 
-/* Begins to read the samples that will be drawn up to the step FAR (see above) and are not in
- * memory. If few steps are left before FAR, first sets FAR to a later step. */
+/* Begins to read the samples that will be drawn up to the step FAR and are not in memory. (FAR is
+ * the last step whose sample should be in memory.) If few steps are left before FAR, first sets FAR
+ * to a later step. */
 void horizon_go_on(struct horizon *horizon, struct loader *loader);
 
 #endif

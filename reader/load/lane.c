@@ -13,8 +13,8 @@
 /* At the start of a lane, some samples are returned before the shuffle buffer is full, and each of
  * them is read alone. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
-/* Number of draws after which a slot of the shuffle buffer will be used, when it is loaded into the
- * CPU's cache. The shuffle can compute the coming draws. */
+/* A slot of the shuffle buffer is loaded into the CPU's cache SLOTS_AHEAD draws before it is used.
+ * This is possible because the shuffle can compute the coming draws. */
 #define SLOTS_AHEAD    8u
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -356,7 +356,7 @@ void lane_read_early(struct loader *l, struct lane *lane)
 }
 
 /* Waits until the next sample of the lane is in memory. If the sample has an allocation of its own,
- * it does not need the read that has brought it any longer. So the lane's reference to this read is
+ * the read that has brought it is no longer needed. So the lane's reference to this read is
  * dropped. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {

@@ -43,7 +43,8 @@ struct lane {
     struct shuffle ahead;
     struct ref *slots;          /* NULL if the lane has none */
     uint64_t slot_count;
-    /* number of slots of the shuffle buffer that were filled when the lane started */
+    /* number of slots of the shuffle buffer that have been filled so far, at the start of the lane
+     */
     uint64_t filled;
     /* True if the slot `refill_slot`, from which the last sample was drawn, must still be filled
      * with the next sample of the sequence. */

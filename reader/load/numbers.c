@@ -37,8 +37,8 @@
 struct number_entry {
     uint64_t number;
     size_t asked;               /* its place in the caller's array */
-    /* The record of the sample in memory, or its error. If a number was requested several times,
-     * its entries point to the same item. */
+    /* The record of the sample in memory, or its error. If a sample was requested several times,
+     * all entries for it point to the same item. */
     struct item *item;
 };
 
@@ -267,8 +267,8 @@ static struct read_plan plan_group(const struct call *c, struct record_group *g,
     return plan;
 }
 
-/* Sets the memory for each requested record of the group. It begins at *slot in the block that was
- * allocated for all requested records of the shard. */
+/* Sets the memory for each requested record of the group. This memory begins at *slot, in the block
+ * that was allocated for all requested records of the shard. */
 static void numbers_place_items(struct call *c, const struct record_group *g, uint8_t **slot)
 {
     size_t n = 0;

@@ -143,8 +143,8 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns true if there is memory for this read and for another read of the same size. The second
- * amount is left free for a read that is urgent, because this read is not urgent. */
+/* Returns true if there is memory for two reads of this size. A read in advance may begin only if
+ * this is true, so that memory for an urgent read is left. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;

@@ -75,16 +75,16 @@ void queue_clear(struct loader *loader, struct queue *queue);
 
 /* The functions of one kind of queue. All queues of a loader are of one kind, loader->queue_ops. */
 struct queue_ops {
-    /* Makes the parts of a queue that only queues of this kind have. NULL if there are no such
-     * parts. */
+    /* Makes the parts of a queue that only queues of this kind have. The pointer is NULL if there
+     * are no such parts. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
     /* Plans the next read of the queue. Returns SHEAF_END if there is not enough memory for the
-     * read now, and QUEUE_NO_SECTION if there is none for the index section of its shard. NULL if
-     * `pump` plans the reads. */
+     * read now, and QUEUE_NO_SECTION if there is none for the index section of its shard. The
+     * pointer is NULL if `pump` plans the reads. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
-    /* Called when the sample at the next position is read in another way than by `plan`. NULL if
-     * nothing must be done then. */
+    /* Called when the sample at the next position is read in another way than by `plan`. The
+     * pointer is NULL if nothing must be done then. */
     void (*pass)(struct loader *loader, struct queue *queue);
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,

@@ -40,8 +40,8 @@ struct item {
 };
 _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned for anything");
 
-/* The record of a sample in a column. (A column is a field that was added to the data set after
- * packing.) If the reader has columns, each item, which has the sample's own record, is followed by
+/* The record of a sample in a column, which is a field that was added to the data set after
+ * packing. An item has the sample's own record. If the reader has columns, each item is followed by
  * one of these structs for each column:
  *
  *     | item | column | column | */
@@ -121,8 +121,8 @@ static inline void stream_counts_add(struct stream_counts *to, const struct stre
     to->repeated_keys += (uint64_t)sign * counts->repeated_keys;
 }
 
-/* Buffers that a read needs until it has finished. They are then kept for later reads. Otherwise
- * each read would have to map new pages of memory. */
+/* Buffers that a read needs until it has finished. The buffers are then kept for later reads.
+ * Otherwise each read would have to map new pages of memory. */
 struct work {
     struct job job;
     struct work *next;          /* in the list of spare buffers */

@@ -13,7 +13,8 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* Number of items by which loading an item into the CPU's cache is ahead of writing it. */
+/* An item is loaded into the CPU's cache while the item that is ITEMS_AHEAD items before it is
+ * written. */
 #define ITEMS_AHEAD 8u
 
 /* Runs (ranges of records) that are read as one range of the shard, including the gaps between
@@ -73,8 +74,8 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
     return true;
 }
 
-/* Returns the address after the struct item in its allocation, where the bytes of the record are
- * stored. Used if each record has an allocation of its own. */
+/* Returns the address at which the bytes of the record are stored: directly after the struct item,
+ * in the allocation of the item. Used if each record has an allocation of its own. */
 static uint8_t *behind(const struct pass *p, struct item *item)
 {
     return (uint8_t *)item + p->work->read->item_bytes;
@@ -562,9 +563,9 @@ static int find_rooms(struct work *w, uint8_t **data, char **names)
     return *data == NULL || *names == NULL ? SHEAF_ERR_MEMORY : SHEAF_OK;
 }
 
-/* Prepares a pass, which reads one range of the shard. The range has run number `i` and the runs
- * after it that are read together with it. (A run is a range of records.) `first` is the number of
- * the first item in the pass. `data` and `names` are the memory for the bytes. */
+/* Prepares a pass, which reads one range of the shard. The range consists of run number `i` (a run
+ * is a range of records) and of the runs after it that are read together with it. `first` is the
+ * number of the first item in the pass. `data` and `names` are the memory for the bytes. */
 static int pass_begin(struct pass *p, struct work *w, size_t i, size_t first, uint8_t *data,
                       char *names)
 {

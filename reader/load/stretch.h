@@ -22,8 +22,8 @@ struct stretch {
     const struct horizon *horizon;  /* NULL: all samples are wanted */
     /* the open shard that contains the first sample of the new read */
     struct shard *shard;
-    /* Position of this sample in the lane's sequence. Reads are already planned for all positions
-     * before it. */
+    /* Position of the new read's first sample in the lane's sequence. Reads are already planned for
+     * all positions before it. */
     uint64_t planned;
     /* record of this sample in the shard */
     struct order_run found;

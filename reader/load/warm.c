@@ -186,8 +186,8 @@ static struct job *warm_go_on(struct warmth *w, struct loader *l)
 
 /* ---- Draws ---------------------------------------------------------------------------------- */
 
-/* Waits until the samples that may be drawn next are in the kernel's cache. If it would have to
- * wait, but the queue still has a read with samples, returns SHEAF_END at once. */
+/* Waits until the samples that may be drawn next are in the kernel's cache. Returns SHEAF_END
+ * instead of waiting if the queue still has a read with samples. */
 static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct job *job = warm_go_on(q->warmth, l);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_dataset_find: finds samples by their keys. The data set has tables of keys with parts of
- * the keys' hashes. They show which samples may have a key (the candidates). The candidates are
- * read, and those with the right key are returned. */
+ * sheaf_dataset_find: finds samples by their keys. The data set has tables of keys, which contain
+ * parts of the keys' hashes. The tables show which samples may have a given key (the candidates).
+ * The candidates are read, and those with the right key are returned. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "reader/dataset/dataset.h"
 
-/* A candidate: a sample that may have one of the requested keys, because the hash of its key is
- * similar. */
+/* A candidate: a sample that may have one of the requested keys. The table of keys has only a part
+ * of each hash, and this part is the same for both keys. */
 struct key_match {
     size_t asked;               /* which */
     uint64_t number;            /* number of the sample in the source */
@@ -23,8 +23,8 @@ int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, si
 
 /* Reads and checks the table of keys for one part of the source. (Each run that appended samples
  * has added a part.) `sum` is the sum of key_table_part over all samples of this part. It must be
- * equal to the sum over all entries of the table. If `sum` is NULL, this is not compared. Returns
- * SHEAF_END if the part has no table, which is allowed. */
+ * equal to the sum over all entries of the table. If `sum` is NULL, the sums are not compared.
+ * Returns SHEAF_END if the part has no table, which is allowed. */
 int key_file_check(const struct sheaf_dataset *source, size_t part, const uint64_t *sum,
                    struct sheaf_error *err);
 

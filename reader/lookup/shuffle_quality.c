@@ -17,7 +17,7 @@
 #include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
-/* Largest difference between the steps of two samples that are returned close together. This is
+/* Two samples count as returned close together if their steps differ by at most NEAR_STEPS. This is
  * measured for samples that are neighbours in the data set. */
 #define NEAR_STEPS 100u
 

@@ -162,8 +162,9 @@ uint64_t mix_apportion(uint64_t *weights, size_t count)
 /* ---- The quota method ----------------------------------------------------------------------- */
 
 /* The sources in two heaps. The heap `ready` has the sources from which this step may draw. On top
- * is the source that must be drawn from first. The heap `waiting` has the sources that would exceed
- * their share if this step drew from them. On top is the source that may be drawn from first. */
+ * of this heap is the source that must be drawn from first. The heap `waiting` has the sources that
+ * would exceed their share if this step drew from them. On top of this heap is the source that may
+ * be drawn from first. */
 struct quota {
     const uint64_t *weights;
     uint64_t period;

@@ -43,8 +43,8 @@ struct mix {
 uint64_t mix_apportion(uint64_t *weights, size_t count);
 
 /* Fills the table with the source of each step, for `period` steps, by the quota method. Source i
- * occurs weights[i] times. So `period` must be the sum of the weights. It must be at most
- * MIX_PERIOD_MOST plus the number of sources. */
+ * occurs weights[i] times. So `period` must be the sum of the weights. `period` must also be at
+ * most MIX_PERIOD_MOST plus the number of sources. */
 int mix_make_table(const uint64_t *weights, size_t count, uint64_t period, uint16_t *table,
                    struct sheaf_error *err);
 
@@ -131,7 +131,7 @@ int mix_turns_next(struct mix_turns *turns, size_t *source, struct sheaf_error *
 struct mix_stretch {
     uint64_t source_epoch;
     uint64_t start, count;      /* places */
-    /* number of the lane's draws from this stretch before the draw that was asked for */
+    /* number of the lane's draws from this stretch before the requested draw */
     uint64_t before;
 };
 

@@ -40,8 +40,8 @@ static uint64_t weight_of(const struct mix_places *p, size_t source)
     return p->firsts[source + 1] - p->firsts[source];
 }
 
-/* Returns the number of entries before entry `at` of the table that name the source. `at` must be
- * at most the number of entries. */
+/* Returns how often the source occurs in the table before entry `at`. (The table has the source of
+ * each step.) `at` must be at most the number of entries. */
 static uint64_t mix_steps_rank_of(const struct mix_places *p, size_t source, uint64_t at)
 {
     uint64_t low = p->firsts[source], high = p->firsts[source + 1];
@@ -57,8 +57,8 @@ static uint64_t mix_steps_rank_of(const struct mix_places *p, size_t source, uin
     return low - p->firsts[source];
 }
 
-/* Returns the number of entries that name the source among the table's next `steps` entries from
- * entry `at` on. After its last entry, the table begins again. */
+/* Returns how often the source occurs in the table's next `steps` entries, from entry `at` on. (The
+ * table has the source of each step. After its last entry, it begins again.) */
 static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_t at,
                               uint64_t steps)
 {
@@ -68,10 +68,10 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - mix_steps_rank_of(p, source, at);
 }
 
-/* Finds an entry of the table that names the source. The entries that name it are counted from
- * entry `at` on, beginning with 0; `count` is the number of the entry to find. Returns the distance
- * of this entry from `at`. After its last entry, the table begins again. The source must occur in
- * the table. */
+/* Finds an occurrence of the source in the table, which has the source of each step. The
+ * occurrences are counted from entry `at` on, beginning with 0, and `count` is the number of the
+ * occurrence to find. Returns its distance from `at`. After its last entry, the table begins again.
+ * The source must occur in the table. */
 static uint64_t mix_steps_find_entry(const struct mix_places *p, size_t source, uint64_t at,
                                      uint64_t count)
 {

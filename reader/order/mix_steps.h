@@ -32,8 +32,8 @@ struct mix_steps {
     uint64_t *first_lanes;
 };
 
-/* Prepares *steps to compute steps. *steps keeps the pointer `mix`. mix_check must have returned
- * SHEAF_OK for this mix and this order. */
+/* Prepares *steps to find the steps of draws. *steps keeps the pointer `mix`. mix_check must have
+ * returned SHEAF_OK for this mix and this order. */
 int mix_steps_begin(struct mix_steps *steps, const struct mix *mix, const struct order *order,
                     struct sheaf_error *err);
 void mix_steps_free(struct mix_steps *steps);

@@ -137,8 +137,8 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
-/* Returns true if input number `input` of the lane repeats a sample that the epoch also has in
- * another place. */
+/* Returns true if input number `input` of the lane repeats a sample that the epoch also has at
+ * another position. */
 static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t input)
 {
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
@@ -168,7 +168,7 @@ struct order_member {
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
 /* Returns the number of a lane among all lanes of the epoch. `i` is its number among the lanes of
- * its worker. It must be less than lanes / (world_size x workers). */
+ * its worker. `i` must be less than lanes / (world_size x workers). */
 static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
 {
     return m->rank + m->world_size * (m->worker + m->workers * i);

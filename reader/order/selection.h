@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The numbers of the chosen samples of a data set. The rank of a chosen number is the number of
- * smaller chosen numbers. The functions find a number by its rank, and a rank by its number.
+ * smaller chosen numbers. The functions find a number by its rank, and a rank by its number. They
+ * only require that each number is less than `total`, and have no side effects.
  *
  * The numbers are stored in the form that takes less memory: as ranges of 8 bytes each, or as bits
- * with counts (1.06 bits for each sample). The functions have no side effects. For them, a chosen
- * number is any number that is less than `total`. */
+ * with counts (1.06 bits for each sample). */
 #ifndef READER_VIEW_SELECTION_H
 #define READER_VIEW_SELECTION_H
 

@@ -76,8 +76,8 @@ static inline uint64_t sequence_place(struct sequence *s, uint64_t position)
     return order_lane_place(&s->range, sequence_input(s, position));
 }
 
-/* Returns true if the sample at this position repeats a sample that the epoch also has in another
- * place. */
+/* Returns true if the sample at this position repeats a sample that the epoch also has at another
+ * position. */
 static inline bool sequence_repeats(struct sequence *s, uint64_t position)
 {
     return order_lane_repeats(&s->range, sequence_input(s, position));

@@ -482,8 +482,8 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
         struct view_where *where = &d->view->document.sources[i].where;
 
-        /* In the file of a view, conditions name the files with keys. In memory, they have the
-         * hashes of these files instead. So the names are set again before the view is written. */
+        /* In memory, the text of a condition has hashes instead of the names of key files. So the
+         * text is made again, with the names, before the view is written. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
     }
     if (code == SHEAF_OK)

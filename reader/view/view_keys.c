@@ -135,8 +135,9 @@ struct sheaf_read_options view_keys_options(const struct view_keys_how *how)
     return how->reading != NULL ? *how->reading : options;
 }
 
-/* Returns the number of keys that are looked up at once. The samples that are found must be read,
- * because the table of keys has only hashes. So the number is limited by the memory. */
+/* Returns the number of keys that are looked up at once. The table of keys has only hashes, so the
+ * samples that are found must be read to compare their keys. The number is limited because these
+ * samples need memory. */
 static size_t keys_at_once(const struct sheaf_dataset *d, uint64_t memory_bytes)
 {
     uint64_t largest = 1;
