@@ -57,8 +57,8 @@ static bool is_columns_file(const void *context, const char *name)
            name[end] == '\0';
 }
 
-/* Reads the manifest of the layer. Sets *is_dropped to true if it is a stand-in, which an earlier
- * drop has left instead of a manifest. */
+/* Reads the manifest of the layer (a data set of the column). Sets *is_dropped to true if it is a
+ * stand-in, which an earlier drop has left instead of a manifest. */
 static int column_drop_look(const struct dropped_layer *l, const char *url,
                             struct store_seen *seen, bool *is_dropped)
 {
@@ -91,8 +91,8 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
 
 #define WITHDRAW_TRIES 5        /* each run that lost its claim can interfere once */
 
-/* Removes the layer's manifest. In a store without stages (such as S3), replaces the manifest by a
- * stand-in, a short file that stays. */
+/* Removes the manifest of the layer (a data set of the column). In a store without stages (see
+ * store/stage.h), such as S3, replaces the manifest by a stand-in, a short file that stays. */
 static int withdraw(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);
@@ -133,7 +133,7 @@ static int drop_find_file(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Sets l->is_column if the layer has files other than a manifest. */
+/* Sets l->is_column if the layer (a data set of the column) has files other than a manifest. */
 static int find_layer_files(struct dropped_layer *l)
 {
     int code = store_list(l->directory, drop_find_file, &l->is_column, l->error);
@@ -143,8 +143,8 @@ static int find_layer_files(struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Sets l->is_column if the layer has any file except the stand-in that an earlier drop has left
- * instead of a manifest. */
+/* Sets l->is_column if the layer (a data set of the column) has any file except the stand-in that
+ * an earlier drop has left instead of a manifest. */
 static int find_anything(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);
@@ -160,7 +160,8 @@ static int find_anything(struct dropped_layer *l)
     return code;
 }
 
-/* Takes the claim of the layer. If a run that writes the layer has the claim, the run loses it. */
+/* Takes the claim of the layer, the file that names the run that may write it. If a run that writes
+ * the layer has the claim, the run loses it. */
 static int column_drop_claim(struct dropped_layer *l)
 {
     struct journal *j = &l->journal;
@@ -200,8 +201,9 @@ static int column_drop_take_file(void *context, const struct store_entry *entry)
     return several_add(&l->several, entry->name, NULL, l->error);
 }
 
-/* Removes the other files of a layer whose manifest has been removed. The shards and indexes are
- * removed first, then incomplete uploads, then the journal. The claim is removed last. */
+/* Removes the other files of a layer (a data set of the column) whose manifest has been removed.
+ * The shards and indexes are removed first, then incomplete uploads, then the journal. The claim is
+ * removed last. */
 static int remove_files(struct dropped_layer *l)
 {
     int code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);
@@ -225,7 +227,8 @@ static void close_layer(struct dropped_layer *l)
     free(l->directory);
 }
 
-/* Removes the temporary directory of a run that was killed before it could claim the layer. */
+/* Removes the stage (temporary directory) of a run that was killed before it could claim the
+ * layer. */
 static int remove_stage(const struct dropped_layer *l)
 {
     char *partial = store_join(l->directory, STORE_PARTIAL);
@@ -236,8 +239,8 @@ static int remove_stage(const struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Claims a layer and withdraws its manifest. If the layer has no files except a stand-in (which an
- * earlier drop has left), only temporary files are removed. */
+/* Claims a layer (a data set of the column) and withdraws its manifest. If the layer has no files
+ * except a stand-in (which an earlier drop has left), only temporary files are removed. */
 static int claim_layer(const struct sheaf_dataset *base, const char *name, size_t layer,
                       struct dropped_layer *l, struct sheaf_error *err)
 {
@@ -307,9 +310,9 @@ static int drop_layer(struct drop *d, size_t layer)
     return code;
 }
 
-/* Removes all layers of the column. Keeps the claim of the first layer until the other layers are
- * removed. Otherwise another run could add the column again while files of old layers still
- * exist. */
+/* Removes all layers (data sets) of the column. Keeps the claim of the first layer (the file that
+ * keeps other runs out) until the other layers are removed. Otherwise another run could add the
+ * column again while files of old layers still exist. */
 static int drop_layers(struct drop *d)
 {
     struct dropped_layer first;

@@ -111,7 +111,7 @@ static int column_write_check_fields(const struct sheaf_dataset *base, const cha
 }
 
 /* Refuses to add a column if an earlier column with the same name was not removed completely, that
- * is, if its second layer still exists. */
+ * is, if its second layer (data set) still exists. */
 static int check_leftovers(const struct sheaf_dataset *base, const char *name,
                            struct sheaf_error *err)
 {

@@ -46,8 +46,9 @@ void epoch_end(struct sheaf_reader *r)
     r->kept_code = SHEAF_OK;
 }
 
-/* Reports the damage that was found when the headers of foreign shards were scanned. It is reported
- * at the beginning of each epoch, because the lost samples are missing in each epoch. */
+/* Reports the damage that was found when the headers of foreign shards (shards without a manifest)
+ * were scanned. It is reported at the beginning of each epoch, because the lost samples are missing
+ * in each epoch. */
 static int report_damages(struct sheaf_reader *r)
 {
     int code = SHEAF_OK;
@@ -107,9 +108,9 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Takes a sample from the lane whose turn it is. Sets *ref to the sample, or to the error of a
- * damaged sample. Sets *ref to an empty reference if this lane has ended, and still returns
- * SHEAF_OK. Returns SHEAF_END if all lanes have ended. */
+/* Takes a sample from the lane (a sequence of samples) whose turn it is. Sets *ref to the sample,
+ * or to the error of a damaged sample. Sets *ref to an empty reference if this lane has ended, and
+ * still returns SHEAF_OK. Returns SHEAF_END if all lanes have ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;
@@ -144,7 +145,7 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* Begins to read the first samples of all lanes.
+/* Begins to read the first samples of all lanes (sequences of samples).
  *
  * For a remote data set, also begins the reads that fill the shuffle buffers, because they take
  * long. For local data, the shuffle buffers are filled only when this is needed. Then the first

@@ -7,8 +7,8 @@
 
 #include "reader/reader_state.h"
 
-/* Makes the table of the lanes that this rank and worker reads. `lanes` is the number of lanes of
- * the whole epoch, for all ranks and workers. */
+/* Makes the table of the lanes (sequences of samples) that this rank and worker reads. `lanes` is
+ * the number of lanes of the whole epoch, for all ranks and workers. */
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
 
 /* Begins the epoch of r->load.order after its first `rounds` rounds, in each of which each lane

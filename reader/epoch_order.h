@@ -19,12 +19,12 @@
 #define LONGEST_STAY 12u
 
 struct epoch_order {
-    /* Computes the number of structs lane and of structs queue that the reader needs for its lanes.
-     */
+    /* Computes the number of structs lane and of structs queue that the reader needs for its lanes
+     * (sequences of samples). */
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
-    /* Makes the tables that the reader's lanes need in this order, and frees earlier tables. The
-     * pointer is NULL if the order needs no tables. */
+    /* Makes the tables that the reader's lanes (sequences of samples) need in this order, and frees
+     * earlier tables. The pointer is NULL if the order needs no tables. */
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 
@@ -35,7 +35,7 @@ struct epoch_order {
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);
     /* Returns the next sample of the reader's lane number `lane`, and the same codes as lane_next.
-     */
+     * (A lane is a sequence of samples.) */
     int (*next)(struct sheaf_reader *r, uint32_t lane, struct ref *ref);
     /* Returns whether all lanes are known to have ended. */
     bool (*has_ended)(const struct sheaf_reader *r);
@@ -45,10 +45,11 @@ struct epoch_order {
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
     /* Returns the number of samples of the epoch that this reader reads. */
     uint64_t (*samples)(const struct sheaf_reader *r);
-    /* Returns the number of samples that the reader's lane number `lane` returns in the epoch,
-     * including samples that are repeated to fill the lane. */
+    /* Returns the number of samples that the reader's lane number `lane` (a sequence of samples)
+     * returns in the epoch, including samples that are repeated to fill the lane. */
     uint64_t (*steps)(const struct sheaf_reader *r, uint32_t lane);
-    /* Returns the largest number of shards that all lanes together have open at one time. */
+    /* Returns the largest number of shards that all lanes (sequences of samples) together have open
+     * at one time. */
     uint64_t (*open_shards)(const struct sheaf_reader *r);
     /* Returns the number of rounds of an epoch. */
     uint64_t (*rounds)(const struct sheaf_dataset *dataset, const struct order *order);

@@ -48,7 +48,7 @@
 #define REMOTE_FIRST_READS 4u
 #define READ_LEAST_BYTES   ((uint64_t)64 << 10)
 /* Smallest size of a read in bytes. Such small reads are used only if reads of READ_LEAST_BYTES for
- * all lanes would take too much memory. */
+ * all lanes (sequences of samples) would take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
 /* Used if there is not enough memory for all samples of the shuffle buffer. A read may then take at
  * most 1 / READ_PART of the memory for samples, because a read can begin only when the heap has
@@ -56,8 +56,8 @@
  * memory meanwhile. */
 #define READ_PART          128u
 /* If codec blocks are decompressed in parts, a quarter of the memory is for samples that were
- * decompressed but have not entered the shuffle buffer yet. Each lane has such samples. So if there
- * are more than PASSING_LANES lanes, half of the memory is for them. */
+ * decompressed but have not entered the shuffle buffer yet. Each lane (a sequence of samples) has
+ * such samples. So if there are more than PASSING_LANES lanes, half of the memory is for them. */
 #define PASSING_LANES      8u
 /* Foresight takes at most this part of the memory. */
 #define FORESIGHT_PART     8u
@@ -105,7 +105,8 @@ static uint64_t mean_bytes(const struct sheaf_dataset *d)
 }
 
 /* Returns an upper bound for the number of samples in all shuffle buffers of this reader. In a
- * view, there is a buffer with at least one slot for each lane and each source. */
+ * view, there is a buffer with at least one slot for each lane (a sequence of samples) and each
+ * source. */
 static uint64_t numbers_drawn(const struct sheaf_reader *r)
 {
     return r->own_lanes * order_buffer_slots(&r->load.order) + r->load.lane_count;
@@ -526,8 +527,8 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-/* Returns the number of samples in a lane's shuffle buffer that may be in memory. Samples that were
- * read but have not entered the buffer are not included. */
+/* Returns the number of samples in the shuffle buffer of a lane (a sequence of samples) that may be
+ * in memory. Samples that were read but have not entered the buffer are not included. */
 static uint64_t lane_most(const struct loader *l, const struct needs *n)
 {
     const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);

@@ -21,8 +21,9 @@ void memory_choose(struct sheaf_reader *r);
  * lent to the program. */
 int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
 
-/* Divides the memory budget for an epoch. The lanes of the epoch must have begun. Returns
- * SHEAF_ERR_LIMIT if the budget is too small. The message says how much is needed. */
+/* Divides the memory budget for an epoch. The lanes (sequences of samples) of the epoch must have
+ * begun. Returns SHEAF_ERR_LIMIT if the budget is too small. The message says how much is
+ * needed. */
 int memory_share_out(struct sheaf_reader *r);
 
 #endif

@@ -22,8 +22,8 @@
 #include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
 
-/* If the lane's next range of samples could not be read in advance, this is tried again every
- * PUMP_DRAWS draws. */
+/* If the next range of a lane (a sequence of samples) could not be read in advance, this is tried
+ * again every PUMP_DRAWS draws. */
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */
@@ -47,7 +47,8 @@ struct source_drawing {
     uint64_t coming_bytes;          /* taken from the budget for its slots */
 };
 
-/* The sample with which a lane is padded at its end. run.count is 0 if the lane is not padded. */
+/* The sample with which a lane (a sequence of samples) is padded at its end, so that all lanes have
+ * the same length. run.count is 0 if the lane is not padded. */
 struct pad {
     struct order_run run;
     uint64_t source_epoch;
@@ -55,7 +56,8 @@ struct pad {
 
 struct mixing {
     struct mix_turns *turns;        /* of each lane */
-    /* for each lane: 1 + the source from which it draws next; 0 if this is not computed yet */
+    /* for each lane (a sequence of samples): 1 + the source from which it draws next; 0 if this is
+     * not computed yet */
     size_t *sources;
     struct pad *pads;               /* of each lane */
     struct source_drawing *drawings;       /* of each lane's sources */
@@ -136,8 +138,9 @@ static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, siz
     return &m->drawings[i * m->source_count + source];
 }
 
-/* Returns the index of the struct lane for lane number `i` and the source `source`. If `coming` is
- * true, this is the struct lane that reads the next range of the source's samples in advance. */
+/* Returns the index of the struct lane for lane number `i` (a sequence of samples) and the source
+ * `source`. If `coming` is true, this is the struct lane that reads the next range of the source's
+ * samples in advance. */
 static size_t mixing_place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
@@ -273,8 +276,8 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
         (void)queue_pump(l, &ignored);
 }
 
-/* For each source from which the lane will draw in the rest of the epoch: begins the range of
- * samples that its next draw is from. */
+/* For each source from which the lane (a sequence of samples) will draw in the rest of the epoch:
+ * begins the range of samples that its next draw is from. */
 static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
                            const uint64_t *at_end)
 {
@@ -294,9 +297,9 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* Finds the sample that a lane repeats at its end as padding. This is the first sample that the
- * lane itself draws in the epoch. If the lane draws no samples, it is the first sample of another
- * lane (mix_padding_lane). */
+/* Finds the sample that a lane (a sequence of samples) repeats at its end as padding. This is the
+ * first sample that the lane itself draws in the epoch. If the lane draws no samples, it is the
+ * first sample of another lane (mix_padding_lane). */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {
@@ -394,7 +397,7 @@ static int mixing_draw(struct sheaf_reader *r, uint32_t i, struct ref *ref)
     return SHEAF_OK;
 }
 
-/* Returns true if the lane has made all its draws of the epoch. */
+/* Returns true if the lane (a sequence of samples) has made all its draws of the epoch. */
 static bool is_drawn(const struct mixing *m, uint32_t i)
 {
     return m->sources[i] == 0 && m->turns[i].step == m->turns[i].steps;

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "reader/reader_options.h"
 
-/* Calls `each` for each range of samples that a lane reads. A range ends at the end of its shard.
- */
+/* Calls `each` for each range of samples that a lane (a sequence of samples) reads. A range ends at
+ * the end of its shard. */
 static void list_lane(const struct sheaf_dataset *d, const struct order *order,
                       const struct order_line *line, struct sheaf_stretch *stretch,
                       sheaf_stretch_fn *each, void *context)

@@ -39,9 +39,9 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Makes room in the table of gaps for more entries. (A gap is a turn in which a lane gave no
- * sample.) Removes entries for samples that are so far back that no position can be requested for
- * them. If only few entries were removed, enlarges the table. */
+/* Makes room in the table of gaps for more entries. (A gap is a turn in which a lane (a sequence of
+ * samples) gave no sample.) Removes entries for samples that are so far back that no position can
+ * be requested for them. If only few entries were removed, enlarges the table. */
 static int position_make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -348,7 +348,8 @@ static int check_stream(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Returns an error if the position is after the end of the longest lane of the epoch. */
+/* Returns an error if the position is after the end of the longest lane (a sequence of samples) of
+ * the epoch. */
 static int check_rounds(const struct sheaf_reader *r, const struct position *p,
                         struct sheaf_error *err)
 {

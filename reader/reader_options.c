@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The options of a reader: their defaults, and the order of samples that follows from them and from
- * the data set. For example, it is not known how many samples a stream has. So its lanes cannot
- * have equal lengths, whatever the options say. */
+ * the data set. For example, it is not known how many samples a stream has. So its lanes (sequences
+ * of samples) cannot have equal lengths, whatever the options say. */
 #include "reader/reader_options.h"
 
 #include <inttypes.h>
@@ -34,8 +34,8 @@ void reader_options_take(struct sheaf_reader_options *taken,
     sized_take(taken, sizeof(*taken), given);
 }
 
-/* Makes the order of samples for a stream. The numbers of samples are unknown, so each lane reads
- * whole shards, and ends after its last shard. */
+/* Makes the order of samples for a stream. The numbers of samples are unknown, so each lane (a
+ * sequence of samples) reads whole shards, and ends after its last shard. */
 static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_reader_options *o,
                            uint32_t lanes, struct order *order, struct sheaf_error *err)
 {
@@ -44,7 +44,7 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
                        "%u worker%s cannot share it", d->url, o->workers, plural(o->workers));
     if (d->pipes != NULL)
         /* The platform that writes the pipe (such as Amazon SageMaker) has decided the order. So
-         * the number of lanes in the options is ignored. */
+         * the number of lanes (sequences of samples) in the options is ignored. */
         lanes = o->world_size;
     if (d->pipes == NULL && lanes > d->manifest.shard_count)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: is a stream of unknown length, so whole "

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The state of a reader. reader.c has the public functions. epoch.c begins epochs and takes samples
- * from the lanes in turn. memory.c divides the memory budget. sum.c and position.c count the
- * returned samples. */
+ * from the lanes (sequences of samples) in turn. memory.c divides the memory budget. sum.c and
+ * position.c count the returned samples. */
 #ifndef READER_READER_STATE_H
 #define READER_READER_STATE_H
 
@@ -48,8 +48,8 @@ struct sheaf_reader {
     struct sheaf_reader_options options;
     struct order_member member;
     struct loader load;
-    /* The lanes of this reader, in the order in which samples are taken from them. There are
-     * load.lane_count lanes. For a view, see mixing.c. */
+    /* The lanes (sequences of samples) of this reader, in the order in which samples are taken from
+     * them. There are load.lane_count lanes. For a view, see mixing.c. */
     struct lane *lanes;
     /* number of the epoch's lanes that this reader reads */
     uint32_t own_lanes;
@@ -72,8 +72,8 @@ struct sheaf_reader {
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
     uint64_t table_bytes;           /* taken from the budget for the tables of slots */
-    /* largest number of samples of a lane's shuffle buffer that may be in memory; 0 if there is no
-     * such limit */
+    /* largest number of samples of a lane (a sequence of samples) that may be in memory in its
+     * shuffle buffer; 0 if there is no such limit */
     uint64_t lane_most;
     /* exact number of bytes that is enough to read any record of the data set alone; 0 if it is not
      * known */

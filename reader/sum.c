@@ -24,7 +24,8 @@ bool sum_is_open(const struct sheaf_reader *r)
            r->sum.empty;
 }
 
-/* Returns the number of samples and bad records that the streams of all lanes have found so far. */
+/* Returns the number of samples and bad records that the streams of all lanes (sequences of
+ * samples) have found so far. */
 static uint64_t framed(const struct sheaf_reader *r)
 {
     uint64_t count = 0;

@@ -8,18 +8,18 @@
 
 #include "reader/reader_state.h"
 
-/* Begins to count the samples of an epoch. Its lanes must already have begun. `rounds` and `extra`
- * state the position at which the epoch begins. */
+/* Begins to count the samples of an epoch. Its lanes (sequences of samples) must already have
+ * begun. `rounds` and `extra` state the position at which the epoch begins. */
 void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 
-/* Returns true if a sample was taken from a lane, but neither returned to the caller nor counted as
- * bad or left out. If an error occurs in this state, a sample is lost, and the reader cannot
- * continue. */
+/* Returns true if a sample was taken from a lane (a sequence of samples), but neither returned to
+ * the caller nor counted as bad or left out. If an error occurs in this state, a sample is lost,
+ * and the reader cannot continue. */
 bool sum_is_open(const struct sheaf_reader *r);
 
 /* Called if a stream ends before the position at which it should be resumed. Returns SHEAF_OK if
- * this reader has only some of the epoch's lanes, because other lanes may be longer. Otherwise
- * returns an error. */
+ * this reader has only some of the epoch's lanes (sequences of samples), because other lanes may be
+ * longer. Otherwise returns an error. */
 int sum_check_start(struct sheaf_reader *r);
 
 /* Checks at the end of the epoch that each sample was returned or counted. Returns SHEAF_END if the

@@ -27,9 +27,9 @@ struct column_pairs {
 typedef int column_pair_fn(void *context, const struct sheaf_sample *record, uint64_t number,
                            const struct sheaf_error *problem, struct sheaf_error *err);
 
-/* Reads all records of a layer in order, and calls `each` for each of them. `options` says how much
- * memory and how many threads to use, and what to do with damaged records. Options for the order of
- * samples are ignored. */
+/* Reads all records of a layer (a data set of the column) in order, and calls `each` for each of
+ * them. `options` says how much memory and how many threads to use, and what to do with damaged
+ * records. Options for the order of samples are ignored. */
 int column_pairs_read(struct column_pairs *pairs, const struct sheaf_reader_options *options,
                       const volatile int *interrupt, column_pair_fn *each, void *context,
                       struct sheaf_error *err);

@@ -48,8 +48,8 @@ int column_set_open(const struct sheaf_dataset *source, const char *name, struct
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
 /* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the
- * manifest of layer 1 (see columns/column_drop.c). Sets `date` to the time in this file, or to ""
- * if there is no stand-in. */
+ * manifest of layer 1, the first data set of the column (see columns/column_drop.c). Sets `date` to
+ * the time in this file, or to "" if there is no stand-in. */
 int column_find_drop(const struct sheaf_dataset *source, const char *name,
                      char date[MANIFEST_DATE_BYTES], struct sheaf_error *err);
 /* Returns SHEAF_ERR_NOT_FOUND with a message which says that the data set has no column `name`. */

@@ -60,8 +60,9 @@ static void dataset_find_place(struct sheaf_dataset *d)
 }
 
 /* Makes the stem of each shard: the beginning of the keys that records without a key get. The stem
- * is the file name of the shard without its suffix. If two foreign shards have the same file name,
- * their stems also contain the directories in which their paths differ.
+ * is the file name of the shard without its suffix. If two foreign shards (shards without a
+ * manifest) have the same file name, their stems also contain the directories in which their paths
+ * differ.
  *
  * A shard that is listed in a manifest always has the short stem, because the table of keys of its
  * data set was made with this stem. */

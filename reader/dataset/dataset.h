@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A data set in memory: the content of its manifest, or for foreign shards the facts that were
- * detected. It does not change after it is opened, except for its cache, so several readers can
- * share it without locks.
+ * A data set in memory: the content of its manifest, or for foreign shards (shards without a
+ * manifest) the facts that were detected. It does not change after it is opened, except for its
+ * cache, so several readers can share it without locks.
  *
  * Several data sets that are opened together become one data set, a UNION, of which they are the
  * sources. The union has the shards of all sources, in order. Its shard numbers and sample numbers
@@ -25,8 +25,8 @@
 #include "reader/dataset/parts.h"
 #include "reader/dataset/pipe.h"
 
-/* Damage that was found in a foreign shard when its headers were scanned. The samples that were
- * lost are not included in any count. */
+/* Damage that was found in a foreign shard (a shard without a manifest) when its headers were
+ * scanned. The samples that were lost are not included in any count. */
 struct damage {
     uint32_t shard;
     struct sheaf_error error;
@@ -52,11 +52,12 @@ struct sheaf_dataset {
      * unknown. */
     bool is_stream;
     const struct format_ops *format;    /* in a union: of its first source */
-    /* Codec of the shards, or NULL if they are not compressed. For a union, the codec of a source
-     * with compressed shards. */
+    /* Codec of the shards, or NULL if they are not compressed. For a union (a data set made of
+     * several data sets), the codec of a source with compressed shards. */
     const struct codec_ops *codec;
-    /* The content of the manifest. For foreign shards, it has the names and sizes that are known.
-     * For a union, it has the shards, the classes and the fingerprint of the union. */
+    /* The content of the manifest. For foreign shards, which have no manifest, it has the names and
+     * sizes that are known. For a union (a data set made of several data sets), it has the shards,
+     * the classes and the fingerprint of the union. */
     struct manifest manifest;
     char *manifest_json;                /* or NULL */
     struct manifest_images images;      /* of the manifest */
@@ -88,8 +89,8 @@ struct sheaf_dataset {
      * samples of all shards were compared. */
     uint64_t repeated_keys;
     char *repeated_key;                 /* the first repeated key; NULL if unknown */
-    /* For foreign tars: true if all files of a shard with the same key form one sample, even if
-     * other files lie between them. */
+    /* For foreign tars (shards without a manifest): true if all files of a shard with the same key
+     * form one sample, even if other files lie between them. */
     bool joins;
     /* If `joins` is set: number of times that files which were not adjacent were joined to one
      * sample. */
@@ -119,11 +120,11 @@ struct sheaf_dataset {
     bool renames_classes;
     /* A source's. */
     uint32_t first_shard, end_shard;    /* its shards in the union */
-    /* Range of this source's sample numbers in the union, from `first_number` to `end_number` - 1.
-     * Also set if the data set is not part of a union. */
+    /* Range of this source's sample numbers in the union (a data set made of several sources), from
+     * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
-    /* Index of this source's first part (see parts.h), if the parts of all sources of the union are
-     * counted together. */
+    /* Index of this source's first part (see parts.h), if the parts of all sources of the union (a
+     * data set made of several sources) are counted together. */
     size_t first_part;
     uint32_t *class_map;                /* new labels (see classes.h); NULL if they stay */
     size_t class_map_count;             /* number of labels in class_map */
@@ -133,7 +134,8 @@ struct sheaf_dataset {
     uint64_t chosen;                    /* in a view: number of the source's chosen samples */
     /* in a view: the part of an epoch's samples that is drawn from this source, from 0 to 1 */
     double share;
-    /* in a view with weights: the weight of this source in the first stage; otherwise 0 */
+    /* in a view with weights: the weight of this source in the first stage of the run; otherwise 0
+     */
     uint64_t weight;
     /* in a view: number of samples chosen from this source that were also chosen from an earlier
      * source */
@@ -162,8 +164,8 @@ static inline bool dataset_is_local(const struct sheaf_dataset *d)
     return !d->is_stream && !d->is_remote && d->read_bytes == 0;
 }
 
-/* Returns the source of the union `d` to which the shard belongs. Returns `d` itself if it is not a
- * union. */
+/* Returns the source of the union `d` (a data set made of several sources) to which the shard
+ * belongs. Returns `d` itself if it is not a union. */
 static inline const struct sheaf_dataset *dataset_source(const struct sheaf_dataset *d,
                                                          uint32_t shard)
 {
@@ -238,8 +240,8 @@ int dataset_open_published(const char *source, struct sheaf_dataset **dataset,
  * the function then returns SHEAF_ERR_UNSUPPORTED. */
 int dataset_open_files(const char *const *sources, const bool *is_file, size_t source_count,
                        bool joins, struct sheaf_dataset **dataset, struct sheaf_error *err);
-/* Opens sources as foreign shards. A manifest is ignored, even if there is one in the same
- * directory. */
+/* Opens sources as foreign shards (shards without a manifest). A manifest is ignored, even if there
+ * is one in the same directory. */
 int dataset_open_foreign(const char *const *sources, size_t source_count, bool joins,
                          struct sheaf_dataset **dataset, struct sheaf_error *err);
 
@@ -319,11 +321,13 @@ static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint3
 }
 
 /* Returns the facts about a shard that format_ops.decode needs. With these facts, the label of a
- * decoded sample is that of the shard's source, and not that of the union. */
+ * decoded sample is that of the shard's source, and not that of the union (the data set made of
+ * several sources). */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
-/* Replaces the label of a decoded sample by the label that its class has in the union. If a view
- * gives the classes other names or numbers, the class name of the sample is replaced as well. */
+/* Replaces the label of a decoded sample by the label that its class has in the union (the data set
+ * made of several sources). If a view gives the classes other names or numbers, the class name of
+ * the sample is replaced as well. */
 int dataset_renumber(const struct sheaf_dataset *d, struct decode_scratch *scratch,
                      struct sheaf_sample *sample, struct sheaf_error *err);
 
@@ -341,11 +345,12 @@ uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
 
 /* ---- reader/dataset_info.c ------------------------------------------------------------------- */
 
-/* Adds up the counts of fields and classes of all sources of a union. If the counts of a source are
- * unknown, so are those of the union, and manifest.fields.is_unknown is set. */
+/* Adds up the counts of fields and classes of all sources of a union (a data set made of several
+ * sources). If the counts of a source are unknown, so are those of the union, and
+ * manifest.fields.is_unknown is set. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
-/* Returns the numbers of images that packing has changed, as stated in the manifest. For a union,
- * returns the sums over its sources. */
+/* Returns the numbers of images that packing has changed, as stated in the manifest. For a union (a
+ * data set made of several sources), returns the sums over its sources. */
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);

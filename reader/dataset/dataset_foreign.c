@@ -432,8 +432,8 @@ static int examine_some(struct sheaf_dataset *d, uint32_t first, struct look *lo
     return code;
 }
 
-/* Computes the fingerprint of foreign shards from their names, their sizes and their numbers of
- * samples. The content of the shards is not read. */
+/* Computes the fingerprint of foreign shards (shards without a manifest) from their names, their
+ * sizes and their numbers of samples. The content of the shards is not read. */
 static int dataset_foreign_fingerprint(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();

@@ -4,7 +4,8 @@
  * when it resumes.
  *
  * The fingerprint is not sufficient for this purpose, because a copy of a data set has the same
- * fingerprint. Also, the fingerprint of foreign shards does not depend on their content. */
+ * fingerprint. Also, the fingerprint of foreign shards (shards without a manifest) does not depend
+ * on their content. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -202,8 +202,9 @@ static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Compares the class names of the source `s` with the names of the same classes in the union `d`.
- * If they differ, marks the source, so that its samples get the class names of the union. */
+/* Compares the class names of the source `s` with the names of the same classes in the union `d`
+ * (the data set made of all sources). If they differ, marks the source, so that its samples get the
+ * class names of the union. */
 static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struct sheaf_error *err)
 {
     const size_t count = s->manifest.class_count;
@@ -225,8 +226,8 @@ static int rename_source(struct sheaf_dataset *d, struct sheaf_dataset *s, struc
     return SHEAF_OK;
 }
 
-/* Merges the classes of all sources by number. The union gets the longest list of class names of
- * any source. */
+/* Merges the classes of all sources by number. The union (the data set made of all sources) gets
+ * the longest list of class names of any source. */
 static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct manifest *longest = &d->sources[0]->manifest;
@@ -251,7 +252,8 @@ static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
 }
 
 /* Makes the maps from old to new labels if a view gives classes other numbers. Classes that the
- * view does not mention keep their numbers. The union then has no class names. */
+ * view does not mention keep their numbers. The union (the data set made of all sources) then has
+ * no class names. */
 static int renumber_classes(struct sheaf_dataset *d, const struct union_options *options,
                             struct sheaf_error *err)
 {

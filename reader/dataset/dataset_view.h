@@ -29,8 +29,9 @@ struct dataset_view {
  * not a view, or if no step has been made. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
                      uint64_t rounds);
-/* Returns the fingerprint of a view without the stages after `stage`. Returns the usual fingerprint
- * if the data set is not a view. */
+/* Returns the fingerprint of a view without the stages after `stage`. (A stage is a part of a
+ * training run with weights of its own.) Returns the usual fingerprint if the data set is not a
+ * view. */
 const char *dataset_stage_fingerprint(const struct sheaf_dataset *dataset, size_t stage);
 
 /* Returns the number of samples in an epoch. */

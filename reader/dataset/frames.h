@@ -2,7 +2,7 @@
  *
  * Reads the frames of a shard in order. A frame is a record as it is stored in the shard. The bytes
  * come from a function of the caller. Used for streams, for verifying whole shards, and for
- * indexing foreign shards.
+ * indexing foreign shards (shards without a manifest).
  *
  * framing.h walks from frame to frame, and a struct frames provides the bytes for it:
  *

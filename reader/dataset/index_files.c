@@ -23,8 +23,8 @@ struct index_file {
     uint8_t *data;
 };
 
-/* In a union, the manifest of a source no longer lists its shards. They are in the manifest of the
- * union `d`. */
+/* In a union (a data set made of several sources), the manifest of a source no longer lists its
+ * shards. They are in the manifest of the union `d`. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {

@@ -7,8 +7,9 @@
 
 #include "reader/dataset/sections.h"
 
-/* Replaces the labels of a source's samples by the labels that their classes have in the union `d`.
- * Each element of `labels` is a label plus 1, or 0 for no label. */
+/* Replaces the labels of a source's samples by the labels that their classes have in the union `d`
+ * (the data set made of several sources). Each element of `labels` is a label plus 1, or 0 for no
+ * label. */
 static void renumber(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                      uint32_t *labels, uint64_t count)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the format of foreign shards; see probe.h. A thread is started for each shard whose bytes
- * come over the network. */
+ * Detects the format of foreign shards (shards without a manifest); see probe.h. A thread is
+ * started for each shard whose bytes come over the network. */
 #include "reader/dataset/probe.h"
 
 #include "base/bytes.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the extent (range of bytes) of each sample in a foreign shard. For this purpose, reads one
- * header after another (framing.h), and skips nearly all content. */
+ * Finds the extent (range of bytes) of each sample in a foreign shard (a shard without a manifest).
+ * For this purpose, reads one header after another (framing.h), and skips nearly all content. */
 #ifndef READER_SCAN_H
 #define READER_SCAN_H
 

@@ -20,8 +20,8 @@ struct run {
     /* True if this run is read together with the run before it in the list, and with the gap
      * between the two. */
     bool joins;
-    /* Number of samples that come directly before this run in the lane's sequence, and are not read
-     * now. */
+    /* number of samples that are skipped: they come directly before this run in the lane (a
+     * sequence of samples), and are not read now */
     uint32_t skipped;
 };
 

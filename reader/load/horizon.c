@@ -71,8 +71,9 @@ void horizon_close(struct horizon *h)
 
 /* ---- What is wanted ------------------------------------------------------------------------- */
 
-/* Returns the number of the draw (step) after which the sample at `position` of the lane's sequence
- * is put into the shuffle buffer. The result is 0 if the sample is in the buffer at the start. */
+/* Returns the number of the draw (step) after which a sample is put into the shuffle buffer.
+ * `position` is its position in the lane, a sequence of samples. The result is 0 if the sample is
+ * in the buffer at the start. */
 static uint64_t comes_at(const struct horizon *h, uint64_t position)
 {
     return position < h->sequence->fill ? 0 : position - h->sequence->fill + 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides which samples of a lane's shuffle buffer are in memory. Used if memory has no room for
- * all of them, and if the data is compressed, so that a sample can only be decompressed together
- * with its neighbours.
+ * Decides which samples of the shuffle buffer of a lane (a sequence of samples) are in memory. Used
+ * if memory has no room for all of them, and if the data is compressed, so that a sample can only
+ * be decompressed together with its neighbours.
  *
  * order/foresight.h computes at which step (draw) each sample will be drawn. Samples that will be
  * drawn up to the step FAR should be in memory. For other samples, the buffer has only their
@@ -35,25 +35,25 @@ struct horizon {
     uint32_t due;                   /* the step at which FAR is moved on */
 };
 
-/* Returns the memory in bytes that a horizon needs, if the lane's shuffle buffer has room for
- * `slots` samples. */
+/* Returns the memory in bytes that a horizon needs, if the shuffle buffer of the lane (a sequence
+ * of samples) has room for `slots` samples. */
 uint64_t horizon_bytes(uint64_t slots);
 
-/* Begins to compute the coming draws of a lane, from the present state of its shuffle. Does nothing
- * if this is not possible, or not worth its memory. `most` is the largest number of samples that
- * may be in memory. The caller must have set the other fields. */
+/* Begins to compute the coming draws of a lane (a sequence of samples), from the present state of
+ * its shuffle. Does nothing if this is not possible, or not worth its memory. `most` is the largest
+ * number of samples that may be in memory. The caller must have set the other fields. */
 int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_t most,
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);
 
-/* For a sample at `position` of the lane's sequence that is not in the shuffle buffer yet:
- * horizon_knows returns true if its draw is already computed. Only then may horizon_wants be
- * called. It returns true if the sample should be in memory. */
+/* These two functions are for a sample at `position` of the lane (a sequence of samples) that is
+ * not in the shuffle buffer yet. horizon_knows returns true if its draw is already computed. Only
+ * then may horizon_wants be called. It returns true if the sample should be in memory. */
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 
-/* Must be called after each draw of the lane. `ref` is the drawn sample in memory, or only its
- * number. */
+/* Must be called after each draw of the lane (a sequence of samples). `ref` is the drawn sample in
+ * memory, or only its number. */
 void horizon_step(struct horizon *horizon, const struct shuffle_step *step,
                   const struct ref *ref);
 /* Must be called after a sample, or only its number, was put into the shuffle buffer. */

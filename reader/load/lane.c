@@ -10,8 +10,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* At the start of a lane, some samples are returned before the shuffle buffer is full, and each of
- * them is read alone. Their number is the size of the buffer divided by EARLY_OF_SLOTS. */
+/* At the start of a lane (a sequence of samples), some samples are returned before the shuffle
+ * buffer is full, and each of them is read alone. Their number is the size of the buffer divided by
+ * EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
 /* A slot of the shuffle buffer is loaded into the CPU's cache SLOTS_AHEAD draws before it is used.
  * This is possible because the shuffle can compute the coming draws. */
@@ -26,8 +27,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Describes a drawn sample in the lane's list of drawn samples. The shuffle buffer had only the
- * number of the sample, so its record must still be read. */
+/* Describes a drawn sample in the list of drawn samples of the lane (a sequence of samples). The
+ * shuffle buffer had only the number of the sample, so its record must still be read. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -41,8 +42,8 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
-/* Begins the sequence of the lane after its first `steps` draws, for example when an epoch is
- * resumed. */
+/* Begins the sequence of the lane (a sequence of samples) after its first `steps` draws, for
+ * example when an epoch is resumed. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
                           struct sheaf_error *err)
 {
@@ -136,8 +137,8 @@ static const struct ref empty = { .input = REF_EMPTY };
 
 /* ---- The slots ------------------------------------------------------------------------------ */
 
-/* Takes the next sample of the lane's sequence from the queue, and puts it into the slot `slot` of
- * the shuffle buffer. */
+/* Takes the next sample of the lane (a sequence of samples) from the queue, and puts it into the
+ * slot `slot` of the shuffle buffer. */
 static int lane_take_in(struct loader *l, struct lane *lane, uint64_t slot, bool waits,
                         struct sheaf_error *err)
 {
@@ -165,8 +166,8 @@ void lane_fill_ahead(struct loader *l, struct lane *lane)
         (void)fill_slot(l, lane, false, &ignored);
 }
 
-/* Fills the slots of the shuffle buffer when the lane starts. A stream may end before all slots are
- * filled. */
+/* Fills the slots of the shuffle buffer when the lane (a sequence of samples) starts. A stream may
+ * end before all slots are filled. */
 static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     while (lane->filled < lane->sequence.fill) {
@@ -238,8 +239,8 @@ static struct ref lane_draw(struct lane *lane)
     return ref;
 }
 
-/* Draws the next sample of the lane from its shuffle buffer. Sets *ref to the sample in memory, or
- * only to its number if the sample is not in memory. */
+/* Draws the next sample of the lane (a sequence of samples) from its shuffle buffer. Sets *ref to
+ * the sample in memory, or only to its number if the sample is not in memory. */
 static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct ref *ref,
                       struct sheaf_error *err)
 {
@@ -355,9 +356,9 @@ void lane_read_early(struct loader *l, struct lane *lane)
     lane_read_ahead(l, lane);
 }
 
-/* Waits until the next sample of the lane is in memory. If the sample has an allocation of its own,
- * the read that has brought it is no longer needed. So the lane's reference to this read is
- * dropped. */
+/* Waits until the next sample of the lane (a sequence of samples) is in memory. If the sample has
+ * an allocation of its own, the read that has brought it is no longer needed. So the lane's
+ * reference to this read is dropped. */
 static int bring(struct loader *l, struct lane *lane, struct due *due, struct sheaf_error *err)
 {
     struct read *read;

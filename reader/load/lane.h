@@ -21,10 +21,10 @@
 #include "reader/load/queue.h"
 
 /* Largest number of samples that are drawn but not yet returned, in all lanes of a reader together.
- */
+ * (A lane is a sequence of samples.) */
 #define LANE_DUE 32u
 
-/* A sample that the lane has drawn, but not yet returned to the caller. */
+/* A sample that the lane (a sequence of samples) has drawn, but not yet returned to the caller. */
 struct due {
     struct ref ref;
     uint64_t record;            /* if it is a number */
@@ -43,8 +43,8 @@ struct lane {
     struct shuffle ahead;
     struct ref *slots;          /* NULL if the lane has none */
     uint64_t slot_count;
-    /* number of slots of the shuffle buffer that have been filled so far, at the start of the lane
-     */
+    /* number of slots of the shuffle buffer that have been filled so far, while the lane (a
+     * sequence of samples) starts */
     uint64_t filled;
     /* True if the slot `refill_slot`, from which the last sample was drawn, must still be filled
      * with the next sample of the sequence. */
@@ -67,39 +67,40 @@ struct lane_course {
     bool is_ahead;                  /* the lane begins before its first turn */
 };
 
-/* Returns the range of samples that the lane number `number` reads in an epoch of a data set that
- * is not a view. */
+/* Returns the range of samples that the lane number `number` (a sequence of samples) reads in an
+ * epoch of a data set that is not a view. */
 struct lane_course lane_course_of(const struct loader *loader, uint32_t number);
 
-/* Begins a lane after its first `steps` draws. `steps` is not 0 if an epoch is resumed. The lane
- * uses `queue`, but does not own it. */
+/* Begins a lane (a sequence of samples) after its first `steps` draws. `steps` is not 0 if an epoch
+ * is resumed. The lane uses `queue`, but does not own it. */
 int lane_begin(struct loader *loader, struct lane *lane, struct queue *queue,
                const struct lane_course *course, uint64_t steps, struct sheaf_error *err);
-/* Frees everything that the lane owns, and ends its queue. All reads of the queue must have
- * finished. */
+/* Frees everything that the lane (a sequence of samples) owns, and ends its queue. All reads of the
+ * queue must have finished. */
 void lane_clear(struct loader *loader, struct lane *lane);
 
-/* Returns the next sample of the lane, or SHEAF_END if there are no more samples. The caller may
- * repeat the call after SHEAF_ERR_INTERRUPTED. After SHEAF_ERR_LIMIT, it may repeat the call when
- * it has released its samples. */
+/* Returns the next sample of the lane (a sequence of samples), or SHEAF_END if there are no more
+ * samples. The caller may repeat the call after SHEAF_ERR_INTERRUPTED. After SHEAF_ERR_LIMIT, it
+ * may repeat the call when it has released its samples. */
 int lane_next(struct loader *loader, struct lane *lane, struct ref *ref, struct sheaf_error *err);
-/* Reads a record again that the lane has already returned. Returns the same codes as lane_next. */
+/* Reads a record again that the lane (a sequence of samples) has already returned. Returns the same
+ * codes as lane_next. */
 int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run *record,
                 struct ref *ref, struct sheaf_error *err);
 
-/* Puts one sample into the lane's shuffle buffer if its read has finished. Used for the lane of a
- * view that reads before its first sample is needed. Errors are ignored here. The same error occurs
- * again when the sample is needed. */
+/* Puts one sample into the shuffle buffer of the lane (a sequence of samples) if its read has
+ * finished. Used for the lane of a view that reads before its first sample is needed. Errors are
+ * ignored here. The same error occurs again when the sample is needed. */
 void lane_fill_ahead(struct loader *loader, struct lane *lane);
 /* Begins to read samples that were drawn from the shuffle buffer as numbers, because they were not
  * in memory. */
 void lane_read_ahead(struct loader *loader, struct lane *lane);
-/* Does the same as lane_read_ahead. But if the shard of the lane's next sample is being opened,
- * first waits until the shard is open. */
+/* Does the same as lane_read_ahead. But if the shard of the next sample is being opened, first
+ * waits until the shard is open. */
 void lane_read_early(struct loader *loader, struct lane *lane);
 
-/* Returns true if it is known that the lane has ended. lane_next then returns SHEAF_END. (A stream
- * may have ended although this is not known yet.) */
+/* Returns true if it is known that the lane (a sequence of samples) has ended. lane_next then
+ * returns SHEAF_END. (A stream may have ended although this is not known yet.) */
 static inline bool lane_has_ended(const struct lane *lane)
 {
     return lane->has_ended;
@@ -107,8 +108,8 @@ static inline bool lane_has_ended(const struct lane *lane)
 
 /* Returns the memory of the lane's tables. */
 uint64_t lane_table_bytes(const struct lane *lane);
-/* Begins to compute which samples the lane will draw soon. At most `most` samples of its shuffle
- * buffer may be in memory. */
+/* Begins to compute which samples the lane (a sequence of samples) will draw soon. At most `most`
+ * samples of its shuffle buffer may be in memory. */
 int lane_foresee(struct lane *lane, uint64_t most, struct sheaf_error *err);
 
 #endif

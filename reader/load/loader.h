@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * State that all lanes of a reader share to bring samples into memory: the budget, the open shards,
- * the threads and all reads. Used only on the planning thread, the thread that calls the reader. */
+ * State that all lanes (sequences of samples) of a reader share to bring samples into memory: the
+ * budget, the open shards, the threads and all reads. Used only on the planning thread, the thread
+ * that calls the reader. */
 #ifndef READER_LOADER_H
 #define READER_LOADER_H
 
@@ -20,7 +21,7 @@ struct ref {
     struct item *item;          /* NULL if it is not in memory; */
     union {
         /* If `item` is NULL, the sample is not in memory. `input` is then the sample's number
-         * within the lane, or REF_EMPTY. */
+         * within the lane (a sequence of samples), or REF_EMPTY. */
         uint64_t input;
         /* If `item` is not NULL: the read in whose memory the sample lies, or NULL if the sample
          * has an allocation of its own. */
@@ -38,21 +39,22 @@ struct loader {
     struct cache *cache;            /* NULL: none */
     struct pipe_shift pipe_shift;
     const struct queue_ops *queue_ops;      /* the kind of all queues */
-    /* the queues of all lanes of this reader, in the order in which the lanes return samples */
+    /* the queues of all lanes (sequences of samples) of this reader, in the order in which the
+     * lanes return samples */
     struct queue *queues;
-    /* Number of structs lane. There is one for each lane of this reader. In a view, there is one
-     * for each lane and each source. */
+    /* Number of structs lane. There is one for each lane (a sequence of samples) of this reader. In
+     * a view, there is one for each lane and each source. */
     uint32_t lane_count;
     /* `queue_count` is the number of queues. The first `lane_count` queues are those from which the
-     * lanes take samples.
+     * lanes (sequences of samples) take samples.
      *
      * In a view, the samples of a lane come in ranges, and the next range may be read in advance.
      * Then there are 2 * `lane_count` queues, and the second half of the queues reads the next
      * ranges. `coming_count` is the number of queues in the second half that may be used. It is 0
      * if there is not enough memory. */
     uint32_t queue_count, coming_count;
-    /* `lead` is the number of draws that each lane makes in advance. The drawn samples are read
-     * meanwhile.
+    /* `lead` is the number of draws from its shuffle buffer that each lane (a sequence of samples)
+     * makes in advance. The drawn samples are read meanwhile.
      *
      * `keep` is the largest number of draws for which a sample may be in memory before it is drawn.
      * It is 0 if each sample is read only when it is drawn, because the kernel caches the files. It

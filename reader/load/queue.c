@@ -83,7 +83,7 @@ int queue_begin_read(struct loader *l, struct queue *q, const struct read_plan *
 /* ---- In the order of the line --------------------------------------------------------------- */
 
 /* Takes a reference to a shard. Returns QUEUE_NO_SECTION if the budget has no room for the shard's
- * index section at the moment. */
+ * section of the index at the moment. */
 static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
                      struct sheaf_error *err)
 {
@@ -94,8 +94,9 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? QUEUE_NO_SECTION : code;
 }
 
-/* Begins to open the shard that comes next in the lane's sequence, to save time later. If the
- * budget has no room at the moment, the shard is opened when its first record is needed. */
+/* Begins to open the shard that comes next in the sequence of the lane (a sequence of samples), to
+ * save time later. If the budget has no room at the moment, the shard is opened when its first
+ * record is needed. */
 static void queue_open_next(struct loader *l, struct queue *q, uint64_t position)
 {
     const uint64_t place = sequence_place(q->sequence, position);
@@ -237,8 +238,8 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns true if lane `a` will need its next unplanned sample sooner than lane `b`. (The unplanned
- * samples are those for which no read is planned yet.) */
+/* Returns true if queue `a` will need its next unplanned sample sooner than queue `b`. (The
+ * unplanned samples are those for which no read is planned yet.) */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
@@ -260,10 +261,10 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
     return found;
 }
 
-/* Closes the shard of another lane if there is not enough memory for the shards of all lanes. So
- * the lane of queue `q`, which must return a sample next, can open its own shard and plan a read of
- * the usual size. Otherwise it would have to open the shard again for each sample. Returns false if
- * no other lane has an open shard. */
+/* Closes the shard of another lane (a sequence of samples) if there is not enough memory for the
+ * shards of all lanes. So the lane of queue `q`, which must return a sample next, can open its own
+ * shard and plan a read of the usual size. Otherwise it would have to open the shard again for each
+ * sample. Returns false if no other lane has an open shard. */
 static bool give_way(struct loader *l, const struct queue *q)
 {
     struct queue *other = furthest(l, q);
@@ -284,8 +285,8 @@ static bool has_no_room(int code)
     return code == SHEAF_END || code == QUEUE_NO_SECTION;
 }
 
-/* Plans a read for the lane that must return a sample next. If there is not enough memory for a
- * read of the usual size, plans a read of one record. */
+/* Plans a read for the lane (a sequence of samples) that must return a sample next. If there is not
+ * enough memory for a read of the usual size, plans a read of one record. */
 static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     int code = l->queue_ops->plan(l, q, err);

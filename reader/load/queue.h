@@ -38,11 +38,11 @@ struct queue {
      * lane of the reader returns one sample. So the pace is 1, except in a view, where a lane has a
      * queue for each source. */
     double pace;
-    /* In a view, a lane reads several ranges of a source in one epoch. This is the number of
-     * samples in the ranges before the present range. */
+    /* In a view, a lane (a sequence of samples) reads several ranges of a source in one epoch. This
+     * is the number of samples in the ranges before the present range. */
     uint64_t before;
-    /* In a view: true if this queue reads the next range of a source in advance, while the lane
-     * still draws samples from the present range. */
+    /* In a view: true if this queue reads the next range of a source's samples in advance, while
+     * samples are still drawn from the present range. */
     bool is_ahead;
     /* Number of positions of the sequence that were planned, including those whose samples were
      * already returned. For each of them a read was begun, or the sample will be read when it is
@@ -58,8 +58,8 @@ struct queue {
      * kernel's cache in advance. Otherwise NULL. */
     struct warmth *warmth;
     struct shard *shard;            /* the shard of the planned position */
-    /* the shard that comes next in the lane's sequence, which is being opened; NULL if it was not
-     * opened yet, or if there is none */
+    /* the shard whose samples come next, which is being opened; NULL if it was not opened yet, or
+     * if there is none */
     struct shard *next;
     /* If the next record must be read alone, because there is little memory: the shard of this
      * record. Otherwise NULL. */
@@ -109,9 +109,9 @@ static inline void queue_cancel(const struct loader *loader, struct queue *queue
         loader->queue_ops->cancel(queue);
 }
 
-/* Begins reads for all lanes, until the allowed number of outstanding reads is reached or the
- * memory budget is used up. Returns SHEAF_ERR_INTERRUPTED if it was interrupted while it waited for
- * a shard. The caller may then repeat the call. */
+/* Begins reads for all lanes (sequences of samples), until the allowed number of outstanding reads
+ * is reached or the memory budget is used up. Returns SHEAF_ERR_INTERRUPTED if it was interrupted
+ * while it waited for a shard. The caller may then repeat the call. */
 static inline int queue_pump(struct loader *loader, struct sheaf_error *err)
 {
     return loader->queue_ops->pump(loader, err);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads data that can only be read from start to end: standard input, pipes, and foreign shards
- * that are compressed or remote. A worker thread of the stream fills one read after another with
- * samples, in the order of the stream. The number of samples is known only at the end. */
+ * (shards without a manifest) that are compressed or remote. A worker thread of the stream fills
+ * one read after another with samples, in the order of the stream. The number of samples is known
+ * only at the end. */
 #ifndef READER_STREAM_H
 #define READER_STREAM_H
 

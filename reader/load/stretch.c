@@ -18,10 +18,10 @@
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
-/* Returns the number of uncompressed bytes of a lane's next read. The first reads of a lane are
- * small. Otherwise its first sample would wait for many other samples. But if codec blocks are
- * decompressed in parts, small reads would decompress the same block several times. So in that case
- * the first reads are not smaller. */
+/* Returns the number of uncompressed bytes of the next read of a lane (a sequence of samples). The
+ * first reads of a lane are small. Otherwise its first sample would wait for many other samples.
+ * But if codec blocks are decompressed in parts, small reads would decompress the same block
+ * several times. So in that case the first reads are not smaller. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
     return l->how != READ_WHOLE ? l->read_most

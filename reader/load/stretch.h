@@ -22,8 +22,8 @@ struct stretch {
     const struct horizon *horizon;  /* NULL: all samples are wanted */
     /* the open shard that contains the first sample of the new read */
     struct shard *shard;
-    /* Position of the new read's first sample in the lane's sequence. Reads are already planned for
-     * all positions before it. */
+    /* Position of the new read's first sample in the sequence of the lane (a sequence of samples).
+     * Reads are already planned for all positions before it. */
     uint64_t planned;
     /* record of this sample in the shard */
     struct order_run found;
@@ -32,8 +32,9 @@ struct stretch {
     struct run runs[STRETCH_RUNS];
 };
 
-/* Returns the number of uncompressed bytes that a lane's next read should have. `planned` is the
- * number of positions for which the lane has already planned reads. */
+/* Returns the number of uncompressed bytes that the next read of a lane (a sequence of samples)
+ * should have. `planned` is the number of positions for which the lane has already planned
+ * reads. */
 uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 
 /* Returns true if a frame (stored record) is too large for the shuffle buffer, where it would take

@@ -23,8 +23,8 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* Number of samples at the start of a lane that are read at once. For later samples, the lane waits
- * until their files are in the kernel's cache. */
+/* Number of samples at the start of a lane (a sequence of samples) that are read at once. For later
+ * samples, the lane waits until their files are in the kernel's cache. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
 /* Largest number of ranges of bytes that one job reads. In a view there are several ranges, because
@@ -95,9 +95,10 @@ static void warm_warm(struct job *job)
         store_warm(w->shard->object, w->ranges[i].offset, w->ranges[i].bytes);
 }
 
-/* Adds a range of the lane's samples to the job `g`. The range begins with sample number `input` of
- * the lane. Returns the number of samples in the range. Returns 0 if this sample is in another
- * shard than that of the job, or if the job already has enough ranges or bytes. */
+/* Adds a range of the samples of the lane (a sequence of samples) to the job `g`. The range begins
+ * with sample number `input` of the lane. Returns the number of samples in the range. Returns 0 if
+ * this sample is in another shard than that of the job, or if the job already has enough ranges or
+ * bytes. */
 static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64_t input)
 {
     const struct order_run run = warm_locate(w, input);

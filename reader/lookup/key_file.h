@@ -16,8 +16,8 @@ struct key_match {
 };
 
 /* Appends the candidates for the requested keys to `matches`, in any order. A candidate is a sample
- * whose key has one of `hashes`, as far as the table shows. `source` must not be a union. Returns
- * SHEAF_ERR_UNSUPPORTED if `source` has no table of keys. */
+ * whose key has one of `hashes`, as far as the table shows. `source` must not be a union of several
+ * data sets. Returns SHEAF_ERR_UNSUPPORTED if `source` has no table of keys. */
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 

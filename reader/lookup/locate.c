@@ -22,9 +22,9 @@ struct locating {
 
 /* ---- From numbers to inputs ------------------------------------------------------------------ */
 
-/* Adds the steps at which lanes return this sample again as padding. If the lanes of an epoch
- * differ in length, short lanes are padded: each repeats its own first sample. If there are more
- * lanes than samples, a lane without samples repeats a sample of another lane. */
+/* Adds the steps at which lanes (sequences of samples) return this sample again as padding. If the
+ * lanes of an epoch differ in length, short lanes are padded: each repeats its own first sample. If
+ * there are more lanes than samples, a lane without samples repeats a sample of another lane. */
 static int add_pads(struct locating *x, uint64_t place, uint32_t own, size_t asked,
                     struct sheaf_error *err)
 {

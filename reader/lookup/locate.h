@@ -21,8 +21,8 @@ struct locate_target {
     uint32_t lane;
     uint64_t input;
     size_t asked;               /* index of the requested number */
-    /* The step at which the lane returns the sample. UINT64_MAX if it does not return the sample
-     * before the limit of the search. */
+    /* The step at which the lane (a sequence of samples) returns the sample. UINT64_MAX if it does
+     * not return the sample before the limit of the search. */
     uint64_t step;
 };
 
@@ -35,13 +35,13 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* Returns the number of targets, from `first` on, that are in the lane of `first`. (A target is a
- * request to find a sample in a lane.) Returns 0 if `first` is `end`. */
+/* Returns the number of targets, from `first` on, that are in the lane (a sequence of samples) of
+ * `first`. (A target is a request to find a sample in a lane.) Returns 0 if `first` is `end`. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
-/* Finds the steps at which a lane returns the requested samples ("targets"). Steps from `limit` on
- * are not considered. All targets must be in this lane, and sorted by their position in it.
- * `shuffle` must be in its state at the start of the lane. */
+/* Finds the steps at which a lane (a sequence of samples) returns the requested samples
+ * ("targets"). Steps from `limit` on are not considered. All targets must be in this lane, and
+ * sorted by their position in it. `shuffle` must be in its state at the start of the lane. */
 int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err);
 
@@ -53,8 +53,8 @@ struct comings {
     size_t count, capacity;
 };
 
-/* Adds a result to the list: the lane `lane` returns the requested sample at step `step` of the
- * epoch. `asked` is the index of the request. */
+/* Adds a result to the list: the lane `lane` (a sequence of samples) returns the requested sample
+ * at step `step` of the epoch. `asked` is the index of the request. */
 int comings_add(struct comings *comings, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err);
 

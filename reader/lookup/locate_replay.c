@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the steps at which a lane returns the requested samples ("targets"); see locate.h. For this
- * purpose, the draws from the lane's shuffle buffer are computed from its start. Only the slots
- * with requested samples are noted. */
+ * Finds the steps at which a lane (a sequence of samples) returns the requested samples
+ * ("targets"); see locate.h. For this purpose, the draws from the lane's shuffle buffer are
+ * computed from its start. Only the slots with requested samples are noted. */
 #include "reader/lookup/locate.h"
 
 #include <stdlib.h>
@@ -82,8 +82,8 @@ int comings_add(struct comings *c, uint32_t lane, uint64_t step, size_t asked,
 
 /* ---- Replay ---------------------------------------------------------------------------------- */
 
-/* State while the draws of a lane are computed again. The requested samples ("targets") are in the
- * order in which they enter the shuffle buffer. */
+/* State while the draws of a lane (a sequence of samples) are computed again. The requested samples
+ * ("targets") are in the order in which they enter the shuffle buffer. */
 struct replay {
     struct shuffle shuffle;
     uint64_t step;
@@ -136,10 +136,10 @@ static void replay_step(struct replay *r)
     r->step++;
 }
 
-/* Computes draws until sample number `input` of the lane enters the shuffle buffer. Meanwhile no
- * requested sample is in the buffer, and the buffer stays full. So only the random generator must
- * be advanced. Nearly all the time of the search is spent here. So the generator is copied to a
- * local variable, which the compiler keeps in registers. */
+/* Computes draws until sample number `input` of the lane (a sequence of samples) enters the shuffle
+ * buffer. Meanwhile no requested sample is in the buffer, and the buffer stays full. So only the
+ * random generator must be advanced. Nearly all the time of the search is spent here. So the
+ * generator is copied to a local variable, which the compiler keeps in registers. */
 static void skip_to(struct replay *r, uint64_t input)
 {
     struct shuffle *s = &r->shuffle;
@@ -153,8 +153,8 @@ static void skip_to(struct replay *r, uint64_t input)
     r->step += steps;
 }
 
-/* Sets the steps of the targets for a lane without a shuffle buffer, which returns its samples in
- * order. */
+/* Sets the steps of the targets for a lane (a sequence of samples) without a shuffle buffer, which
+ * returns its samples in order. */
 static void emit_in_order(struct replay *r, uint64_t limit)
 {
     while (r->next < r->end && r->next->input < limit)

@@ -68,9 +68,9 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 
 /* ---- One source epoch ------------------------------------------------------------------------ */
 
-/* For one epoch of a source, finds the lanes that read the wanted samples, and the positions of the
- * samples in these lanes. A piece consists of `piece` consecutive chosen samples. piece_places[i]
- * is the position of piece i in the order of the epoch. */
+/* For one epoch of a source, finds the lanes (sequences of samples) that read the wanted samples,
+ * and the positions of the samples in these lanes. A piece consists of `piece` consecutive chosen
+ * samples. piece_places[i] is the position of piece i in the order of the epoch. */
 static int find_inputs(struct view_locating *x, const struct wanted_number *wanted, size_t count,
                        uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)
@@ -91,9 +91,9 @@ static int find_inputs(struct view_locating *x, const struct wanted_number *want
     return code;
 }
 
-/* Adds a result: the lane returns the wanted sample at this step. If this is the first step of the
- * lane, also adds the steps at which the sample is repeated as padding, at the end of this lane or
- * of lanes without samples. */
+/* Adds a result: the lane (a sequence of samples) returns the wanted sample at this step. If this
+ * is the first step of the lane, also adds the steps at which the sample is repeated as padding, at
+ * the end of this lane or of lanes without samples. */
 static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {
@@ -115,9 +115,9 @@ static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_
     return code;
 }
 
-/* Finds the steps at which one lane returns the requested samples ("targets"), for one epoch of a
- * source. In this epoch, the lane reads one range of the source's samples. All targets must be in
- * this range. */
+/* Finds the steps at which one lane (a sequence of samples) returns the requested samples
+ * ("targets"), for one epoch of a source. In this epoch, the lane reads one range of the source's
+ * samples. All targets must be in this range. */
 static int follow_lane(struct view_locating *x, size_t source, const struct order *order,
                        struct locate_target *targets, size_t count, struct sheaf_error *err)
 {

@@ -103,8 +103,8 @@ static int replay_begin(struct quality_replay *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the sample that lane number `i` returns next. Returns SHEAF_END if the lane has returned
- * all its samples. */
+/* Finds the sample that lane number `i` (a sequence of samples) returns next. Returns SHEAF_END if
+ * the lane has returned all its samples. */
 static int replay_next(struct quality_replay *r, uint32_t i, struct drawn *drawn,
                        struct sheaf_error *err)
 {
@@ -238,7 +238,7 @@ static void shuffle_quality_finish(struct mixing_tally *t)
 /* ---- Labels --------------------------------------------------------------------------------- */
 
 /* Reads the labels of all samples. Leaves t->labels NULL if the index has no labels, for example
- * because the shards are foreign. */
+ * because the shards have no manifest. */
 static int load_labels(struct mixing_tally *t, const struct sheaf_dataset *d,
                        struct sheaf_error *err)
 {

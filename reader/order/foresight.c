@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes future draws of a lane with a second shuffle, a copy of the lane's own shuffle that is
- * some steps ahead; see foresight.h.
+ * Computes future draws of a lane (a sequence of samples) with a second shuffle, a copy of the
+ * lane's own shuffle that is some steps ahead; see foresight.h.
  *
  * While new samples enter the buffer, a sample stays in its slot until it is drawn. When all
  * samples have entered, the shuffle also moves samples from slot to slot. The second shuffle is
@@ -35,8 +35,8 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
         f->coming[f->came[slot] % f->span] = step;
 }
 
-/* Makes one step of the second shuffle, which is ahead of the lane's own shuffle. Does nothing if
- * the second shuffle has ended or is far enough ahead. */
+/* Makes one step of the second shuffle, which is a copy of the lane's shuffle and is ahead of it.
+ * Does nothing if the second shuffle has ended or is far enough ahead. */
 static void foresight_see(struct foresight *f)
 {
     struct shuffle_step step;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes in advance at which step each sample in a lane's shuffle buffer will be drawn.
+ * Computes in advance at which step each sample in the shuffle buffer of a lane (a sequence of
+ * samples) will be drawn.
  *
  * A second shuffle is a copy of the lane's own shuffle, and works with numbers only. It is ahead of
  * the lane by a fixed number of steps, the span. So it has already made the lane's next `span`

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides how the lanes of an epoch draw from a mix of several sources. For each step of a lane,
- * there is a source, and the number of the lane's draw from this source. The number of the draw
- * determines an epoch of the source, and a position in the order of this epoch. These are functions
- * of numbers without side effects. They implement version 2 of the order (ORDER.md, sections 8 to
- * 11). */
+ * Decides how the lanes (sequences of samples) of an epoch draw from a mix of several sources. For
+ * each step of a lane, there is a source, and the number of the lane's draw from this source. The
+ * number of the draw determines an epoch of the source, and a position in the order of this epoch.
+ * These are functions of numbers without side effects. They implement version 2 of the order
+ * (ORDER.md, sections 8 to 11). */
 #ifndef READER_VIEW_MIX_H
 #define READER_VIEW_MIX_H
 
@@ -21,8 +21,8 @@ struct mix_source {
 
 /* The weights that hold from a certain step on. */
 struct mix_stage {
-    /* Number of samples that are returned before this stage begins, counted from the beginning of
-     * the whole run. 0 for the first stage. */
+    /* Number of samples that are returned before this stage (a part of the run with weights of its
+     * own) begins, counted from the beginning of the whole run. 0 for the first stage. */
     uint64_t samples;
     uint64_t period;            /* P */
     uint64_t *weights;          /* for each source, divided by their greatest common divisor */
@@ -59,12 +59,12 @@ int mix_check(const struct mix *mix, const struct order *order, struct sheaf_err
 /* Returns the number of rounds of an epoch, which is the number of steps of its longest lane. In a
  * round, each lane makes one step. */
 uint64_t mix_rounds(const struct mix *mix, const struct order *order);
-/* Returns the number of steps of a lane. If the lane is shorter than others and is padded, sets
- * *padded to true and includes the step that pads it. */
+/* Returns the number of steps of a lane (a sequence of samples). If the lane is shorter than others
+ * and is padded, sets *padded to true and includes the step that pads it. */
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
-/* Returns the lane whose first sample is repeated to pad the end of the lane `lane`. This is `lane`
- * itself, or another lane if `lane` has no samples. */
+/* Returns the lane (a sequence of samples) whose first sample is repeated to pad the end of the
+ * lane `lane`. This is `lane` itself, or another lane if `lane` has no samples. */
 uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
@@ -73,19 +73,20 @@ uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
  * shuffle buffer. */
 struct order mix_source_order(const struct mix *mix, const struct order *order, size_t source);
 
-/* Returns how many of the numbers 0 to x - 1 belong to the lane. Number n belongs to lane n mod
- * `lanes`. */
+/* Returns how many of the numbers 0 to x - 1 belong to the lane (a sequence of samples) with the
+ * number `lane`. Number n belongs to lane n mod `lanes`. */
 static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes + (lane < x % lanes);
 }
 
 /* Returns the step at which a stage begins (a part of a training run with weights of its own).
- * Steps are counted over all epochs, and the result is valid for each lane. Returns UINT64_MAX if
- * there is no such stage. */
+ * Steps are counted over all epochs, and the result is valid for each lane (a sequence of samples).
+ * Returns UINT64_MAX if there is no such stage. */
 uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage);
-/* Returns the index in the stage's table at which the lane begins. The table has the source of each
- * step. A stage is a part of a training run with weights of its own. */
+/* Returns the index in the stage's table at which the lane (a sequence of samples) begins. The
+ * table has the source of each step. A stage is a part of a training run with weights of its
+ * own. */
 uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uint32_t lane);
 
 /* ---- The turns of a lane --------------------------------------------------------------------- */
@@ -106,28 +107,28 @@ struct mix_turns {
     uint64_t block_number, block_count, block_end;
 };
 
-/* Prepares *turns to compute the source of each step of a lane, beginning with `step`. Sets
- * drawn[i] to the number of the lane's draws from source i before this step. They are counted from
- * the beginning of the run if there are weights, and otherwise from the beginning of the epoch.
- * *turns keeps the pointer `mix`. */
+/* Prepares *turns to compute the source of each step of a lane (a sequence of samples), beginning
+ * with `step`. Sets drawn[i] to the number of the lane's draws from source i before this step. They
+ * are counted from the beginning of the run if there are weights, and otherwise from the beginning
+ * of the epoch. *turns keeps the pointer `mix`. */
 int mix_turns_begin(struct mix_turns *turns, const struct mix *mix, const struct order *order,
                     uint32_t lane, uint64_t step, uint64_t *drawn, struct sheaf_error *err);
-/* For a mix without weights only. Prepares *turns to compute the source of each step of a lane.
- * Begins with the block of steps that contains the lane's draw number `draw` from the source. This
- * draw must be in the epoch. */
+/* For a mix without weights only. Prepares *turns to compute the source of each step of a lane (a
+ * sequence of samples). Begins with the block of steps that contains the lane's draw number `draw`
+ * from the source. This draw must be in the epoch. */
 int mix_turns_begin_block(struct mix_turns *turns, const struct mix *mix,
                           const struct order *order, uint32_t lane, size_t source, uint64_t draw,
                           uint64_t *drawn, struct sheaf_error *err);
 void mix_turns_free(struct mix_turns *turns);
 
-/* Sets *source to the source of the next step of the lane. There must be a next step (turns->step <
- * turns->steps). Returns SHEAF_OK or SHEAF_ERR_MEMORY. */
+/* Sets *source to the source of the next step of the lane (a sequence of samples). There must be a
+ * next step (turns->step < turns->steps). Returns SHEAF_OK or SHEAF_ERR_MEMORY. */
 int mix_turns_next(struct mix_turns *turns, size_t *source, struct sheaf_error *err);
 
 /* ---- Stretches ------------------------------------------------------------------------------ */
 
 /* A stretch: a range of samples in one epoch of a source. All samples of the stretch are read by
- * one lane. */
+ * one lane (a sequence of samples). */
 struct mix_stretch {
     uint64_t source_epoch;
     uint64_t start, count;      /* places */
@@ -135,14 +136,15 @@ struct mix_stretch {
     uint64_t before;
 };
 
-/* Returns the stretch (range of samples) to which a lane's draw number `draw` from a source
- * belongs. Draws are counted as in mix_turns_begin. */
+/* Returns the stretch (range of samples) to which draw number `draw` of a lane (a sequence of
+ * samples) from a source belongs. Draws are counted as in mix_turns_begin. */
 struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t draw);
 
-/* Returns the stretch (range of samples) that a lane reads in epoch `source_epoch` of a source.
- * Sets *draw to the number of the lane's first draw from the stretch. .before of the result is 0.
- * The present epoch of the view must draw from this epoch of the source.
+/* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
+ * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch.
+ * .before of the result is 0. The present epoch of the view must draw from this epoch of the
+ * source.
  *
  * If there are weights, `offset` must be 0. Otherwise it must be the number of the lane that makes
  * the first draw from the source in the view's epoch. */

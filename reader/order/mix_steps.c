@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the step at which a lane makes a certain draw; see mix_steps.h and ORDER.md, sections 9
- * and 10. */
+ * Computes the step at which a lane (a sequence of samples) makes a certain draw; see mix_steps.h
+ * and ORDER.md, sections 9 and 10. */
 #include "reader/order/mix_steps.h"
 
 #include <stdlib.h>
@@ -145,10 +145,10 @@ static uint64_t mix_steps_stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* Counts a lane's draws from a source in a stage, a part of a training run with weights of its own.
- * The draws are those before step `to`. The stage begins at step `from`. Both steps are counted
- * over all epochs. The table of the stage has the source of each step. If there is only one lane,
- * each epoch begins with the first entry of the table. */
+/* Counts the draws of a lane (a sequence of samples) from a source in a stage, a part of a training
+ * run with weights of its own. The draws are those before step `to`. The stage begins at step
+ * `from`. Both steps are counted over all epochs. The table of the stage has the source of each
+ * step. If there is only one lane, each epoch begins with the first entry of the table. */
 static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, uint32_t lane,
                                       size_t source, uint64_t from, uint64_t to)
 {
@@ -164,9 +164,9 @@ static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, u
            + count_entries(p, source, 0, (to - first) % s->rounds);
 }
 
-/* Counts a lane's draws from a source before step `g`, which is counted over all epochs. Sets
- * *stage to the stage of this step. (A stage is a part of a training run with weights of its
- * own.) */
+/* Counts the draws of a lane (a sequence of samples) from a source before step `g`, which is
+ * counted over all epochs. Sets *stage to the stage of this step. (A stage is a part of a training
+ * run with weights of its own.) */
 static uint64_t count_before(const struct mix_steps *s, uint32_t lane, size_t source, uint64_t g,
                              size_t *stage)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the inverse of mix.h: for a sample of a source, the lane that draws it, the number of
- * the lane's draw, and the step of the epoch at which the lane makes this draw.
+ * Computes the inverse of mix.h: for a sample of a source, the lane (a sequence of samples) that
+ * draws it, the number of the lane's draw, and the step of the epoch at which the lane makes this
+ * draw.
  *
  * If there are weights, a table that repeats has the source of each step. The positions of each
  * source in the table are stored. So draws are counted by a binary search, and the step of a draw
@@ -38,9 +39,9 @@ int mix_steps_begin(struct mix_steps *steps, const struct mix *mix, const struct
                     struct sheaf_error *err);
 void mix_steps_free(struct mix_steps *steps);
 
-/* Sets *first to the number of a lane's first draw from a source in the epoch, and *end to the
- * number after its last draw. If there are weights, draws are counted from the beginning of the
- * run, and otherwise from the beginning of the epoch. */
+/* Sets *first to the number of the first draw of a lane (a sequence of samples) from a source in
+ * the epoch, and *end to the number after its last draw. If there are weights, draws are counted
+ * from the beginning of the run, and otherwise from the beginning of the epoch. */
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 
@@ -49,20 +50,20 @@ void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 
-/* Returns the stretch (range of samples) that a lane reads in epoch `source_epoch` of a source.
- * Sets *draw to the number of the lane's first draw from the stretch. .before of the result is
- * 0. */
+/* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
+ * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch.
+ * .before of the result is 0. */
 struct mix_stretch mix_steps_lane_stretch(const struct mix_steps *steps, uint32_t lane,
                                           size_t source, uint64_t source_epoch, uint64_t *draw);
-/* Finds the lane that draws the sample at position `place` of a source's epoch. Sets *input to the
- * position of the sample in the range of samples that this lane reads. Returns false if this epoch
- * of the view does not draw the sample. */
+/* Finds the lane (a sequence of samples) that draws the sample at position `place` of a source's
+ * epoch. Sets *input to the position of the sample in the range of samples that this lane reads.
+ * Returns false if this epoch of the view does not draw the sample. */
 bool mix_steps_lane_of(const struct mix_steps *steps, size_t source, uint64_t source_epoch,
                        uint64_t place, uint32_t *lane, uint64_t *input);
 
-/* Sets *step to the step at which a lane makes draw number `draw` from a source. This number must
- * be in the range that mix_steps_draws sets. Calls for a lane are fastest in ascending order of the
- * draws. Returns SHEAF_OK or SHEAF_ERR_MEMORY. */
+/* Sets *step to the step at which a lane (a sequence of samples) makes draw number `draw` from a
+ * source. This number must be in the range that mix_steps_draws sets. Calls for a lane are fastest
+ * in ascending order of the draws. Returns SHEAF_OK or SHEAF_ERR_MEMORY. */
 int mix_steps_find(struct mix_steps *steps, uint32_t lane, size_t source, uint64_t draw,
                    uint64_t *step, struct sheaf_error *err);
 

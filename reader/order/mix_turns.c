@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the source of each step of a lane, and which samples of the source its draws take; see
- * mix.h and ORDER.md, sections 9 and 10. */
+ * Computes the source of each step of a lane (a sequence of samples), and which samples of the
+ * source its draws take; see mix.h and ORDER.md, sections 9 and 10. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define BLOCK_STEPS ((uint64_t)65536)
 
 /* Returns how many of the numbers 0 to x - 1 belong to lanes 0 to `lane` - 1. Number n belongs to
- * lane n mod `lanes`. */
+ * lane n mod `lanes`. (A lane is a sequence of samples.) */
 static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes * lane + MIN(x % lanes, (uint64_t)lane);
@@ -48,9 +48,10 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
         drawn[stage->table[(at + t) % stage->period]] += times;
 }
 
-/* Counts a lane's draws from each source in a stage, a part of a training run with weights of its
- * own. Adds the count for source i to drawn[i]. The draws are those from step `from`, at which the
- * stage begins, to the step before `to`. Steps are counted over all epochs.
+/* Counts the draws of a lane (a sequence of samples) from each source in a stage, a part of a
+ * training run with weights of its own. Adds the count for source i to drawn[i]. The draws are
+ * those from step `from`, at which the stage begins, to the step before `to`. Steps are counted
+ * over all epochs.
  *
  * The stage has a table with the source of each step, and the table repeats. If there is only one
  * lane, each epoch begins with the first entry of the table. */
@@ -113,7 +114,8 @@ static void mix_turns_begin_weighted(struct mix_turns *t, uint64_t rounds, uint6
 
 /* ---- Turns by counts ------------------------------------------------------------------------- */
 
-/* Returns the number of the lane that makes the first draw from a source in the epoch. */
+/* Returns the number of the lane (a sequence of samples) that makes the first draw from a source in
+ * the epoch. */
 static uint64_t first_lane(const struct mix *mix, const struct order *order, size_t source)
 {
     uint64_t offset = 0;
@@ -186,8 +188,8 @@ static int mix_turns_go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn,
     return code;
 }
 
-/* Computes how many draws the lane makes from each source in the epoch, and into how many blocks
- * its steps are divided. */
+/* Computes how many draws the lane (a sequence of samples) makes from each source in the epoch, and
+ * into how many blocks its steps are divided. */
 static int begin_blocks(struct mix_turns *t, struct sheaf_error *err)
 {
     const struct mix *mix = t->mix;

@@ -30,7 +30,7 @@ struct order {
     uint64_t seed;
     uint64_t epoch;
     bool shuffle;                   /* false: shards in manifest order, no shuffle buffers */
-    /* number of samples in the shuffle buffers of all lanes together */
+    /* number of samples in the shuffle buffers of all lanes (sequences of samples) together */
     uint64_t buffer;
     uint32_t lanes;
     enum sheaf_remainder remainder; /* not AUTO */
@@ -121,9 +121,9 @@ struct order_lane {
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
-/* Returns the range of a lane, like order_lane_of. The line (the sequence of samples before
- * shuffling) has `places` positions. The positions from `samples` on repeat the beginning of the
- * line. */
+/* Returns the range of a lane (a sequence of samples), like order_lane_of. The line (the sequence
+ * of samples before shuffling) has `places` positions. The positions from `samples` on repeat the
+ * beginning of the line. */
 struct order_lane order_lane_of_line(const struct order *order, uint64_t samples, uint64_t places,
                                      uint32_t lane);
 
@@ -137,21 +137,21 @@ static inline uint64_t order_lane_place(const struct order_lane *lane, uint64_t 
     return input < lane->count ? lane->start + input : lane->pad;
 }
 
-/* Returns true if input number `input` of the lane repeats a sample that the epoch also has at
- * another position. */
+/* Returns true if input number `input` of the lane (a sequence of samples) repeats a sample that
+ * the epoch also has at another position. */
 static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t input)
 {
     return (lane->padded || lane->again != 0) && input >= lane->count - lane->again;
 }
 
-/* Returns the lane that reads the sample at position `place` of the line (the sequence of samples
- * before shuffling). Returns order->lanes if no lane reads it, because the remainder of the epoch
- * is dropped. The sample is input number place - order_lane.start of the lane. Other lanes may
- * repeat the sample as padding. */
+/* Returns the lane (a sequence of samples) that reads the sample at position `place` of the line
+ * (the sequence of samples before shuffling). Returns order->lanes if no lane reads it, because the
+ * remainder of the epoch is dropped. The sample is input number place - order_lane.start of the
+ * lane. Other lanes may repeat the sample as padding. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
-/* Returns the number of samples in a lane's shuffle buffer (shuffle.h). It is 1 if samples are not
- * shuffled. */
+/* Returns the number of samples in the shuffle buffer (shuffle.h) of a lane, which is a sequence of
+ * samples. It is 1 if samples are not shuffled. */
 uint64_t order_buffer_slots(const struct order *order);
 
 /* ---- Lanes of ranks and workers ------------------------------------------------------------- */
@@ -167,8 +167,8 @@ struct order_member {
  * workers. Returns SHEAF_ERR_ARGUMENT if a check fails. */
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
-/* Returns the number of a lane among all lanes of the epoch. `i` is its number among the lanes of
- * its worker. `i` must be less than lanes / (world_size x workers). */
+/* Returns the number of a lane (a sequence of samples) among all lanes of the epoch. `i` is its
+ * number among the lanes of its worker. `i` must be less than lanes / (world_size x workers). */
 static inline uint32_t order_member_lane(const struct order_member *m, uint32_t i)
 {
     return m->rank + m->world_size * (m->worker + m->workers * i);

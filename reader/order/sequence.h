@@ -28,8 +28,9 @@ struct sequence {
     uint64_t fill;              /* the first positions, which fill the slots */
     uint64_t after;             /* the first input after them */
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending */
-    /* If the lane is resumed: fill_slots[i] is the slot of the shuffle buffer for the input
-     * fill_inputs[i]. NULL if the lane is not resumed; slot i is then filled with input i. */
+    /* If the lane (a sequence of samples) is resumed: fill_slots[i] is the slot of the shuffle
+     * buffer for the input fill_inputs[i]. NULL if the lane is not resumed; slot i is then filled
+     * with input i. */
     uint64_t *fill_slots;
     /* As drawn: */
     uint64_t *held;             /* the input in each slot; NULL if in order */
@@ -38,9 +39,9 @@ struct sequence {
     uint64_t drawn[SEQUENCE_BACK];
 };
 
-/* Begins a sequence at the start of a lane. The samples are in the order of the line (the sequence
- * of samples before shuffling), and not in the order in which they will be drawn. The caller must
- * have set the range of the sequence. */
+/* Begins a sequence at the start of a lane (a sequence of samples). The samples are in the order of
+ * the line (the sequence of samples before shuffling), and not in the order in which they will be
+ * drawn. The caller must have set the range of the sequence. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
 /* Begins a sequence after `steps` steps of a lane. The samples are in the order of the line (the
  * sequence of samples before shuffling), and not in the order in which they will be drawn.
@@ -50,8 +51,9 @@ void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
  * than before if the shuffle buffer has fewer inputs. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
-/* Begins a sequence after `steps` steps of a lane. The samples are in the order in which they are
- * drawn from the shuffle buffer. `shuffle` must be in its state at the start of the lane. */
+/* Begins a sequence after `steps` steps of a lane (a sequence of samples). The samples are in the
+ * order in which they are drawn from the shuffle buffer. `shuffle` must be in its state at the
+ * start of the lane. */
 int sequence_draw(struct sequence *sequence, const struct shuffle *shuffle, uint64_t steps,
                   struct sheaf_error *err);
 void sequence_free(struct sequence *sequence);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shuffle buffer of a lane, computed with numbers: which slot is drawn from next, and which
- * input replaces the drawn input. (An input is the number of a sample within the lane.) The
- * functions have no side effects.
+ * The shuffle buffer of a lane (a sequence of samples), computed with numbers: which slot is drawn
+ * from next, and which input replaces the drawn input. (An input is the number of a sample within
+ * the lane.) The functions have no side effects.
  *
  * The caller stores the content of the slots. lane.c stores samples, and sequence.c stores the
  * numbers of samples that are read when they are drawn. foresight.c stores numbers to compute draws
@@ -34,8 +34,8 @@ struct shuffle_step {
 void shuffle_begin(struct shuffle *shuffle, const struct order *order, uint32_t lane,
                    uint64_t inputs);
 
-/* Makes the next step (draw) of the shuffle. `filled` must not be 0, because the lane has then
- * ended. */
+/* Makes the next step (draw) of the shuffle. `filled` must not be 0, because the lane (a sequence
+ * of samples) has then ended. */
 static inline struct shuffle_step shuffle_next(struct shuffle *s)
 {
     struct shuffle_step step = { .slot = rng_below(&s->rng, s->filled) };

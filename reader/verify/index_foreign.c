@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index: makes a data set from foreign shards, without copying them. Reads each shard once.
- * Collects the facts that the packer would know: positions of samples, checksums, counts, hashes
- * and keys. */
+ * sheaf_index: makes a data set from foreign shards (shards without a manifest), without copying
+ * them. Reads each shard once. Collects the facts that the packer would know: positions of samples,
+ * checksums, counts, hashes and keys. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +52,9 @@ static void index_foreign_show_progress(struct indexing *x)
         x->options->progress(x->options->context, &progress);
 }
 
-/* Decodes the sample in a frame (stored record). Sets *bytes to the size of its fields, and adds
- * its key to the table of keys. A frame that cannot be decoded is reported. */
+/* Decodes the sample in a frame (stored record). Adds the size of its fields to *bytes, and its key
+ * to the table of keys. If the sample cannot be decoded, returns the error with the place of the
+ * frame. */
 static int index_foreign_take_sample(struct indexing *x, const struct walk *walk,
                                      const struct frame *frame, uint64_t *bytes,
                                      struct sheaf_error *err)

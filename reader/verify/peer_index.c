@@ -25,8 +25,8 @@
 
 /* ---- Making ---------------------------------------------------------------------------------- */
 
-/* Returns the number of the first sample in a shard. In a union, samples are counted from the first
- * sample of the shard's own data set. */
+/* Returns the number of the first sample in a shard. In a union (a data set made of several data
+ * sets), samples are counted from the first sample of the shard's own data set. */
 static uint64_t first_sample(const struct sheaf_dataset *d, uint32_t shard)
 {
     uint64_t number = 0;

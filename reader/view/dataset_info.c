@@ -59,7 +59,7 @@ void dataset_forget_counts(struct sheaf_dataset *d)
 /* ---- Images ---------------------------------------------------------------------------------- */
 
 /* Returns the number of sources whose counts must be added up. It is 0 for a view, and for a data
- * set that is not a union. */
+ * set that is not a union (made of several data sets). */
 static size_t summed(const struct sheaf_dataset *d)
 {
     return d->sources != NULL && d->view == NULL ? d->source_count : 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opens a data set by its sources. A source is a view, a data set with a manifest, or foreign
- * shards. If there are several data sets, they become one data set, a union. */
+ * shards (shards without a manifest). If there are several data sets, they become one data set, a
+ * union. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 #include "store/store.h"
 
 /* Called if files with the same key must be joined to one sample, even if other files lie between
- * them. Returns true if the data set is an index of foreign shards that was made without joining.
- * Then the shards must be opened again without this index. */
+ * them. Returns true if the data set is an index of foreign shards (shards of other software) that
+ * was made without joining. Then the shards must be opened again without this index. */
 static bool is_to_join(const struct sheaf_dataset *d)
 {
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;
@@ -41,7 +42,7 @@ static int open_each(const char *const *sources, const bool *is_file, size_t cou
                      struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
 {
     /* index of the first source that was not opened yet; from it on, all sources are foreign shards
-     */
+     * (shards without a manifest) */
     size_t first = 0;
     int code = SHEAF_OK;
 

@@ -77,8 +77,8 @@ static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t r
 }
 
 /* Sets *section to the index section of a shard (the index of this shard). If the section had to be
- * read, *own is set as well, and the caller must free *own. The section of a foreign shard is
- * already in memory, and *own is then NULL. */
+ * read, *own is set as well, and the caller must free *own. The section of a foreign shard (a shard
+ * without a manifest) is already in memory, and *own is then NULL. */
 static int get_section(struct sections *sections, uint32_t shard,
                        const struct index_section **section, struct index_section **own,
                        struct sheaf_error *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of the lines that the lanes of a view are reading. A line is the sequence of a source's
- * samples in one epoch of the source, before shuffling. All lanes that read a line share it. */
+ * A list of the lines that the lanes (sequences of samples) of a view are reading. A line is the
+ * sequence of a source's samples in one epoch of the source, before shuffling. All lanes that read
+ * a line share it. */
 #ifndef READER_VIEW_SOURCE_LINE_H
 #define READER_VIEW_SOURCE_LINE_H
 

@@ -15,8 +15,8 @@
 struct replay_drawing {
     uint64_t drawn;                 /* counted as in mix_turns_begin */
     struct source_line *line;       /* of the stretch; NULL if none has begun */
-    /* `start` is the position of the range of samples from which the lane draws at present. `left`
-     * is the number of draws up to the end of this range. */
+    /* `start` is the position of the range of samples from which the lane (a sequence of samples)
+     * draws at present. `left` is the number of draws up to the end of this range. */
     uint64_t start, left;
     struct shuffle shuffle;
     uint64_t *slots;                /* inputs */

@@ -131,7 +131,7 @@ static int select_read(struct choice *c, const struct view_keys *keys,
 /* Finds the samples of a source that satisfy the conditions on keys and columns. Takes them from
  * the file in the view's directory (chosen_file.h) if the file contains them. Otherwise evaluates
  * the conditions. The file identifies a source by its fingerprint, so it is not used for foreign
- * shards. */
+ * shards, which have no fingerprint in a manifest. */
 static int find_or_select(struct choice *c, const struct view_keys *keys,
                           const struct view_keys_how *how, struct sheaf_error *err)
 {
