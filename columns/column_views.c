@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the views that have a condition on a certain column, and so cannot be opened without it.
- * Views can be stored anywhere. Only the directory of the data set and its parent directory are
- * searched. */
+ * Finds the views (mixes of data sets) that have a condition on a certain column, and so cannot be
+ * opened without it. Views can be stored anywhere. Only the directory of the data set and its
+ * parent directory are searched. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@ struct views_search {
     size_t listed;
 };
 
-/* Returns whether `source`, a source of a view, is the data set to which the column belongs. */
+/* Returns whether `source`, a source of a view (a mix of data sets), is the data set to which the
+ * column belongs. */
 static bool is_base(const struct views_search *s, const char *source)
 {
     const bool is_whole = source[0] == '/' || strstr(source, "://") != NULL;

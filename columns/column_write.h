@@ -57,8 +57,8 @@ void column_writer_start(struct sheaf_column_writer *writer);
 int column_packed(struct sheaf_column_writer *writer, int code, struct sheaf_error *err);
 
 /* Called after the column `name` was dropped. Reports each view with a condition on this column, as
- * a notice (sheaf_on_notice). Only views in the directory of the data set and its parent are found.
- * (column_views.c) */
+ * a notice (sheaf_on_notice). Only views (mixes of data sets) in the directory of the data set and
+ * its parent are found. (column_views.c) */
 void column_views_tell(const struct sheaf_dataset *base, const char *name);
 
 /* ---- Parts of a plan (column_part.c) --------------------------------------------------------- */

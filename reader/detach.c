@@ -38,7 +38,8 @@ struct detach_layout {
     size_t text, data;          /* upper bounds in bytes */
 };
 
-/* The positions in the new block at which the next sample, field, label and text are written. */
+/* The positions in the block for detached samples at which the next sample, field, label and text
+ * are written. */
 struct detach_copy {
     struct sheaf_sample *sample;
     struct sheaf_field *field;
@@ -193,8 +194,8 @@ static void copy_data(const struct sheaf_reader *r, const struct sheaf_sample *s
     for (size_t f = 0; f < last; f++) {
         offset = detach_aligned(offset, ALIGNMENT);
         for (size_t i = 0; i < r->out_count; i++) {
-            /* The cast removes `const`. This is allowed because the field is in the new block,
-             * which this function fills. */
+            /* The cast removes `const`. This is allowed because the field is in the block for
+             * detached samples, which this function fills. */
             struct sheaf_field *field = (struct sheaf_field *)(uintptr_t)samples[i].fields + f;
 
             last = MAX(last, samples[i].field_count);

@@ -40,8 +40,8 @@ struct epoch_order {
     /* Returns whether all lanes are known to have ended. */
     bool (*has_ended)(const struct sheaf_reader *r);
 
-    /* Returns the number of the epoch from which the seed of the last sample is computed. In a
-     * view, each source counts its own epochs. */
+    /* Returns the number of the epoch from which the seed of the last sample is computed. In a view
+     * (a mix of data sets), each source counts its own epochs. */
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
     /* Returns the number of samples of the epoch that this reader reads. */
     uint64_t (*samples)(const struct sheaf_reader *r);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of an epoch of one data set, which is not a view. All samples form one sequence before
- * shuffling, called the line. Each lane (one of the equal sequences of the epoch) has one struct
- * lane and reads one range of the line. */
+ * The order of an epoch of one data set, which is not a view (a mix of data sets). All samples form
+ * one sequence before shuffling, called the line. Each lane (one of the equal sequences of the
+ * epoch) has one struct lane and reads one range of the line. */
 #include "base/bytes.h"
 #include "reader/epoch_order.h"
 

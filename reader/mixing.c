@@ -138,9 +138,9 @@ static struct source_drawing *drawing_of(const struct mixing *m, uint32_t i, siz
     return &m->drawings[i * m->source_count + source];
 }
 
-/* Returns the index of the struct lane for lane number `i` (a sequence of samples) and the source
- * `source`. If `coming` is true, this is the struct lane that reads the next range of the source's
- * samples in advance. */
+/* Returns an index in the table of structs lane. The struct is for the reader's lane number `i` (a
+ * sequence of samples) and the source `source`. If `coming` is true, it is the struct that reads
+ * the next range of the source's samples in advance. */
 static size_t mixing_place_of(const struct sheaf_reader *r, uint32_t i, size_t source, bool coming)
 {
     const bool is_second = drawing_of(r->mixing, i, source)->is_second != coming;
@@ -184,8 +184,8 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Switches to the struct lane that has read the next range of the source's samples in advance.
- * Samples are now drawn from it. */
+/* Begins to draw samples from the next range of the source's samples. Another struct lane has
+ * already read this range in advance, and takes the place of the present struct lane. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);
@@ -450,9 +450,9 @@ static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
                           order_member_lane(&r->member, lane), &padded);
 }
 
-/* Returns the number of shards that may be open at one time for a source of a view. The samples in
- * the shuffle buffer are from several pieces (up to 1024 consecutive chosen samples each). Each
- * piece may be in another shard. */
+/* Returns the number of shards that may be open at one time for a source of a view (a mix of data
+ * sets). The samples in the shuffle buffer are from several pieces (up to 1024 consecutive chosen
+ * samples each). Each piece may be in another shard. */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {

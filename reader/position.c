@@ -96,9 +96,9 @@ static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 }
 
 /* Returns the fingerprint that a position contains. `rounds` is the number of rounds that were
- * begun; in a round, each lane returns one sample. A view may have stages (parts of a training run
- * with weights of their own). The fingerprint covers only the stages up to the position. So it does
- * not change if a later stage is appended. */
+ * begun; in a round, each lane returns one sample. A view (a mix of data sets) may have stages
+ * (parts of a training run with weights of their own). The fingerprint covers only the stages up to
+ * the position. So it does not change if a later stage is appended. */
 static const char *fingerprint_at(const struct sheaf_dataset *d, const struct order *order,
                                   uint64_t rounds)
 {
@@ -376,9 +376,9 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                    p->host, p->hosts);
 }
 
-/* Returns true if the position belongs to this data set. A view may have stages (parts of a
- * training run with weights of their own). If a stage begins exactly at the position, the position
- * may have been made with or without this stage. Both are accepted. */
+/* Returns true if the position belongs to this data set. A view (a mix of data sets) may have
+ * stages (parts of a training run with weights of their own). If a stage begins exactly at the
+ * position, the position may have been made with or without this stage. Both are accepted. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
     for (size_t i = dataset_stage(d, &p->order, p->rounds + (p->extra != 0));
@@ -410,8 +410,8 @@ static int check_edited(const struct sheaf_dataset *d, const char *fingerprint, 
                    "is now", d->url);
 }
 
-/* Returns the error for a position that belongs to another view. The message says in which source
- * the views differ. */
+/* Returns the error for a position that belongs to another view (a mix of data sets). The message
+ * says in which source the views differ. */
 static int position_refuse_view(const struct sheaf_dataset *d, const struct position *p,
                                 struct sheaf_error *err)
 {

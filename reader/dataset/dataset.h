@@ -132,16 +132,17 @@ struct sheaf_dataset {
     bool class_rest_stays;              /* labels outside class_map stay */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: number of the source's chosen samples */
-    /* in a view: the part of an epoch's samples that is drawn from this source, from 0 to 1 */
+    /* in a view (a mix of data sets): the part of an epoch's samples that is drawn from this
+     * source, from 0 to 1 */
     double share;
-    /* in a view with weights: the weight of this source in the first stage of the run; otherwise 0
-     */
+    /* in a view (a mix of data sets) with weights: the weight of this source in the first stage of
+     * the run; otherwise 0 */
     uint64_t weight;
-    /* in a view: number of samples chosen from this source that were also chosen from an earlier
-     * source */
+    /* in a view (a mix of data sets): number of samples chosen from this source that were also
+     * chosen from an earlier source */
     uint64_t shared;
-    /* in a view: names of the fields that the samples of this source keep; NULL if they keep all
-     * fields */
+    /* in a view (a mix of data sets): names of the fields that the samples of this source keep;
+     * NULL if they keep all fields */
     char *const *fields;
     size_t field_count;
 };
@@ -363,7 +364,8 @@ void dataset_forget_counts(struct sheaf_dataset *d);
 struct union_options {
     bool is_view;       /* the same data set may be there twice */
     bool by_number;     /* labels stay as they are, whatever the class names */
-    /* classes to which a view gives other names or numbers; NULL if it does not change any */
+    /* classes to which a view (a mix of data sets) gives other names or numbers; NULL if it does
+     * not change any */
     const struct view_class *classes;
     size_t class_count;
 };

@@ -136,8 +136,8 @@ static const char *other_name(const void *context, const char *name)
     return name;
 }
 
-/* Returns an error if a view renames a class that no source has. Its name is probably misspelt, and
- * would otherwise be ignored without a notice. */
+/* Returns an error if a view (a mix of data sets) renames a class that no source has. Its name is
+ * probably misspelt, and would otherwise be ignored without a notice. */
 static int dataset_union_check_names(const struct named_classes *lists, size_t count,
                                      const struct union_options *options, struct sheaf_error *err)
 {
@@ -251,9 +251,9 @@ static int join_classes(struct sheaf_dataset *d, struct sheaf_error *err)
     return code;
 }
 
-/* Makes the maps from old to new labels if a view gives classes other numbers. Classes that the
- * view does not mention keep their numbers. The union (the data set made of all sources) then has
- * no class names. */
+/* Makes the maps from old to new labels if a view (a mix of data sets) gives classes other numbers.
+ * Classes that the view does not mention keep their numbers. The union (the data set made of all
+ * sources) then has no class names. */
 static int renumber_classes(struct sheaf_dataset *d, const struct union_options *options,
                             struct sheaf_error *err)
 {

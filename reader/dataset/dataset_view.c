@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facts about an epoch for which views need code of their own: the stages of a view (parts of a run
- * with weights of their own), and the samples that it can draw. */
+ * Facts about an epoch for which views (mixes of data sets) need code of their own: the stages of a
+ * view (parts of a run with weights of their own), and the samples that it can draw. */
 #include "reader/dataset/dataset_view.h"
 
 size_t dataset_stage(const struct sheaf_dataset *d, const struct order *order, uint64_t rounds)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * State of a data set that is a view: the document that describes the view, and facts from which
- * the order of samples follows. view/view.h opens a view. */
+ * State of a data set that is a view (a mix of data sets): the document that describes the view,
+ * and facts from which the order of samples follows. view/view.h opens a view. */
 #ifndef READER_DATASET_VIEW_H
 #define READER_DATASET_VIEW_H
 
@@ -17,7 +17,7 @@ struct dataset_view {
      * if there is no such source. */
     size_t *earlier;
     /* For each stage (a part of a training run with weights of its own): the fingerprint of the
-     * view without the stages after this one. */
+     * view (a mix of data sets) without the stages after this one. */
     char (*fingerprints)[33];
 };
 
@@ -29,15 +29,15 @@ struct dataset_view {
  * not a view, or if no step has been made. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
                      uint64_t rounds);
-/* Returns the fingerprint of a view without the stages after `stage`. (A stage is a part of a
- * training run with weights of its own.) Returns the usual fingerprint if the data set is not a
- * view. */
+/* Returns the fingerprint of a view (a mix of data sets) without the stages after `stage`. (A stage
+ * is a part of a training run with weights of its own.) Returns the usual fingerprint if the data
+ * set is not a view. */
 const char *dataset_stage_fingerprint(const struct sheaf_dataset *dataset, size_t stage);
 
 /* Returns the number of samples in an epoch. */
 uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
-/* Returns the number of different samples in an epoch. In a view, these are the chosen samples, and
- * otherwise all samples of the data set. */
+/* Returns the number of different samples in an epoch. In a view (a mix of data sets), these are
+ * the chosen samples, and otherwise all samples of the data set. */
 uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
 /* Returns the number of one of the samples that an epoch can draw (in a view, only chosen samples).
  * `rank` is the index of the sample among them. They are in ascending order within each source.

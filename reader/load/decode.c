@@ -29,7 +29,7 @@ static bool decode_is_kept(const struct sheaf_dataset *source, const struct shea
     return false;
 }
 
-/* Removes the fields of the sample that the view does not keep. */
+/* Removes the fields of the sample that the view (a mix of data sets) does not keep. */
 static int keep_fields(const struct sheaf_dataset *source, struct decode_scratch *scratch,
                        struct sheaf_sample *sample, struct sheaf_error *err)
 {

@@ -48,7 +48,8 @@ void horizon_close(struct horizon *horizon);
 
 /* These two functions are for a sample at `position` of the lane (a sequence of samples) that is
  * not in the shuffle buffer yet. horizon_knows returns true if its draw is already computed. Only
- * then may horizon_wants be called. It returns true if the sample should be in memory. */
+ * then may horizon_wants be called. horizon_wants returns true if the sample should be in
+ * memory. */
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 

@@ -52,7 +52,7 @@ struct lane {
     uint64_t refill_slot;
     struct due due[LANE_DUE];   /* a ring: */
     unsigned first, count;
-    /* number of drawn samples that are not in memory, and whose read was not begun yet */
+    /* number of drawn samples that are not in memory, and that are not being read yet */
     unsigned numbers;
     bool has_ended;
     struct horizon horizon;
@@ -68,7 +68,7 @@ struct lane_course {
 };
 
 /* Returns the range of samples that the lane number `number` (a sequence of samples) reads in an
- * epoch of a data set that is not a view. */
+ * epoch of a data set that is not a view (a mix of data sets). */
 struct lane_course lane_course_of(const struct loader *loader, uint32_t number);
 
 /* Begins a lane (a sequence of samples) after its first `steps` draws. `steps` is not 0 if an epoch

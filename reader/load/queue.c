@@ -306,7 +306,8 @@ static int plan_needed(struct loader *l, struct queue *q, struct sheaf_error *er
 }
 
 /* Returns the queue whose next read is needed first, or NULL if all reads are planned. If `ahead`
- * is false, the queues of a view that read a range in advance are not considered. */
+ * is false, the queues of a view (a mix of data sets) that read a range in advance are not
+ * considered. */
 static struct queue *neediest(struct loader *l, bool ahead)
 {
     struct queue *found = NULL;

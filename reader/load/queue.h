@@ -35,14 +35,14 @@ struct queue {
     const struct order_line *line;  /* the line that has its places */
     const struct horizon *horizon;  /* tells which samples are wanted; NULL: all */
     /* Approximate number of samples that are taken from this queue in one round. In a round, each
-     * lane of the reader returns one sample. So the pace is 1, except in a view, where a lane has a
-     * queue for each source. */
+     * lane of the reader returns one sample. So the pace is 1, except in a view (a mix of data
+     * sets), where a lane has a queue for each source. */
     double pace;
     /* In a view, a lane (a sequence of samples) reads several ranges of a source in one epoch. This
      * is the number of samples in the ranges before the present range. */
     uint64_t before;
-    /* In a view: true if this queue reads the next range of a source's samples in advance, while
-     * samples are still drawn from the present range. */
+    /* In a view (a mix of data sets): true if this queue reads the next range of a source's samples
+     * in advance, while samples are still drawn from the present range. */
     bool is_ahead;
     /* Number of positions of the sequence that were planned, including those whose samples were
      * already returned. For each of them a read was begun, or the sample will be read when it is

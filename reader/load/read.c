@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the memory that a read needs, and makes reads; see read.h. The job that carries out a
- * read is in read_job.c. */
+ * Computes the memory that a read needs, and makes reads; see read.h. A read is a job that brings
+ * records of a shard into memory. The job itself is in read_job.c. */
 #include "reader/load/read.h"
 
 #include <stdlib.h>

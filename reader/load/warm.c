@@ -27,8 +27,8 @@
  * samples, the lane waits until their files are in the kernel's cache. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
-/* Largest number of ranges of bytes that one job reads. In a view there are several ranges, because
- * samples that are not chosen may lie between chosen samples. */
+/* Largest number of ranges of bytes that one job reads. In a view (a mix of data sets) there are
+ * several ranges, because samples that are not chosen may lie between chosen samples. */
 #define RANGES      32u
 /* BYTES is the number of bytes that one job reads into the kernel's cache. AHEAD_BYTES is the
  * number of bytes in the cache that have not entered the shuffle buffer yet. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_dataset_locate: finds the steps of an epoch at which given samples are returned; see
- * locate.h. This file is for data sets that are not views. locate_view.c is for views. */
+ * locate.h. This file is for data sets that are not views (mixes of data sets). locate_view.c is
+ * for views. */
 #include <inttypes.h>
 #include <stdlib.h>
 

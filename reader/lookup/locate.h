@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the steps of an epoch at which given samples are returned. The functions in this header are
- * used for views and for other data sets.
+ * used for views (mixes of data sets) and for other data sets.
  *
  * The search goes from a sample to its step. The number of the sample determines its position in
  * the line (the sequence of samples before shuffling). This position determines which lane reads
@@ -58,8 +58,8 @@ struct comings {
 int comings_add(struct comings *comings, uint32_t lane, uint64_t step, size_t asked,
                 struct sheaf_error *err);
 
-/* Finds the steps of an epoch of a view at which the samples are returned. Adds the results to
- * `comings` in any order. */
+/* Finds the steps of an epoch of a view (a mix of data sets) at which the samples are returned.
+ * Adds the results to `comings` in any order. */
 int locate_in_view(const struct sheaf_dataset *dataset, const uint64_t *numbers, size_t count,
                    struct comings *comings, struct sheaf_error *err);
 

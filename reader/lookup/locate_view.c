@@ -46,8 +46,8 @@ static int by_source(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Selects the requested samples that the view has chosen, and sorts them by source. Returns their
- * number. */
+/* Selects the requested samples that the view (a mix of data sets) has chosen, and sorts them by
+ * source. Returns their number. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                           struct wanted_number *wanted)
 {
@@ -181,7 +181,8 @@ static void find_pieces(const struct order_line *line, size_t count, uint64_t *p
 /* ---- One source ------------------------------------------------------------------------------ */
 
 /* Finds the steps at which samples of a source are returned, for one epoch of this source. An epoch
- * of a view may draw from several epochs of a source. `order` describes the epoch of the source. */
+ * of a view (a mix of data sets) may draw from several epochs of a source. `order` describes the
+ * epoch of the source. */
 static int locate_in_epoch(struct view_locating *x, const struct order *order,
                            const struct wanted_number *wanted, size_t count, uint64_t *places,
                            struct sheaf_error *err)
@@ -199,8 +200,8 @@ static int locate_in_epoch(struct view_locating *x, const struct order *order,
     return code == SHEAF_OK ? follow_lanes(x, wanted->source, order, err) : code;
 }
 
-/* Finds the steps at which samples of a source are returned. An epoch of a view may draw from
- * several epochs of the source, and all of them are searched. */
+/* Finds the steps at which samples of a source are returned. An epoch of a view (a mix of data
+ * sets) may draw from several epochs of the source, and all of them are searched. */
 static int locate_in_source(struct view_locating *x, const struct wanted_number *wanted,
                             size_t count, struct sheaf_error *err)
 {

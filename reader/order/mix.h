@@ -100,8 +100,8 @@ struct mix_turns {
     uint64_t stage_end;         /* step; */
     const uint16_t *table;
     uint64_t at, period;
-    /* For a view without weights: number of draws that the lane makes from each source in the
-     * epoch. */
+    /* For a view (a mix of data sets) without weights: number of draws that the lane makes from
+     * each source in the epoch. */
     uint64_t *counts;
     uint16_t *block;            /* the table of the current block; */
     uint64_t block_number, block_count, block_end;

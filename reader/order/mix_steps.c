@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the step at which a lane (a sequence of samples) makes a certain draw; see mix_steps.h
- * and ORDER.md, sections 9 and 10. */
+ * Computes the step at which a lane (a sequence of samples) draws a certain sample of a source; see
+ * mix_steps.h and ORDER.md, sections 9 and 10. */
 #include "reader/order/mix_steps.h"
 
 #include <stdlib.h>

@@ -44,8 +44,9 @@ struct order_line {
     /* Position of each shard's first sample in the line (the sequence of samples before shuffling).
      * After the last shard, the number of all samples. */
     uint64_t *starts;
-    /* The chosen samples, if this is the line of a source of a view. The line (the sequence of
-     * samples before shuffling) then consists of pieces and not of shards. Otherwise NULL. */
+    /* The chosen samples, if this is the line of a source of a view (a mix of data sets). The line
+     * (the sequence of samples before shuffling) then consists of pieces and not of shards.
+     * Otherwise NULL. */
     const struct order_chosen *of;
     uint32_t *pieces;               /* but pieces, in line order, */
     uint64_t piece;                 /* each of this number of samples; */
@@ -62,8 +63,8 @@ void order_line_free(struct order_line *line);
 
 #define ORDER_PIECE_MOST 1024u
 
-/* The chosen samples of a source of a view. The source has shards `first_shard` to `end_shard` - 1
- * of the data set. */
+/* The chosen samples of a source of a view (a mix of data sets). The source has shards
+ * `first_shard` to `end_shard` - 1 of the data set. */
 struct order_chosen {
     struct selection chosen;        /* numbers within the source, from 0 */
     /* number of the source's first sample in the whole data set */
@@ -78,8 +79,8 @@ struct order_chosen {
  * its samples would always be read by the same lanes. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
-/* Makes the line (the sequence of samples before shuffling) for an epoch of a source of a view.
- * `order` is the order of this source. The line keeps the pointer `of`. */
+/* Makes the line (the sequence of samples before shuffling) for an epoch of a source of a view (a
+ * mix of data sets). `order` is the order of this source. The line keeps the pointer `of`. */
 int order_line_of_pieces(const struct order *order, const struct order_chosen *of,
                          struct order_line *line, struct sheaf_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * A file in the directory of a view. It stores which samples were chosen by the view's conditions
- * on keys or columns. These conditions can only be evaluated by reading. With this file, samples
- * are read for them only once, when the view is written, and not each time the view is opened. The
- * file is a cache: the view has the same meaning without it.
+ * A file in the directory of a view (a mix of data sets). It stores which samples were chosen by
+ * the view's conditions on keys or columns. These conditions can only be evaluated by reading. With
+ * this file, samples are read for them only once, when the view is written, and not each time the
+ * view is opened. The file is a cache: the view has the same meaning without it.
  *
  *     "SHEAFCHO" | of each source: id, total, a bit for each sample | XXH3-64 of all before */
 #ifndef READER_VIEW_CHOSEN_FILE_H
@@ -19,8 +19,8 @@ struct chosen_file {
     struct buf added;           /* new entries, in the form of the file */
 };
 
-/* Reads the file with the chosen samples of the view at `url`. If the file is missing, damaged or
- * not usable, f->data is NULL. */
+/* Reads the file with the chosen samples of the view (a mix of data sets) at `url`. If the file is
+ * missing, damaged or not usable, f->data is NULL. */
 void chosen_file_open(struct chosen_file *f, const char *url);
 void chosen_file_free(struct chosen_file *f);
 

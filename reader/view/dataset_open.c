@@ -20,8 +20,8 @@ static bool is_to_join(const struct sheaf_dataset *d)
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;
 }
 
-/* Opens a source if it is a view, or if it has a manifest. If it is neither, sets *dataset to NULL.
- */
+/* Opens a source if it is a view (a mix of data sets), or if it has a manifest. If it is neither,
+ * sets *dataset to NULL. */
 static int open_one(const char *source, bool joins, struct sheaf_dataset **dataset,
                     struct sheaf_error *err)
 {

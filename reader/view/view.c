@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a view; see view.h. First opens the sources and makes one data set of them. Then finds the
- * samples that satisfy the conditions. Finally makes the tables for the weights. */
+ * Opens a view (a mix of data sets); see view.h. First opens the sources and makes one data set of
+ * them. Then finds the samples that satisfy the conditions. Finally makes the tables for the
+ * weights. */
 #include "reader/view/view.h"
 
 #include <inttypes.h>
@@ -42,22 +43,23 @@ void dataset_view_free(struct dataset_view *v)
 
 /* ---- Sources -------------------------------------------------------------------------------- */
 
-/* Reads the text of the view at `url`. The caller must free *text. Returns SHEAF_END if there is no
- * view at `url`. */
+/* Reads the text of the view (a mix of data sets) at `url`. The caller must free *text. Returns
+ * SHEAF_END if there is no view at `url`. */
 static int view_read_text(const char *url, char **text, size_t *size, struct sheaf_error *err)
 {
     int code = store_get(url, VIEW_BYTES_MOST, text, size, err);
 
-    /* `url` is not a view if no object has this name, or if it is a directory, a large shard or a
-     * file with other content. */
+    /* `url` is not a view (a mix of data sets) if no object has this name, or if it is a directory,
+     * a large shard or a file with other content. */
     if (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT || code == SHEAF_ERR_LIMIT
         || (code == SHEAF_OK && !view_begins(*text, *size)))
         code = SHEAF_END;
     return code;
 }
 
-/* Returns an error if the source at `url` is a view, because a view cannot be a source of another
- * view. The source is not opened for this check, because it may be the same view. */
+/* Returns an error if the source at `url` is a view (a mix of data sets), because a view cannot be
+ * a source of another view. The source is not opened for this check, because it may be the same
+ * view. */
 static int view_refuse(const char *url, struct sheaf_error *err)
 {
     char *text = NULL;
@@ -90,7 +92,8 @@ static int view_open_source(struct dataset_view *v, size_t i, const struct view_
     return code;
 }
 
-/* Opens all sources of a view. If this fails, the caller must free the sources that were opened. */
+/* Opens all sources of a view (a mix of data sets). If this fails, the caller must free the sources
+ * that were opened. */
 static int view_open_sources(struct dataset_view *v, const struct view_keys_how *how,
                              struct sheaf_dataset **sources, struct sheaf_error *err)
 {
@@ -271,9 +274,9 @@ static int view_name_stage(struct dataset_view *v, const char *const *names, siz
     return SHEAF_OK;
 }
 
-/* Computes the fingerprint of the view for each stage, without the stages after it. (A stage is a
- * part of a training run with weights of its own.) It is the hash of the view's document, with the
- * fingerprints of the sources instead of their names. */
+/* Computes the fingerprint of the view (a mix of data sets) for each stage, without the stages
+ * after it. (A stage is a part of a training run with weights of its own.) It is the hash of the
+ * view's document, with the fingerprints of the sources instead of their names. */
 static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sources,
                        struct sheaf_error *err)
 {
@@ -304,9 +307,9 @@ static double share_of(const struct dataset_view *v, size_t i)
            : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
 }
 
-/* Returns how many chosen samples of source `i` were also chosen from an earlier source of the
- * view. This is possible if both are the same data set. If there are several such sources, returns
- * the largest number. */
+/* Returns how many chosen samples of source `i` were also chosen from an earlier source of the view
+ * (a mix of data sets). This is possible if both are the same data set. If there are several such
+ * sources, returns the largest number. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
@@ -316,8 +319,8 @@ static uint64_t shared_of(const struct dataset_view *v, size_t i)
     return most;
 }
 
-/* Sets the numbers of samples of a view and its sources. Called after the sources were united to
- * one data set. */
+/* Sets the numbers of samples of a view (a mix of data sets) and its sources. Called after the
+ * sources were united to one data set. */
 static void view_take_numbers(struct sheaf_dataset *d, struct dataset_view *v)
 {
     for (size_t i = 0; i < d->source_count; i++) {
@@ -378,8 +381,8 @@ static int open_document(struct dataset_view *v, const char *url,
     return code;
 }
 
-/* Returns true if the view has conditions on keys or columns. The samples that they choose are
- * stored in a file (chosen_file.h). */
+/* Returns true if the view (a mix of data sets) has conditions on keys or columns. The samples that
+ * they choose are stored in a file (chosen_file.h). */
 static bool keeps_chosen(const struct view *view)
 {
     for (size_t i = 0; i < view->source_count; i++) {
@@ -391,8 +394,8 @@ static bool keeps_chosen(const struct view *view)
     return false;
 }
 
-/* Opens the view with the document `text`. If `keep` is true, the samples that were chosen by its
- * conditions on keys or columns are stored in a file in the view's directory. */
+/* Opens the view (a mix of data sets) with the document `text`. If `keep` is true, the samples that
+ * were chosen by its conditions on keys or columns are stored in a file in the view's directory. */
 static int open_text(const char *text, size_t size, const char *url,
                      const struct sheaf_read_options *reading, bool keep,
                      struct sheaf_dataset **dataset, struct sheaf_error *err)
@@ -440,8 +443,8 @@ static int refuse_existing(const char *path, const char *what, struct sheaf_erro
                        SHEAF_REASON_DATASET);
 }
 
-/* Finds out what is stored at `path`, to which a view is to be written. Returns an error if it is
- * another file than a view, because only a view may be replaced. */
+/* Finds out what is stored at `path`, to which a view (a mix of data sets) is to be written.
+ * Returns an error if it is another file than a view, because only a view may be replaced. */
 static int see_view(const char *path, bool overwrite, struct store_seen *seen,
                     struct sheaf_error *err)
 {

@@ -9,10 +9,11 @@
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/dataset_view.h"
 
-/* Opens the view that is stored at `url`. Returns SHEAF_END if `url` is not a view. */
+/* Opens the view (a mix of data sets) that is stored at `url`. Returns SHEAF_END if `url` is not a
+ * view. */
 int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
-/* Opens a view from the text of its document. Relative paths in the text are relative to the
- * directory of `url`. */
+/* Opens a view (a mix of data sets) from the text of its document. Relative paths in the text are
+ * relative to the directory of `url`. */
 int dataset_open_document(const char *text, size_t size, const char *url,
                           struct sheaf_dataset **dataset, struct sheaf_error *err);
 void dataset_view_free(struct dataset_view *view);      /* NULL is allowed */

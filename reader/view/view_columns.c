@@ -169,8 +169,8 @@ static int read_source(struct column_choice *k, const struct sheaf_dataset *sour
     return code;
 }
 
-/* Reads the records of a column, and evaluates all conditions of the view on this column. `first`
- * is the first of these conditions. */
+/* Reads the records of a column, and evaluates all conditions of the view (a mix of data sets) on
+ * this column. `first` is the first of these conditions. */
 static int select_column(struct choice *c, const struct view_column *first,
                          const struct view_keys_how *how, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conditions of a view on keys. Keys are stored only in the samples. The table of keys
- * (dataset.keys) shows which samples may have a given key.
+ * Conditions of a view (a mix of data sets) on keys. Keys are stored only in the samples. The table
+ * of keys (dataset.keys) shows which samples may have a given key.
  *
  * So for a list of keys, only the samples that the table shows are read. For a pattern, or without
  * a table, all samples are read. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A file of chosen numbers, which are the numbers of samples that a program has chosen from a data
- * set. The condition "numbers" of a view names such a file. FORMATS.md describes the format. */
+ * set. The condition "numbers" of a view (a mix of data sets) names such a file. FORMATS.md
+ * describes the format. */
 #ifndef READER_VIEW_VIEW_NUMBERS_H
 #define READER_VIEW_VIEW_NUMBERS_H
 
