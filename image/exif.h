@@ -11,8 +11,8 @@
 
 #include "image/kind.h"
 
-/* Returns the EXIF orientation of an image file, which is 1 to 8. Returns 1 (upright) if the file
- * states no valid orientation. */
+/* Returns the EXIF orientation of an image file, a number from 1 to 8. Returns 1 (upright) if the
+ * file states no valid orientation. */
 unsigned exif_orientation(enum image_kind kind, const uint8_t *data, size_t size);
 
 #endif

@@ -80,7 +80,7 @@ static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
     return x / lanes + (lane < x % lanes);
 }
 
-/* Returns the step at which a stage begins (a part of a training run with weights of its own).
+/* Returns the step at which a stage (a part of a training run with weights of its own) begins.
  * Steps are counted over all epochs, and the result is valid for each lane (a sequence of samples).
  * Returns UINT64_MAX if there is no such stage. */
 uint64_t mix_stage_begin(const struct mix *mix, const struct order *order, size_t stage);
@@ -132,7 +132,8 @@ int mix_turns_next(struct mix_turns *turns, size_t *source, struct sheaf_error *
 struct mix_stretch {
     uint64_t source_epoch;
     uint64_t start, count;      /* places */
-    /* number of the lane's draws from this stretch before the requested draw */
+    /* number of samples of this stretch (a range of samples) that the lane draws before the
+     * requested draw */
     uint64_t before;
 };
 

@@ -146,9 +146,9 @@ static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t in
 }
 
 /* Returns the lane (a sequence of samples) that reads the sample at position `place` of the line
- * (the sequence of samples before shuffling). Returns order->lanes if no lane reads it, because the
- * remainder of the epoch is dropped. The sample is input number place - order_lane.start of the
- * lane. Other lanes may repeat the sample as padding. */
+ * (the sequence of all samples before shuffling). Within this lane, the sample has the number place
+ * - order_lane.start. Returns order->lanes if no lane reads the sample, because the remainder of
+ * the epoch is dropped. Other lanes may repeat the sample as padding. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
 /* Returns the number of samples in the shuffle buffer (shuffle.h) of a lane, which is a sequence of
