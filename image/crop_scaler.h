@@ -37,8 +37,8 @@ void crop_scaler_close(struct crop_scaler *s);      /* also of one that is zero 
  * byte that is ignored. */
 void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
                      unsigned pixel);
-/* Copies the finished crop to `out` in the layout of the plan. Must be called after the last row
- * was added. */
+/* Writes the finished crop to `out` in the layout of the plan, as far as it is not there yet. Must
+ * be called after the last row was added. */
 void crop_scaler_finish(const struct crop_scaler *s);
 
 #endif

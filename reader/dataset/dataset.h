@@ -153,7 +153,7 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
 }
 
 /* Checks that an index section (the index of one shard) has the hash that the manifest in memory
- * states. Returns SHEAF_ERR_CHANGED if not, because the data set was replaced after it was
+ * states for it. Returns SHEAF_ERR_CHANGED if not, because the data set was replaced after it was
  * opened. */
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
                           struct sheaf_error *err);

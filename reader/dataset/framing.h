@@ -67,7 +67,7 @@ struct framing {
      * most one more frame (stored record) is returned. */
     bool lacks_end;
     /* If the shard lacks its end: size in bytes of the last frame (stored record), which ends at
-     * offset `at`. 0 if the last frame was already returned. */
+     * offset `at`. 0 if there is no frame that must still be returned. */
     uint64_t last_bytes;
     /* Set by the provider of the bytes if a compressed stream is damaged and cannot be read
      * further. dead_bytes is then the number of stored bytes after the damage, or UINT64_MAX if it

@@ -11,8 +11,8 @@
 #include "base/error.h"
 
 /* At the start of a lane (a sequence of samples), some samples are returned before the shuffle
- * buffer is full, and each of them is read alone. Their number is the size of the buffer divided by
- * EARLY_OF_SLOTS. */
+ * buffer is full, and each of them is read alone. Their number is at most the size of the buffer
+ * divided by EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
 /* A slot of the shuffle buffer is loaded into the CPU's cache SLOTS_AHEAD draws before it is used.
  * This is possible because the shuffle can compute the coming draws. */

@@ -213,8 +213,9 @@ void read_drop_shards(struct work *work, struct shards *shards);
 
 /* ---- reader/load/read_job.c ------------------------------------------------------------------ */
 
-/* Starts the job of the read on a worker thread. For a local shard, the job reads, decompresses and
- * checks the bytes on one processor, while they are in its cache. */
+/* Begins the read. For a remote shard, sends its requests first, and starts its job when all of
+ * them are answered. For a local shard, the job does everything: it reads, decompresses and checks
+ * the bytes on one processor, while they are in its cache. */
 void read_start(struct read *read);
 /* Runs the job on this thread. */
 void read_run(struct read *read);
