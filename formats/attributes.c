@@ -52,9 +52,10 @@ void attributes_free(struct attributes *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* Returns the index of the attribute that has a role, such as that of the label (see
- * column_names.h). If several attributes have this role, chooses the one whose name has the lowest
- * rank. Returns `count` if no attribute has the role. */
+/* Returns the index of the attribute (a named value of a manifest line) that has the role
+ * `role`, such as COLUMN_LABEL. If several attributes have the role, chooses the preferred name,
+ * which is the one that column_rank() ranks lowest. Returns the number of attributes if none has
+ * the role. */
 static size_t attribute_of(const struct attributes *a, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -95,8 +96,8 @@ static bool has_suffix(const struct decode_scratch *scratch, const char *suffix,
     return false;
 }
 
-/* Writes the suffix "NAME.SUFFIX" into scratch->joined, where room has been reserved. Returns a
- * field with this suffix and no data. */
+/* Returns a field without data whose suffix is "NAME.SUFFIX". Writes the suffix to the end of
+ * scratch->joined, where the caller must have reserved room. */
 static struct slice named_twice(struct decode_scratch *scratch, const char *name, size_t size,
                                 const char *suffix)
 {
@@ -138,12 +139,12 @@ static bool attributes_parse_labels(struct attribute_content c, double *labels, 
     return *count > 0;
 }
 
-/* Adds the labels in an attribute's value to the sample. Returns SHEAF_END if the value is not a
- * number; in that case the value names a class. */
+/* Adds the numbers in an attribute's value to the sample's labels. Returns SHEAF_END if the value
+ * is not a number or an array of numbers. Such a value may be the name of a class. */
 static int attributes_add_labels(struct decode_scratch *scratch, struct attribute_content c,
                                  struct sheaf_error *err)
 {
-    /* each label takes at least one digit and one comma */
+    /* upper limit of the number of labels, because each takes at least one digit and one comma */
     const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);
     double *labels = malloc(most * sizeof(*labels));
     long count;
@@ -169,7 +170,8 @@ static int attributes_add_value(struct decode_scratch *scratch, const char *name
     return sample_add(scratch, &slice, err);
 }
 
-/* The attributes that hold the label and the class name, and the values found for them so far. */
+/* The attributes that state the label and the name of its class, and the values that the records
+ * decoded so far have for them. */
 struct said {
     size_t label, class_name;   /* indexes; `count`: none */
     struct attribute_content word;        /* of the attribute class_name */
@@ -189,9 +191,8 @@ static struct said said_by(const struct attributes *a)
     return said;
 }
 
-/* Adds one attribute to the sample, as a field or as labels. An attribute that may be the name of
- * the label's class is only recorded in `said`. Later add_word decides whether it becomes a
- * field. */
+/* Adds one attribute to the sample, as a field or as labels. If the attribute may be the name of
+ * the label's class, only stores its value in said->word, and add_word() decides later. */
 static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)
@@ -216,8 +217,8 @@ static int add_attribute(const struct attributes *a, size_t i, struct attribute_
     return code == SHEAF_END ? attributes_add_value(scratch, name, c, err) : code;
 }
 
-/* Decides about the attribute that may name the class. If the label is a number, the attribute's
- * value is the name of the class; otherwise it becomes a field. */
+/* Uses the stored text of the attribute that may name the class. If the label is a number, the text
+ * is the name of its class. Otherwise the text becomes a field. */
 static int add_word(const struct attributes *a, struct decode_scratch *scratch, struct said *said,
                     struct sheaf_error *err)
 {
@@ -239,9 +240,8 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     int code;
 
     sample_begin(scratch);
-    /* Reserves room for everything that may be appended: records that are joined from several
-     * parts, and field names. The buffer must not move later, because the sample will point into
-     * it. */
+    /* Room for all joined records and field names is reserved now. The buffer must not move later,
+     * because the sample will point into it. */
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * A line of an augmented manifest as Pipe mode delivers it: one RecordIO record per attribute, in
- * the order of the attribute names, which the caller must know. The name of an attribute decides
- * which part of the sample it becomes.
+ * Decodes a line of a SageMaker augmented manifest as Pipe mode delivers it: one RecordIO record
+ * per attribute, without the attributes' names. The caller must know the names and their order. The
+ * name of an attribute decides which part of the sample it becomes.
  *
  * An attribute "NAME-ref" holds an object's bytes, which become a field. The field's suffix follows
- * from the content. It is NAME if the content is of an unknown kind, and NAME.SUFFIX if another
- * field of the sample has that suffix already.
+ * from the content: "jpg" for a JPEG. It is NAME if the content is of an unknown kind, and
+ * NAME.SUFFIX if another field of the sample has that suffix already.
  *
- * The attribute label or labels states the label. Without such an attribute, class or class_name
- * states the label. (These names may be in upper or lower case; see column_names.h.) If the value
- * is a number or an array of numbers, it is the label. If the value is a text, it is the name of
- * the label's class, and also becomes a field. If label or labels is a number, a text in class or
- * class_name is the name of this label's class and does not become a field.
+ * The attribute label or labels states the label. If neither exists, class or class_name states the
+ * label. (These names may be in upper or lower case; see column_names.h.) If the value is a number
+ * or an array of numbers, it is the label. If the value is a text, it is the name of the label's
+ * class, and also becomes a field. If label or labels is a number, a text in class or class_name is
+ * the name of this label's class and does not become a field.
  *
  * Any other attribute NAME becomes a field NAME with the value unchanged. */
 #ifndef FORMATS_ATTRIBUTES_H
@@ -20,7 +20,7 @@
 
 #include "formats/format.h"
 
-/* largest number of attributes in one request, a limit of SageMaker */
+/* largest number of attributes that one line may have (SageMaker's limit for a request) */
 #define ATTRIBUTES_MOST 16
 #define ATTRIBUTE_NAME_MOST 256     /* bytes of a name */
 #define ATTRIBUTES_CONTAINER SHEAF_RECORDIO     /* the container in which the platform delivers
@@ -32,16 +32,17 @@ struct attributes {
     size_t count;
 };
 
-/* Parses a list of attribute names such as "a-ref,b". Returns SHEAF_ERR_ARGUMENT if it has more
- * than ATTRIBUTES_MOST names, a name twice, or an invalid name. */
+/* Parses a list of attribute names such as "a-ref,b" into `attributes`. Returns SHEAF_ERR_ARGUMENT
+ * if the list has more than ATTRIBUTES_MOST names, the same name twice, or an invalid name. */
 int attributes_parse(const char *list, struct attributes *attributes, struct sheaf_error *err);
 void attributes_free(struct attributes *attributes);
 
-/* Returns the length of NAME if the attribute is a reference to an object ("NAME-ref"), otherwise
- * 0. */
+/* Returns the length of NAME if the attribute is called "NAME-ref" and so refers to an object in a
+ * store. Returns 0 for any other attribute. */
 size_t attribute_ref_size(const char *name);
 
-/* Decodes the consecutive RecordIO records of one manifest line into a sample. */
+/* Decodes one line of an augmented manifest into a sample. `record` must hold the line's RecordIO
+ * records one after the other, one for each attribute. */
 int attributes_decode(const struct attributes *attributes, const struct record *record,
                       const struct decode_context *context, struct decode_scratch *scratch,
                       struct sheaf_sample *sample, struct sheaf_error *err);

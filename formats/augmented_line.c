@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses lines of augmented manifests. jansson parses the values; the text of the line itself shows
- * how each value was written. */
+ * Parses lines of augmented manifests (JSON objects that describe one sample each). jansson parses
+ * the values. The bytes of each value are also located in the line, because jansson does not tell
+ * how the line writes a value. */
 #include "formats/augmented_line.h"
 
 #include <stdio.h>
@@ -13,8 +14,8 @@
 #include "formats/attributes.h"
 #include "formats/column_names.h"
 
-/* Finds the text of each attribute's value. jansson gives the names in the order in which the line
- * has them. */
+/* Stores each attribute with its name, its value and the bytes of its value in the line. This works
+ * because jansson iterates over the members in the order of the line. */
 static void find_attributes(struct augmented_line *l, const char *text, const char *end)
 {
     const char *at = json_text_blanks(text, end) + 1, *name;
@@ -67,7 +68,8 @@ const struct attribute *augmented_line_find(const struct augmented_line *l, cons
     return NULL;
 }
 
-/* Returns whether the attribute NAME-metadata says that NAME is the class of an image or text. */
+/* Returns whether the line has an attribute NAME-metadata which says that the attribute NAME is the
+ * class of an image or text. Ground Truth writes such metadata. */
 static bool is_classification(const struct augmented_line *l, const struct attribute *a)
 {
     static const char wanted[] = "-classification";
@@ -83,7 +85,8 @@ static bool is_classification(const struct augmented_line *l, const struct attri
     return size >= sizeof(wanted) && strcmp(type + size + 1 - sizeof(wanted), wanted) == 0;
 }
 
-/* Returns whether a value is a number, an array of numbers, or the name of a class. */
+/* Returns whether a JSON value can be a label: a number, an array of numbers, or a text that names
+ * a class. */
 static bool can_be_label(const json_t *value)
 {
     const json_t *item;
@@ -98,9 +101,9 @@ static bool can_be_label(const json_t *value)
     return true;
 }
 
-/* Returns the attribute that has a role (see column_names.h) and a value that can be a label. If
- * there are several such attributes, returns the one whose name has the lowest rank. Returns NULL
- * if there is no such attribute. */
+/* Returns the attribute whose name has the role `role` (label or class) and whose value can be a
+ * label. If several do, returns the preferred one, which column_rank() ranks lowest. Returns NULL
+ * if none does. */
 static const struct attribute *best_of(const struct augmented_line *l, enum column_role role)
 {
     const struct attribute *found = NULL;

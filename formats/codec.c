@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of codecs, and the functions that are the same for all of them. */
+ * Holds the table of codecs (compression formats of shards), and the functions that work the same
+ * way for all codecs. */
 #include "formats/codec.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@
 extern const struct codec_ops gzip_ops, lz4_ops, zstd_ops;
 static const struct codec_ops *const codecs[] = { &gzip_ops, &lz4_ops, &zstd_ops };
 
-/* Magic numbers of compressions that Sheaf recognises but cannot decompress. */
+/* The first bytes of streams with a compression that Sheaf recognises but cannot decompress. */
 static const struct magic {
     const char *name;
     size_t size;
@@ -61,8 +62,8 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size)
     return at;
 }
 
-/* LZ4 and zstd use the same skippable frames. The first frame that is not skippable shows which
- * codec it is. */
+/* Skips skippable frames first, because LZ4 and zstd use the same ones. The first other frame shows
+ * which of the two codecs the stream has. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
 {
     enum sheaf_codec codec = SHEAF_CODEC_NONE;
@@ -73,8 +74,8 @@ enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
     return codec != SHEAF_CODEC_NONE ? codec : detect_at(data, size);
 }
 
-/* Returns whether the data is a zlib stream. Only a few bits of a zlib header are fixed, so the
- * function also tries to decompress the bytes after it. */
+/* Returns whether the data begins a zlib stream. Only a few bits of a zlib header are fixed, so the
+ * function also tries to decompress the bytes after the header. */
 static bool is_zlib(const uint8_t *data, size_t size)
 {
     uint8_t raw[256];
@@ -191,10 +192,10 @@ int sheaf_codec_of(const char *name)
     return -1;
 }
 
-/* All codecs store data uncompressed if compression does not make the data smaller. They divide the
- * data into blocks and add some bytes to each block. deflate adds 5 bytes to each 16 KiB or less,
- * LZ4 adds 8 bytes to each 64 KiB or less, and zstd adds 3 bytes to each 128 KiB. Headers and ends
- * take less than 64 bytes. */
+/* Computes a bound that holds for all codecs. If compression does not make data smaller, every
+ * codec stores the data uncompressed, in blocks with a few more bytes each: deflate adds 5 bytes to
+ * 16 KiB, LZ4 adds 8 bytes to 64 KiB, and zstd adds 3 bytes to 128 KiB. Headers and ends take less
+ * than 64 bytes. */
 size_t codec_bound(size_t size)
 {
     size_t bound;

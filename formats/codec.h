@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of codecs: gzip, LZ4 frames, zstd frames. A codec compresses the bytes of a shard of
- * any container (tar, TFRecord, RecordIO).
+ * The interface of a codec (gzip, LZ4 frames, zstd frames), which compresses the bytes of a shard.
+ * The container of the shard (tar, TFRecord, RecordIO) does not matter.
  *
  * A shard compressed by gzip or LZ4 is a single member or frame, because many readers stop after
- * the first one. A zstd shard consists of many frames. Each shard is cut into BLOCKS of a few MiB
- * of container bytes, and each block begins with a sample. No block refers to data of an earlier
- * block (deflate is flushed to a byte boundary; LZ4 blocks are independent), so a block can be
- * compressed and decompressed without the others. Older releases wrote one member or frame per
- * block. This release still reads such shards but no longer writes them. */
+ * the first one. A zstd shard consists of many frames.
+ *
+ * Each shard is cut into BLOCKS of a few MiB of container bytes, and each block begins with a
+ * sample. A block can be compressed and decompressed alone, because no block refers to data of an
+ * earlier block. (deflate is flushed to a byte boundary; LZ4 blocks are independent.)
+ *
+ * Older releases wrote one member or frame per block. This release still reads such shards but no
+ * longer writes them. */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
 
@@ -19,8 +22,8 @@
 
 struct codec_stream;
 
-/* State that is gathered from all blocks of a shard and needed to write the shard's end. It must be
- * zero-initialised and released by codec_total_free(). */
+/* State that the codec gathers from all blocks of a shard, because the end of the shard depends on
+ * them. It must be zero-initialised, and codec_total_free() releases it. */
 struct codec_total {
     uint64_t raw_bytes;
     uint32_t crc;           /* gzip's CRC-32 of all raw bytes */
@@ -40,38 +43,43 @@ struct codec_ops {
     const char *suffix;         /* ".gz" */
     const char *piece;          /* "member" or "frame": the unit of which streams consist */
     const char *library;        /* "zlib", */
-    /* returns the running version of the compression library, on which the compressed bytes
-     * depend */
+    /* Returns the version of the compression library at run time. The compressed bytes depend on
+     * the version. */
     const char *(*version)(void);
-    /* whether a shard is a single gzip member or LZ4 frame, so that its blocks are pieces of this
-     * member or frame (see decompress()). */
+    /* true if the whole shard is a single gzip member or LZ4 frame; a block is then only a piece of
+     * this member or frame (see decompress()) */
     bool single_member;
     /* Returns whether a stream with these first bytes is compressed by this codec. */
     bool (*detect)(const uint8_t *data, size_t size);
     /* Appends the bytes before the first block. */
     int (*begin)(struct buf *out, struct sheaf_error *err);
-    /* Appends one compressed block to `out`, which grows by at most codec_bound(size) bytes. The
-     * compressed bytes depend only on the data and on the version of the compression library.
-     * Thread-safe. */
+    /* Compresses one block and appends the result to `out`. `out` grows by at most
+     * codec_bound(size) bytes. The compressed bytes depend only on the data and on the version of
+     * the compression library. Thread-safe. */
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
-    /* Adds a block and its compressed bytes to the total. `add` is NULL if the codec needs only the
-     * number of raw bytes. */
+    /* Adds the facts about one block, whose compressed bytes are `stored`, to the shard's total.
+     * `add` is NULL if the codec needs only the number of raw bytes, which the caller adds
+     * itself. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */
     int (*end)(const struct codec_total *total, struct buf *out, struct sheaf_error *err);
     /* Decompresses one block whose raw size is known. Returns SHEAF_ERR_CORRUPT unless exactly
-     * `size` bytes decompress to exactly `raw_size` bytes. `single` tells that the block is a piece
-     * of a member or frame; otherwise it is a whole member or frame, as older releases wrote it.
-     * The CRCs of the samples protect the content: a piece of a gzip member has no checksum of its
-     * own, and LZ4's checksum is not verified. (The checksum of a whole gzip member is verified.)
-     * Thread-safe. */
+     * `size` bytes decompress to exactly `raw_size` bytes.
+     *
+     * `single` is true if the block is a piece of a gzip member or LZ4 frame. It is false if the
+     * block is a whole member or frame, as in shards of older releases.
+     *
+     * The CRCs of the samples protect the content, because a piece of a gzip member has no
+     * checksum, and the checksum of an LZ4 frame is not verified. (The checksum of a whole gzip
+     * member is verified.) Thread-safe. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
-    /* The codec's implementation of the functions codec_stream_*() below. stream_end may return
-     * SHEAF_END without a message if a stream ends inside a member or frame. */
+    /* The codec's implementation of codec_stream_open(), codec_stream_push(), codec_stream_end()
+     * and codec_stream_free(). stream_end may return SHEAF_END without a message if a stream ends
+     * inside a member or frame; codec_stream_end() then makes the error. */
     int (*stream_open)(struct codec_stream **stream, struct sheaf_error *err);
     int (*stream_push)(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                        size_t *raw_size, struct sheaf_error *err);
@@ -82,39 +90,42 @@ struct codec_ops {
 /* NULL for SHEAF_CODEC_NONE. */
 const struct codec_ops *codec_of(enum sheaf_codec codec);
 
-/* Returns the codec of a stream that begins with these bytes, or SHEAF_CODEC_NONE if the stream is
- * not compressed by a codec of the table. */
+/* Returns the codec of a stream that begins with the `size` bytes at `data`. Returns
+ * SHEAF_CODEC_NONE if no codec of the table has compressed the stream. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size);
 
-/* Returns the total size of the skippable frames at the beginning of a stream. Such frames hold no
- * data of the stream. */
+/* Returns the total size of the skippable frames at the beginning of `data`. LZ4 and zstd streams
+ * may contain such frames. Decoders ignore their content. */
 size_t codec_skippable_bytes(const uint8_t *data, size_t size);
 
-/* Returns the largest number of bytes that compress() may append for a block of `size` raw
- * bytes. */
+/* Returns the largest number of bytes that a codec's compress() may append for a block of `size`
+ * uncompressed bytes. */
 size_t codec_bound(size_t size);
 
-/* Returns the name of the compression ("xz", "bzip2", ...) if a stream with these first bytes has a
- * compression that Sheaf recognises but cannot decompress. Returns NULL otherwise. */
+/* Returns the name of a compression that Sheaf recognises but cannot decompress ("xz", "bzip2",
+ * ...), if a stream with these first bytes has one. Returns NULL otherwise. */
 const char *codec_unread(const uint8_t *data, size_t size);
 
 /* Writes the names of all codecs, as in "gzip or lz4", into `text` and returns `text`. */
 #define CODEC_NAMES_BYTES 80
 const char *codec_names(char text[CODEC_NAMES_BYTES]);
 
-/* Writes the name and version of the compression library, as in "zlib 1.2.13", into `text` and
- * returns `text`. The text is empty if there is no codec. */
+/* Writes the name and version of the codec's compression library, as in "zlib 1.2.13", into `text`
+ * and returns `text`. The text is empty if `ops` is NULL. */
 #define CODEC_LIBRARY_BYTES 64
 const char *codec_library(const struct codec_ops *ops, char text[CODEC_LIBRARY_BYTES]);
-/* Returns whether a text from outside has the form that codec_library() writes. */
+/* Returns whether `text` has the form that codec_library() writes: "NAME VERSION". Used to check a
+ * text that was read from a file. */
 bool codec_library_is(const char *text);
 
-/* Returns the codec whose suffix ends the file's name, or SHEAF_CODEC_NONE if there is none. */
+/* Returns the codec whose suffix (such as ".gz") is at the end of the file name. Returns
+ * SHEAF_CODEC_NONE if no codec has such a suffix. */
 enum sheaf_codec codec_of_name(const char *name);
-/* Returns the length of the name without the suffix of a codec. */
+/* Returns the length of a file name without a codec's suffix: 5 for "a.tar.gz". */
 size_t codec_stem(const char *name);
 
-/* Adds a block to the total. Blocks must be added in the order in which the shard has them. */
+/* Adds the facts about one block to the shard's total. The caller must add the blocks in the order
+ * in which they are in the shard. */
 int codec_total_add(const struct codec_ops *ops, struct codec_total *total,
                     const struct codec_block *block, const void *stored, size_t stored_size,
                     struct sheaf_error *err);
@@ -125,17 +136,17 @@ void codec_total_free(struct codec_total *total);
  * or frames. Zeros after a gzip member and LZ4 skippable frames are skipped. LZ4 legacy frames, and
  * frames that need a dictionary, return SHEAF_ERR_UNSUPPORTED. */
 
-/* State of a stream that is being decompressed. A codec embeds it in a struct of its own.
- * codec_stream_open() sets its fields. */
+/* State of a stream that is being decompressed. Each codec has a larger struct, of which this
+ * struct is a member. codec_stream_open() sets the fields. */
 struct codec_stream {
     const struct codec_ops *ops;
-    /* The caller may set this after opening if our packer wrote the blocks. The codec's own
-     * checksums are then not verified, as in decompress(). */
+    /* The caller may set this after codec_stream_open() if our packer wrote the stream. The codec's
+     * own checksums are then not verified, because the samples have CRCs. */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* Number of input bytes used and output bytes written by the last push, counted up to the
-     * end of the last complete member. If damage was found after that end, the output after it
-     * may be wrong. */
+    /* Set by the last push: the bytes of input used, and the bytes of output written, up to the end
+     * of the last complete gzip member or frame. If damage was found after this end, output after
+     * it may be wrong. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */
@@ -143,19 +154,20 @@ struct codec_stream {
 
 int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
                       struct sheaf_error *err);
-/* Decompresses up to *size bytes of `data` into at most *raw_size bytes of `raw`. Sets *size and
- * *raw_size to the numbers of bytes used and written. If `raw` is not full afterwards, all input
- * was used and all its output was written. Returns SHEAF_ERR_CORRUPT if the data or a checksum is
- * bad, or if the bytes after the last member do not begin another one. */
+/* Decompresses up to *size bytes of `data` into at most *raw_size bytes of `raw`. Sets *size to the
+ * number of bytes used and *raw_size to the number of bytes written. If `raw` is not full
+ * afterwards, all input was used and all output that follows from it was written. Returns
+ * SHEAF_ERR_CORRUPT if the data or a checksum is bad, or if the bytes after a gzip member or frame
+ * do not begin a new one. */
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                       size_t *raw_size, struct sheaf_error *err);
-/* Reports the end of the input. The last push must have left room in `raw`. Returns
- * SHEAF_ERR_TRUNCATED if the stream may not end here. */
+/* Tells the codec that the input has ended. The last push must have left room in `raw`. Returns
+ * SHEAF_ERR_TRUNCATED if the stream is not complete. */
 int codec_stream_end(struct codec_stream *stream, struct sheaf_error *err);
 void codec_stream_free(struct codec_stream *stream);     /* NULL is fine */
 
-/* Called by a codec when a member ends. in_left and out_left are the unused bytes of the push's
- * input and output at this point. */
+/* Records that a gzip member or frame has ended. Only codecs call this. in_left and out_left are
+ * the bytes of input and output that the current push has not used yet. */
 static inline void codec_stream_whole(struct codec_stream *stream, size_t in_left, size_t out_left)
 {
     stream->whole_taken = stream->shown - in_left;

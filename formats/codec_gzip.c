@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * gzip (RFC 1952) on top of raw deflate.
+ * Reads and writes gzip (RFC 1952). zlib only compresses and decompresses (raw deflate). This file
+ * writes the header and the trailer itself, so that they do not depend on the time or the operating
+ * system.
  *
- * This file and not zlib writes the header and the trailer. So the header and trailer do not depend
- * on the time or the operating system. A gzip member can be assembled from pieces:
+ * A gzip member can be assembled from pieces:
  *
- *     begin()   header
- *     block     deflate blocks, the last of them empty and ending at a byte (full flush)
+ *     begin()    header
+ *     block      deflate blocks, the last of them empty and ending at a byte (full flush)
  *     ...
- *     end()     one last, empty block; CRC-32 of everything; size
+ *     end()      one last, empty block; CRC-32 of everything; size
  *
  * A piece does not refer to data of earlier pieces, so it can be decompressed alone. */
 #include <limits.h>
@@ -23,7 +24,7 @@
  * helps. */
 #define LEVEL 6
 
-/* zlib's window arguments: for raw deflate, and for reading deflate inside gzip. */
+/* values of zlib's parameter windowBits: for raw deflate, and for deflate inside gzip */
 #define WINDOW_RAW  (-15)
 #define WINDOW_GZIP (15 + 16)
 
@@ -34,15 +35,16 @@
  * unknown system. */
 static const uint8_t header[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
 
-/* An empty deflate block that is marked as the last block of its stream. */
+/* An empty deflate block with the mark of a stream's last block. It ends a gzip member. */
 static const uint8_t last_block[2] = { 0x03, 0x00 };
 
-/* The last bytes of a deflate flush, which are the lengths of an empty stored block. */
+/* The last 4 bytes of each deflate flush. A flush ends with an empty stored block, and these bytes
+ * are the block's length and its complement. */
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
-/* The state while zlib processes buffers that may be larger than zlib's counters can express.
- * in_left and out_left are the bytes of input and output that remain in addition to z.avail_in and
- * z.avail_out. */
+/* Input and output of a run of zlib. The buffers may be larger than zlib's 32-bit counters allow,
+ * so zlib gets them in pieces. in_left and out_left count the bytes of input and output that zlib
+ * has not got yet. */
 struct zlib_run {
     z_stream z;
     size_t in_left, out_left;
@@ -79,7 +81,8 @@ static void run_refill(struct zlib_run *run)
 static size_t run_in_left(const struct zlib_run *run) { return run->in_left + run->z.avail_in; }
 static size_t run_out_left(const struct zlib_run *run) { return run->out_left + run->z.avail_out; }
 
-/* Runs inflate until the stream ends, an error occurs, or input or output runs out. */
+/* Calls inflate until the stream ends, an error occurs, the input is used up, or the output is
+ * full. Returns zlib's status. */
 static int run_inflate(struct zlib_run *run)
 {
     int status;
@@ -91,9 +94,9 @@ static int run_inflate(struct zlib_run *run)
     return status;
 }
 
-/* Runs deflate over all input and flushes its output. Returns true if all input was compressed and
- * the output has room left. zlib's result Z_BUF_ERROR also counts as success if room is left: the
- * flush then had nothing more to write. */
+/* Compresses all input and flushes the output. Returns true if the output has room left
+ * afterwards. zlib's result Z_BUF_ERROR then also means success, because the flush had nothing
+ * more to write. */
 static bool run_deflate(struct zlib_run *run)
 {
     int status;
@@ -106,7 +109,8 @@ static bool run_deflate(struct zlib_run *run)
            (status == Z_OK || status == Z_BUF_ERROR);
 }
 
-/* Appends the deflated data to `out`, which must have enough room. */
+/* Compresses the data with deflate into the free room of `out`. The caller must have reserved
+ * enough room. */
 static int append_deflated(const void *data, size_t size, struct buf *out,
                            struct sheaf_error *err)
 {
@@ -175,8 +179,8 @@ static int inflate_error(const z_stream *z, int status, struct sheaf_error *err)
                    z->msg != NULL ? z->msg : "data is incomplete or continues");
 }
 
-/* Inflates a piece of a gzip member. A complete piece ends with a flush. The end of the member may
- * follow the flush. */
+/* Inflates one block of a shard, which is a piece of a gzip member. A complete piece ends with a
+ * flush. After the shard's last piece, the end of the member may follow. */
 static int inflate_piece(struct zlib_run *run, const uint8_t *data, size_t size)
 {
     int status;
@@ -234,7 +238,8 @@ static int gzip_stream_open(struct codec_stream **stream, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Skips zeros after a member, as gzip and Python do. Tapes and disks pad files with zeros. */
+/* Skips zero bytes after a gzip member, as gzip and Python do. Files from tapes and disks are
+ * padded with zeros. */
 static void skip_padding(struct gzip_stream *s)
 {
     z_stream *z = &s->run.z;
@@ -246,8 +251,8 @@ static void skip_padding(struct gzip_stream *s)
     }
 }
 
-/* Begins to read a member. Checks the first byte here, because zlib would report bytes of another
- * format as a damaged header. */
+/* Begins to read a gzip member. Checks its first byte, because zlib would report the bytes of
+ * another format as a damaged gzip header. */
 static int codec_gzip_begin_member(struct gzip_stream *s, uint8_t first, struct sheaf_error *err)
 {
     if (first != header[0] && s->base.ended != 0)

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
+ * Reads and writes LZ4 frames (magic 0x184d2204) through liblz4's frame interface.
  *
  * A shard is one LZ4 frame. begin() writes the frame's header and end() its end mark. Between them
- * are the blocks of the shard, each of which is compressed separately into several LZ4 blocks. The
- * checksum of the whole frame's content cannot be computed from checksums of its parts, so each LZ4
- * block has a checksum instead.
+ * are the blocks of the shard (a few MiB of samples each). Each block is compressed separately into
+ * several LZ4 blocks.
  *
- * LZ4 blocks have at most 256 KiB. Larger LZ4 blocks would hardly compress better, and every
- * decoder would need larger buffers. In shards written by older releases, each block of the shard
- * is a whole LZ4 frame. */
+ * Each LZ4 block has a checksum, but the frame has none, because the frame's checksum cannot be
+ * computed from checksums of its parts. LZ4 blocks have at most 256 KiB, because larger ones hardly
+ * compress better, and every decoder would need larger buffers.
+ *
+ * In shards written by older releases, each block of the shard is a whole LZ4 frame. */
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
@@ -23,16 +24,16 @@
 #define MAGIC_SKIPPABLE 0x184d2a50u     /* and the 15 after it */
 #define FLAG_DICTIONARY 0x01            /* flag in the byte after the magic number */
 
-/* The frame header: magic number; version 1 with independent blocks and block checksums; blocks of
- * at most 256 KiB; the header's checksum. */
+/* the frame header: magic number; version 1 with independent blocks and block checksums; blocks of
+ * at most 256 KiB; the header's checksum */
 static const uint8_t header[7] = { 0x04, 0x22, 0x4d, 0x18, 0x70, 0x50, 0x84 };
 
 static const uint8_t end_mark[4] = { 0 };
 
 static bool codec_lz4_is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
 
-/* Returns whether the data begins with an LZ4 frame. Also recognises kinds of LZ4 frames that
- * cannot be decompressed, so that the stream can report the kind. */
+/* Returns whether the data begins with an LZ4 frame. Returns true even for kinds of LZ4 frames that
+ * cannot be decompressed, so that a later error message can name the kind. */
 static bool lz4_detect(const uint8_t *data, size_t size)
 {
     uint32_t magic;
@@ -53,8 +54,8 @@ static int lz4_error(size_t result, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "lz4: %s", name);
 }
 
-/* Compresses a piece of a frame: calls liblz4 and keeps only the LZ4 blocks. The header that liblz4
- * writes before them is dropped, because lz4_begin writes the header. */
+/* Compresses data into LZ4 blocks that can be a piece of a frame. liblz4 also writes a frame
+ * header, which is dropped, because lz4_begin() writes the only header of the shard. */
 static size_t compress_piece(const void *data, size_t size, void *out, size_t capacity)
 {
     LZ4F_preferences_t p = LZ4F_INIT_PREFERENCES;
@@ -111,8 +112,8 @@ struct lz4_run {
     size_t in_left, out_left;
 };
 
-/* Runs liblz4 until the frame ends, an error occurs, or input or output runs out. Returns 0 at the
- * end of the frame. */
+/* Calls liblz4 until the frame ends, an error occurs, the input is used up, or the output is full.
+ * Returns 0 at the end of the frame, otherwise liblz4's hint or error. */
 static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t *options)
 {
     size_t result, taken, given;
@@ -131,9 +132,9 @@ static size_t run_decompress(struct lz4_run *run, const LZ4F_decompressOptions_t
     return result;
 }
 
-/* Decompresses a part of a block's input, which may include the end of its frame. The frame's own
- * checksums (XXH32) are not verified. They would take twice the time of everything else, and the
- * samples' CRCs prove more in a tenth of that time. */
+/* Decompresses the `size` bytes at `data`, which are a part of an LZ4 frame. The frame's own
+ * checksums (XXH32) are not verified, because that would take longer than decompression. The CRC of
+ * each sample, which is checked later, proves more in a tenth of the time. */
 static size_t run_part(struct lz4_run *run, const void *data, size_t size)
 {
     const LZ4F_decompressOptions_t options = { .stableDst = 1, .skipChecksums = 1 };
@@ -143,8 +144,8 @@ static size_t run_part(struct lz4_run *run, const void *data, size_t size)
     return run_decompress(run, &options);
 }
 
-/* Decompresses a piece of a frame as if the piece were a whole frame: passes liblz4 a header before
- * it and an end mark after it. */
+/* Decompresses a piece of a frame as if the piece were a whole frame: gives liblz4 a frame header,
+ * then the piece, then an end mark. */
 static size_t codec_lz4_run_piece(struct lz4_run *run, const void *data, size_t size)
 {
     size_t result = run_part(run, header, sizeof(header));
@@ -179,15 +180,15 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* State of a stream. The magic number and flags of each frame are checked before liblz4 sees them,
- * because liblz4 would decompress a frame that needs a dictionary without the dictionary. liblz4
- * itself skips skippable frames. */
+/* State of an LZ4 stream. This code checks the magic number and flags of each frame before liblz4
+ * gets them. Otherwise liblz4 would decompress a frame that needs a dictionary without the
+ * dictionary. liblz4 itself skips skippable frames. */
 struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
     uint8_t head[5];
-    /* number of bytes in `head`, the first bytes of a frame: 5 while a frame is being decompressed,
-     * less while the first bytes of the next frame are being gathered */
+    /* number of bytes in `head`, the first bytes of a frame; 5 while the content of a frame is
+     * being decompressed, and less while the head of the next frame is incomplete */
     size_t head_size;
 };
 
@@ -225,7 +226,8 @@ static int codec_lz4_check_head(const struct lz4_stream *s, struct sheaf_error *
     return SHEAF_OK;
 }
 
-/* Gathers the head of a frame and passes it to liblz4 when it is complete. */
+/* Collects the first bytes of a frame. When there are enough of them, checks them and passes them
+ * to liblz4. */
 static int codec_lz4_begin_frame(struct lz4_stream *s, struct sheaf_error *err)
 {
     const size_t part = MIN(s->run.in_left, sizeof(s->head) - s->head_size);
@@ -285,8 +287,8 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     return code;
 }
 
-/* Ends a stream. If fewer bytes than a frame's head remain, they are either the beginning of a
- * truncated frame or foreign bytes. */
+/* Ends a stream. If some bytes remain that are fewer than the head of a frame, they are reported as
+ * a truncated frame or as foreign bytes. */
 static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct lz4_stream *s = (struct lz4_stream *)stream;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Zstandard frames (RFC 8878) through libzstd, in zstd's seekable format.
+ * Reads and writes Zstandard frames (RFC 8878) through libzstd, in zstd's seekable format.
  *
- * A block is one frame with its size and checksum, or several frames if the block is very large.
- * The shard ends with a table of all frames, which decoders skip:
+ * A block of a shard is one frame with its size and checksum, or several frames if the block is
+ * very large. The shard ends with a table of all frames, which decoders skip:
  *
  *     block     frames
  *     ...
@@ -32,13 +32,13 @@
 /* zstd's own default. */
 #define LEVEL 3
 
-/* Largest raw size of a frame. A reader that uses the table must decompress a whole frame to get
- * any byte of it. */
+/* Largest number of uncompressed bytes in a frame. The limit exists because a reader that seeks
+ * with the table must decompress a whole frame to get any byte of it. */
 #define FRAME_MOST ((size_t)16 << 20)
 
-/* Base-2 logarithm of the largest window: a frame may refer back 8 MiB. RFC 8878 requires every
- * decoder to support this, and compression levels up to 19 stay within it. A larger window would
- * need memory that no budget accounts for. */
+/* Base-2 logarithm of the largest window in bytes: a frame may refer back 8 MiB. RFC 8878 requires
+ * every decoder to support this, and compression levels up to 19 stay within it. A larger window is
+ * refused, because its memory would not be counted in any memory budget. */
 #define WINDOW_LOG 23
 
 static bool codec_zstd_is_skippable(uint32_t magic) { return (magic & ~15u) == MAGIC_SKIPPABLE; }
@@ -73,10 +73,10 @@ static int zstd_begin(struct buf *out, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Compresses data into one or more frames. Empty data becomes one frame. `room` is the size of
- * `out`. libzstd may write other bytes if it has less room. So `room` must follow from `size`
- * alone, and not from the size of a larger buffer, so that equal data always becomes equal
- * bytes. */
+/* Compresses data into one or more frames; empty data becomes one frame. `room` is the size of
+ * `out`. Equal data must always become equal bytes, but libzstd may choose other bytes if it has
+ * less room. So the caller must compute `room` from `size` alone, and not pass the size of a larger
+ * buffer. */
 static size_t compress_frames(const uint8_t *data, size_t size, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -117,8 +117,8 @@ static int zstd_compress(const void *data, size_t size, struct buf *out,
     return SHEAF_OK;
 }
 
-/* Adds the frame at the beginning of `stored` to the table. Its stored and raw sizes are less than
- * 2^32. */
+/* Adds an entry to the table of frames, for the frame at the beginning of `stored`. An entry stores
+ * the frame's compressed and raw size in 32 bits each. Sets *frame to the compressed size. */
 static int add_frame(struct codec_total *total, const uint8_t *stored, size_t size, size_t *frame,
                      struct sheaf_error *err)
 {
@@ -129,8 +129,8 @@ static int add_frame(struct codec_total *total, const uint8_t *stored, size_t si
         return zstd_error(*frame, err);
     store32(entry, (uint32_t)*frame);
     store32(entry + 4, (uint32_t)ZSTD_getFrameContentSize(stored, size));
-    /* the limit keeps the table small enough for the frame that stores it, whose size has 32
-     * bits */
+    /* the table becomes the content of a frame, whose size has 32 bits, so the table must be
+     * smaller */
     total->table.limit = (size_t)1 << 30;
     return buf_append(&total->table, entry, sizeof(entry), err);
 }
@@ -170,8 +170,8 @@ static int block_error(size_t size, size_t raw_size, struct sheaf_error *err)
                    "byte%s", size, plural(size), raw_size, plural(raw_size));
 }
 
-/* Decompresses frames with data, each of which must state its raw size. Rejects anything else, such
- * as skippable frames, which libzstd itself would accept. */
+/* Decompresses consecutive frames that contain data and state their raw size. Refuses all other
+ * frames, such as skippable frames, although libzstd would accept them. */
 static int decompress_frames(ZSTD_DCtx *context, const uint8_t *data, size_t size, uint8_t *raw,
                              size_t raw_size, struct sheaf_error *err)
 {
@@ -209,16 +209,17 @@ static int zstd_decompress(bool single, const void *data, size_t size, void *raw
 
 /* ---- Streams -------------------------------------------------------------------------------- */
 
-/* State of a stream. The magic number of each frame is checked before libzstd sees it, so that
- * foreign bytes after the last frame can be distinguished from a truncated frame. */
+/* State of a zstd stream. This code checks the magic number of each frame before libzstd gets
+ * it. Otherwise foreign bytes after the last frame could not be distinguished from a truncated
+ * frame. */
 struct zstd_stream {
     struct codec_stream base;
     ZSTD_DCtx *context;
     ZSTD_inBuffer in;
     ZSTD_outBuffer out;
     uint8_t head[4];
-    /* number of bytes in `head`, the magic number of a frame: 4 while a frame is being
-     * decompressed, less while the magic number of the next frame is being gathered */
+    /* number of bytes in `head`, the magic number of a frame; 4 while the content of a frame is
+     * being decompressed, and less while the magic number of the next frame is incomplete */
     size_t head_size;
 };
 
@@ -239,7 +240,8 @@ static int zstd_stream_open(struct codec_stream **stream, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Gathers the magic number of a frame and passes it to libzstd when it is complete. */
+/* Collects the magic number of a frame. When the magic number is complete, checks it and passes it
+ * to libzstd. */
 static int codec_zstd_begin_frame(struct zstd_stream *s, struct sheaf_error *err)
 {
     ZSTD_inBuffer magic = { .src = s->head, .size = sizeof(s->head) };
@@ -297,8 +299,8 @@ static int zstd_stream_push(struct codec_stream *stream, const void *data, size_
     return code;
 }
 
-/* Ends a stream. If fewer bytes than a magic number remain, they are either the beginning of a
- * truncated frame or foreign bytes. */
+/* Ends a stream. If some bytes remain that are fewer than a magic number, they are reported as a
+ * truncated frame or as foreign bytes. */
 static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct zstd_stream *s = (struct zstd_stream *)stream;

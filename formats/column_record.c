@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes and parses the records of a column (a field that is added to an existing data set and
- * stored in shards of its own). A column consists of layers, which are data sets. The manifest of
- * each layer states facts about the base data set to which the column belongs. This file also makes
- * and parses these facts; see column_record.h. */
+ * Makes and parses the records of a column. A column is a field that is added to an existing data
+ * set, its base, and stored in shards of its own.
+ *
+ * A column consists of layers, which are data sets. The manifest of each layer states facts about
+ * the base. This file also makes and parses these facts; see column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>
@@ -17,7 +18,8 @@
 #include "base/json.h"
 #include "formats/example_wire.h"
 
-/* The size of the "-" and the 8 hexadecimal digits at the end of a record's key. */
+/* number of characters at the end of a record's key "NUMBER-CRC": the "-" and 8 hexadecimal
+ * digits */
 #define CRC_TEXT 9u
 
 int column_check_name(const char *name, struct sheaf_error *err)
@@ -63,8 +65,8 @@ bool column_key_is(const struct text *key, uint64_t number, uint32_t crc)
 #define FRAME_HEAD 12u          /* of a TFRecord: the length and its CRC-32C; */
 #define FRAME_TAIL 4u           /* the data's CRC-32C */
 
-/* Reads the next length-delimited field of the protocol buffer `w` into `part`. Returns false if
- * the field has another tag. */
+/* Reads the next length-delimited protobuf field from `w` and sets `part` to its content. Returns
+ * false if the next tag is not `expected` or the field is malformed. */
 static bool column_record_take_part(struct wire *w, uint8_t expected, struct wire *part)
 {
     uint8_t tag;
@@ -72,8 +74,8 @@ static bool column_record_take_part(struct wire *w, uint8_t expected, struct wir
     return wire_tag(w, &tag) && tag == expected && wire_delimited(w, part);
 }
 
-/* Reads one feature of a tf.train.Example. The feature must consist of a name and a list with one
- * byte string. */
+/* Reads the next feature of a tf.train.Example: sets `name` and `value`. Returns false unless the
+ * feature consists of a name and a list with exactly one byte string. */
 static bool column_record_take_value(struct wire *features, struct wire *name, struct wire *value)
 {
     struct wire entry, feature, list;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of the bytes with which files of known kinds begin. The beginnings of text files are
- * found in upper and lower case, and even after white space. */
+ * Holds tables of the bytes with which files of known kinds begin. The beginnings of text files are
+ * found in upper or lower case, and even after white space. */
 #include "formats/content.h"
 
 #include <stdbool.h>
@@ -56,7 +56,8 @@ static const struct content_beginning texts[] = {
     { "outs:", 5, "a pointer file of DVC, not the file itself: fetch that with dvc pull" },
 };
 
-/* Returns whether the data has no control characters except tab and the ends of lines. */
+/* Returns whether the data could be text: it has no control characters except tabs and line
+ * ends. */
 static bool content_is_text(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)
@@ -65,7 +66,8 @@ static bool content_is_text(const uint8_t *data, size_t size)
     return true;
 }
 
-/* Returns the entry of the tables that describes the data, or NULL if there is none. */
+/* Returns the first entry of the two tables whose bytes are at the beginning of the data. Returns
+ * NULL if no entry matches. */
 static const struct content_beginning *content_find(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
@@ -104,8 +106,8 @@ const char *content_name(const uint8_t *data, size_t size)
 
     if (found != NULL)
         return found->name;
-    /* A tar shard that was cut within a file name consists of text only. So a text file must also
-     * contain the end of a line. */
+    /* A file is called a text only if it contains the end of a line. Otherwise a tar shard that was
+     * cut within its first file name would be called a text. */
     return size != 0 && content_is_text(data, size) && memchr(data, '\n', size) != NULL
                ? "a text file" : NULL;
 }

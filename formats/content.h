@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recognises files of other kinds that users often give in place of a shard, an archive or an
- * image. */
+ * Recognises files that users often give by mistake in place of a shard, an archive or an image, so
+ * that the error message can name their kind. */
 #ifndef FORMATS_CONTENT_H
 #define FORMATS_CONTENT_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Recognises the kind of a file by its first bytes. Returns static text that fits after "it is ",
- * or NULL if the kind is unknown. Does not recognise shards, tar archives and compressed files. The
- * only images that it recognises are JPEG, PNG and GIF. */
+/* Returns the kind of a file, recognised by its first bytes, as a static text that fits after "it
+ * is ". Returns NULL if the kind is unknown. Shards, tar archives and compressed files are not
+ * recognised. JPEG, PNG and GIF are the only images that are recognised. */
 const char *content_name(const uint8_t *data, size_t size);
 
-/* Like content_name, but recognises only files that usually take the place of another file: a
- * pointer file of Git LFS, and a page that a server sends instead of a file. */
+/* Like content_name, but recognises only content that typically was stored in place of the right
+ * file: a pointer file of Git LFS, or a page that a server sends with an error. */
 const char *content_replacing(const uint8_t *data, size_t size);
 
 #endif

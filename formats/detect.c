@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects containers and codecs; see detect.h. If the bytes match no container, they may still
- * begin with the magic number of a compression that Sheaf cannot read. The file name is considered
- * last, because otherwise a file named "x.tar" with such a compression would be reported as a
- * damaged tar. */
+ * Detects the container and codec of a stream from its first bytes; see detect.h.
+ *
+ * If the bytes match no container, they are compared with the magic numbers of compressions that
+ * Sheaf cannot read. The file name is considered last. Otherwise a file "x.tar" with such a
+ * compression would be reported as a damaged tar. */
 #include "formats/detect.h"
 
 #include <stdio.h>
@@ -13,12 +14,12 @@
 #include "base/error.h"
 #include "formats/content.h"
 
-/* enough uncompressed bytes of a stream to detect its container */
+/* number of uncompressed bytes that is enough to detect the container of a stream */
 #define RAW_BYTES 1024
 
-/* Returns the name of the compression with which these bytes begin, or NULL if no known compression
- * is found. The bytes are the beginning of a stream, or of its content after one decompression.
- * (Sheaf cannot read data that is compressed twice.) */
+/* Returns the name of the compression whose magic number `data` begins with, or NULL. `data` is the
+ * beginning of a stream, or of its content after one decompression, because Sheaf cannot read data
+ * that is compressed twice. */
 static const char *compression(const uint8_t *data, size_t size)
 {
     const enum sheaf_codec codec = codec_detect(data, size);
@@ -73,9 +74,9 @@ int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
 
     *need = 0;
     *found = (struct detected){ .codec = codec_detect(data, size) };
-    /* If the whole stream is empty or consists of skippable frames, as an empty zstd shard does,
-     * its bytes do not show the codec, because LZ4 has the same skippable frames. So the file name
-     * decides. */
+    /* LZ4 and zstd have the same skippable frames. If the whole stream is empty or consists of such
+     * frames, as an empty zstd shard does, its bytes do not show the codec. So the suffix of the
+     * file name decides. */
     if (at_end && name != NULL && codec_skippable_bytes(data, size) == size)
         found->codec = codec_of_name(name);
     if (found->codec == SHEAF_CODEC_NONE || size == 0)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the container and codec of a stream from its first bytes. If Sheaf knows the magic number
- * of a compression but cannot decompress it, the error message names the compression. */
+ * Detects the container and codec of a stream from its first bytes. If Sheaf recognises the
+ * compression but cannot decompress it, the error message names it. */
 #ifndef FORMATS_DETECT_H
 #define FORMATS_DETECT_H
 
 #include "formats/codec.h"
 #include "formats/format.h"
 
-/* Number of bytes to pass to the first call of detect(). A shorter stream is passed whole. */
+/* Number of bytes that the caller passes to the first call of detect(). If the stream is shorter,
+ * the caller passes all of it. */
 #define DETECT_BYTES ((size_t)4 << 10)
-/* Largest number of bytes that detect() asks for. An LZ4 block has up to 4 MiB, and must be
- * complete before anything can be decompressed. */
+/* Largest number of bytes that detect() may ask for. An LZ4 block has up to 4 MiB, and it must be
+ * complete before any of it can be decompressed. */
 #define DETECT_MOST  ((size_t)5 << 20)
 
 struct detected {
@@ -19,11 +20,15 @@ struct detected {
     const struct format_ops *format;
 };
 
-/* Detects a stream from its first `size` bytes. `at_end` tells that the stream has no more bytes.
- * If the content is damaged or empty, the name decides. If *need is 0 on return, *found is set.
- * Otherwise the caller must call again with *need bytes, or with all bytes of the stream if it has
- * fewer. Returns SHEAF_ERR_UNSUPPORTED, with the magic number in the message, if Sheaf cannot read
- * the stream, and SHEAF_ERR_CORRUPT if nothing can be decompressed. */
+/* Detects the container and codec of a stream from its first `size` bytes, and sets *found.
+ * `at_end` means that the stream has no more bytes. If the content is damaged or empty, the file
+ * name `name` decides.
+ *
+ * If *need is not 0 on return, *found is not set yet. The caller must call again with *need bytes,
+ * or with the whole stream if it is shorter.
+ *
+ * Returns SHEAF_ERR_UNSUPPORTED, with the magic number in the message, if Sheaf cannot read such a
+ * stream. Returns SHEAF_ERR_CORRUPT if nothing can be decompressed. */
 int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
            struct detected *found, size_t *need, struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public encoder. It turns samples, one by one, into the bytes of a container, for callers that
- * write the bytes to a file themselves. */
+ * Implements the public encoder (sheaf_encoder_*). It turns samples, one by one, into the bytes of
+ * a container, for programs that write the bytes to a file themselves. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,8 +32,8 @@ int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **en
     return SHEAF_OK;
 }
 
-/* Refuses a key that equals the previous sample's key. Every reader of a tar takes adjacent members
- * with one key for one sample. */
+/* Returns an error if the key equals the key of the previous sample. In a tar, every reader would
+ * join the members of two adjacent samples with equal keys into one sample. */
 static int encoder_check_key(const struct sheaf_encoder *encoder, const char *key,
                              struct sheaf_error *err)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tf.train.Example, the payload of a TFRecord. It maps names to lists of bytes, floats or integers
- * in protobuf's wire format. The format is simple enough to be written and read without the
- * protobuf library.
+ * Declares functions for tf.train.Example, the payload of a TFRecord. An Example maps names to
+ * lists of bytes, floats or integers in protobuf's wire format. The format is so simple that this
+ * code reads and writes it without the protobuf library.
  *
- *     Example { 1: Features { 1: map<string, Feature> } }
- *     Feature { oneof: 1: BytesList { 1: bytes... }  2: FloatList { 1: float... }
- *                      3: Int64List { 1: int64... } }
+ *     Example  { 1: Features { 1: map<string, Feature> } }
+ *     Feature  { oneof: 1: BytesList { 1: bytes... }
+ *                       2: FloatList { 1: float... }
+ *                       3: Int64List { 1: int64... } }
  *
  * The names are those of TF-slim's image data sets (image/encoded, image/class/label, ...). */
 #ifndef FORMATS_EXAMPLE_H
@@ -14,13 +15,16 @@
 
 #include "formats/format.h"
 
-/* largest number of features that the encoder makes in addition to a sample's fields */
+/* largest number of features (key, size of the image, ...) that the encoder adds to those of a
+ * sample's fields */
 #define OWN_FEATURES 8
 
-/* Appends the Example of a sample, with its features in byte order of their names, and reserves
- * `spare` more bytes after it. If the sample was read from an Example, its features are written
- * unchanged. A feature is written anew if the decoder would otherwise not get the same sample back.
- * On failure `out` is unchanged. */
+/* Appends the tf.train.Example of a sample to `out`, with its features in byte order of their
+ * names. Also reserves `spare` more bytes after the Example.
+ *
+ * If the sample was read from an Example, its features are written unchanged. A feature is made
+ * anew only if the decoder would otherwise not get the same sample back. On failure `out` is
+ * unchanged. */
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err);
 
@@ -28,17 +32,18 @@ int example_encode(const struct sheaf_sample *sample, const struct encode_contex
 size_t example_content_at(const struct sheaf_sample *sample, const struct encode_context *context,
                           const struct sheaf_field *field);
 
-/* Returns the value that image/format has for an image with this suffix, such as "PNG". Returns
- * NULL if an image with this suffix is not written as image/encoded. */
+/* Returns the value of the feature image/format for an image with this file suffix: "PNG" for
+ * "png". Returns NULL if the encoder does not write such an image as the feature image/encoded. */
 const char *example_image_format(const char *suffix, size_t size);
 
-/* Returns the suffix for an image that has no file name. `format` is the value of image/format; if
- * it is NULL, the image's content decides. The result may be static or point into `name`. */
+/* Returns the file suffix for an image in an Example without a file name. `format` is the value of
+ * the feature image/format. If it is NULL, the image's content decides. The result may be static or
+ * point into `name`. */
 const char *example_image_suffix(const struct text *format, const void *data, size_t size,
                                  char name[16]);
 
-/* Makes a sample of a TFRecord's payload. A payload that is not a valid Example becomes a single
- * field `data`. */
+/* Makes a sample from the payload of a TFRecord, usually a tf.train.Example. If the payload is not
+ * a valid Example, the sample has a single field `data` with the payload. */
 int example_decode(const uint8_t *data, size_t size, const struct record *record,
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err);

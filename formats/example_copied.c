@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records that are copied from TFRecord to TFRecord although their features cannot be the fields of
- * a sample: a tf.train.Example with too many features or odd names, or a tf.train.SequenceExample.
- * The record's bytes do not change. A second Features message with the key is appended to them:
+ * Copies records from TFRecord to TFRecord whose features cannot become fields of a sample. Such a
+ * record is a tf.train.Example with too many features or odd names, or a tf.train.SequenceExample.
+ *
+ * The record's bytes do not change. A second Features message with the sample's key is appended to
+ * them:
  *
  *     the record's own bytes | 1: Features { "__key__": bytes_list }
  *
  * protobuf merges the two messages, both in an Example and in the context of a SequenceExample. So
- * a program that parses the copy finds the same features as before, and `__key__`. */
+ * a program that parses the copy finds the features as before, and the new feature `__key__`. */
 #include "formats/example_copied.h"
 
 #include <stdio.h>
@@ -19,8 +21,8 @@
 
 #define KEY_NAME "__key__"
 
-/* Returns whether the message is a valid Feature. A Feature holds nothing, or one list of one of
- * three kinds. */
+/* Returns whether the bytes are a valid Feature message: empty, or with one list of bytes, floats
+ * or integers. */
 static bool is_feature(struct wire feature)
 {
     struct wire list;
@@ -42,7 +44,8 @@ static bool is_feature_list(struct wire list)
     return true;
 }
 
-/* Splits an entry of a protobuf map into the entry's name and value. */
+/* Splits an entry of a protobuf map into its name and its value. Returns false if the entry is
+ * malformed. */
 static bool example_copied_take_entry(struct wire entry, struct wire *name, struct wire *value)
 {
     struct wire content;
@@ -57,8 +60,8 @@ static bool example_copied_take_entry(struct wire entry, struct wire *name, stru
     return true;
 }
 
-/* Returns whether a message is a valid map of features (of feature lists if `of_lists` is set) that
- * has no entry `__key__`. */
+/* Returns whether a message is a valid protobuf map without an entry `__key__`. The values must be
+ * features, or lists of features if `of_lists` is set. */
 static bool is_map(struct wire map, bool of_lists)
 {
     struct wire entry, name, value;
@@ -141,7 +144,8 @@ int example_copy(const struct sheaf_field *field, const char *key, struct buf *o
     return code;
 }
 
-/* Returns whether a Features message consists of `__key__` alone, and sets *key to its value. */
+/* Returns whether a Features message has `__key__` as its only entry. If so, sets *key to its
+ * value. */
 static bool example_copied_is_key(struct wire features, struct text *key)
 {
     struct wire entry, name, value, list, bytes;

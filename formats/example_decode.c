@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decodes a tf.train.Example into a sample, in three steps. The first step finds and checks the
- * features. A payload that is not a valid Example, down to its last byte, becomes one opaque field.
- * The second step takes out the features that state the key, the image and the labels. The third
- * step makes fields of the other features; lists become text.
+ * Decodes a tf.train.Example (the payload of a TFRecord) into a sample, in three steps:
+ *
+ * 1. Find and check the features. If the payload is not a valid Example down to its last byte, it
+ *    becomes one opaque field.
+ * 2. Take out the features that state the key, the image and the labels.
+ * 3. Make fields of the other features; lists become text.
  *
  * The features image/format, image/height and image/width are also taken out if they only repeat
- * facts that the image itself shows. With a manifest, our packer is known to have written the
+ * facts that the image itself shows. If the data set has a manifest, our packer has written the
  * Example, so height and width are taken out without a comparison with the image. Without a
- * manifest, they are compared. So the Examples of our packer have the same fields either way. */
+ * manifest, they are compared. So an Example that our packer wrote has the same fields with or
+ * without a manifest. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -23,8 +26,8 @@
 #include "formats/name.h"
 #include "formats/sample.h"
 
-/* The form of a parsed feature's data: nothing, a single value of bytes, or the content of a list
- * message. */
+/* The data of a parsed feature: nothing, a single byte string, a list of byte strings, a list of
+ * floats, or a list of integers. */
 enum form { FORM_EMPTY, FORM_VALUE, FORM_VALUES, FORM_FLOATS, FORM_INTS };
 
 static struct wire_numbers numbers_of(const struct slice *s)
@@ -71,7 +74,8 @@ static bool parse_numbers(struct wire list, enum form form, struct slice *s)
     return !numbers.bad;
 }
 
-/* Parses a Feature message. It holds one list of one of three kinds, or nothing. */
+/* Parses a Feature message of a tf.train.Example into `s`. The message holds one list of byte
+ * strings, floats or integers, or nothing. Returns false if the message is malformed. */
 static bool parse_feature(struct wire feature, struct slice *s)
 {
     struct wire list;
@@ -91,7 +95,8 @@ static bool parse_feature(struct wire feature, struct slice *s)
     }
 }
 
-/* Parses an entry of the feature map. It has a name and a Feature, each once, in any order. */
+/* Parses an entry of an Example's map of features into `s`. The entry must have one name and one
+ * Feature, in any order. Otherwise returns false. */
 static bool example_decode_parse_entry(struct wire entry, struct slice *s)
 {
     struct wire name = { NULL, NULL }, feature = { NULL, NULL }, content;
@@ -129,8 +134,9 @@ static bool parse_features(struct wire features, size_t most, struct decode_scra
     return true;
 }
 
-/* Returns whether the payload is a valid Example with at most `most` features and nothing else.
- * Room for `most` slices must have been reserved in the scratch. */
+/* Parses the features of a payload into slices in the scratch memory, where the caller must have
+ * reserved room for `most` slices. Returns false unless the payload is a valid tf.train.Example
+ * with at most `most` features. */
 static bool parse_example(const uint8_t *data, size_t size, size_t most,
                           struct decode_scratch *scratch)
 {
@@ -149,8 +155,8 @@ static bool parse_example(const uint8_t *data, size_t size, size_t most,
 
 /* ---- Features as they are ----------------------------------------------------------------- */
 
-/* Keeps every feature of a parsed Example in the scratch memory, for a caller that will later
- * encode the sample as an Example again. */
+/* Stores in the scratch memory where each feature of a parsed Example begins. So the encoder can
+ * write the features unchanged if the sample becomes an Example again. */
 static int note_features(const uint8_t *data, size_t size, struct decode_scratch *scratch,
                          struct sheaf_error *err)
 {
@@ -201,8 +207,8 @@ static void link_features(struct decode_scratch *scratch)
 
 enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
 
-/* The features that have a fixed meaning, by their names. An entry is NULL if the Example has no
- * such feature, or if the feature was already taken out. */
+/* The features whose names have a fixed meaning, such as "image/encoded". A pointer is NULL if the
+ * Example has no such feature, or if the feature was taken out. */
 struct known_features {
     struct slice *of[KNOWN_COUNT];
 };
@@ -259,8 +265,8 @@ static bool copy_path(const struct slice *s, const char *end, char path[KEY_LIMI
     return name_problem(path) == NULL;
 }
 
-/* Finds the sample's key in the feature image/filename or __key__. Returns false if neither has a
- * valid key. */
+/* Makes the sample's key from the feature image/filename or, without a valid one, from __key__.
+ * Returns false if neither gives a valid key. */
 static bool find_key(struct known_features *known, char path[KEY_LIMIT + 1], struct text *key)
 {
     struct slice *image = known->of[IMAGE];
@@ -338,8 +344,9 @@ const char *example_image_format(const char *suffix, size_t size)
     return NULL;
 }
 
-/* Takes out the features that only repeat facts that the image itself shows (its format and
- * size). The encoder writes no size for an image that is not a JPEG. */
+/* Takes out the features image/format, image/height and image/width if they only repeat facts that
+ * the image itself shows. They stay if the Example has a size for an image that is not a JPEG,
+ * because our encoder writes no such size. */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];
@@ -364,14 +371,15 @@ static void drop_derived(struct known_features *known, bool ours)
     }
 }
 
-/* Returns whether an integer is too large for a label, which must be exact as a double. */
+/* Returns whether an integer is too large for a label. A label is a double and must represent the
+ * integer exactly. */
 static bool is_wide(int64_t value)
 {
     return value > (int64_t)1 << 53 || value < -((int64_t)1 << 53);
 }
 
-/* Takes the list's values as the sample's labels if every value can be a label. Otherwise the list
- * becomes a field. */
+/* Takes the values in a list of numbers as the sample's labels if every value can be a label.
+ * Otherwise the list becomes a field. */
 static int example_decode_take_labels(struct slice *s, struct decode_scratch *scratch,
                                       struct sheaf_error *err)
 {
@@ -463,9 +471,9 @@ static int join_values(const struct slice *s, struct buf *out, struct sheaf_erro
     return code;
 }
 
-/* Turns lists of numbers into text. A number as text, including the separator, takes at most five
- * times its bytes. The room for all lists is reserved at once, so that the text does not move after
- * pointers into it have been taken. */
+/* Turns lists of numbers into text, which becomes the content of fields. A number as text, with its
+ * separator, takes at most five times its bytes in the list. The room for all lists is reserved at
+ * once, because fields will point to the text and it must not move. */
 static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct slice *slices = sample_slices(scratch);
@@ -491,8 +499,8 @@ static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
     return code;
 }
 
-/* Makes a sample of a record that was written by example_copy. The record's own bytes become one
- * opaque field. */
+/* Makes a sample from a record that example_copy wrote (a copy of a foreign record with a key
+ * appended). The first `own` bytes, which are the foreign record, become one opaque field. */
 static int make_copied(const uint8_t *data, size_t own, struct text key,
                        const struct record *record, const struct decode_context *context,
                        struct decode_scratch *scratch, struct sheaf_sample *sample,
@@ -515,8 +523,8 @@ int example_decode(const uint8_t *data, size_t size, const struct record *record
                    const struct decode_context *context, struct decode_scratch *scratch,
                    struct sheaf_sample *sample, struct sheaf_error *err)
 {
-    /* A sample has at most FIELD_LIMIT fields. An Example of our packer may have some more features
-     * in addition to these fields. */
+    /* A sample has at most FIELD_LIMIT fields. If our packer wrote the Example, it may also have up
+     * to OWN_FEATURES features that do not become fields. */
     const size_t most = FIELD_LIMIT + (context->ours ? OWN_FEATURES : 0);
     char path[KEY_LIMIT + 1], image_name[16];
     struct known_features known;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes a sample as a tf.train.Example. All sizes are computed first, so that the bytes are
- * written in one pass and each field's content is copied once. The result is the same as protobuf's
- * deterministic serialization.
+ * Encodes a sample as a tf.train.Example (the payload of a TFRecord). All sizes are computed first,
+ * so that the bytes are written in one pass and each field's content is copied once. The result is
+ * the same as protobuf's deterministic serialization.
  *
- * If the sample was read from an Example, the decoder may have kept its features. A kept feature
- * whose field is unchanged is written exactly as it was read, under its own name. So are the
- * features that the decoder took out for the key, the image and the labels. When the result is
- * decoded, it must give the same sample. So if a feature no longer fits the sample (such as
- * image/filename beside another image), the new value is written instead. */
+ * If the sample was read from an Example, the decoder may have kept its features. A kept feature is
+ * written exactly as it was read if its field is unchanged. The features that the decoder took out
+ * for the key, the image and the labels are also written as they were read.
+ *
+ * When the result is decoded, it must give the same sample. So if a kept feature no longer fits the
+ * sample, a new value is written instead. For example, image/filename does not fit if the image was
+ * replaced. */
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -21,26 +23,27 @@
 #include "formats/sample.h"
 
 #define MESSAGE_LIMIT ((uint64_t)INT32_MAX)     /* of protobuf itself */
-/* side length that is assumed for an image whose content is not known yet, in order to guess the
- * size of its features; most sides take two bytes as a varint, like this one */
+/* side length in pixels that is assumed for an image whose content is not known yet, in order to
+ * estimate the size of its features; like most side lengths, it takes two bytes as a varint */
 #define USUAL_SIDE    256
 
 #define COPY_SPARE    64                        /* bytes around the key of a copied record */
 
 #define TAG_BYTES(field)  ((uint8_t)((field) << 3 | 2))
 
-/* The field numbers of the lists in a Feature message. KIND_KEPT stands for a complete Feature
- * message. */
+/* The kind of a feature's list, by its field number in protobuf's Feature message. KIND_KEPT is not
+ * a list but a complete Feature message that was read from another Example. */
 enum kind { KIND_KEPT = 0, KIND_BYTES = 1, KIND_FLOATS = 2, KIND_INTS = 3 };
 
 struct feature {
     const char *name;
     size_t name_size;
     enum kind kind;
-    /* the sample's field that holds the content, or NULL if the content is not a field */
+    /* the sample's field whose data is the value of this feature, or NULL if the value comes from
+     * `data` */
     const struct sheaf_field *field;
-    /* for KIND_BYTES: `size` bytes; for KIND_KEPT: `size` bytes of a Feature message; for other
-     * kinds: `count` doubles */
+    /* the value if `field` is NULL: `size` bytes for KIND_BYTES, `size` bytes of a Feature message
+     * for KIND_KEPT, and `count` doubles for the other kinds */
     const void *data;
     size_t size;
     size_t count;
@@ -55,23 +58,25 @@ struct features {
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
-    /* whether no field may be written as image/height or image/width, because the decoder would
-     * take them as the image's size, or would make a field of image/format */
+    /* true if no field of the sample may be written under the names image/height and image/width.
+     * The decoder would take them as the size of the image, or would make a field of
+     * image/format. */
     bool takes_sizes;
-    /* whether no field may be written as image/format, because the decoder would make no field of
-     * it */
+    /* true if no field of the sample may be written under the name image/format, because the
+     * decoder would not make a field of it again */
     bool takes_format;
 };
 
-/* A sample's fields in byte order of their suffixes, and the kept features that the fields were
- * read from. */
+/* A sample's fields in byte order of their suffixes. For each field, also the feature of the
+ * Example from which it was read, if that feature was kept. */
 struct example_source {
     const struct sheaf_sample *sample;
     const struct sheaf_field *sorted[FIELD_LIMIT];
     const struct kept_feature *features[FIELD_LIMIT];   /* of unchanged fields; or NULL */
     size_t count;
     const struct kept_features *kept;
-    /* index of the field that becomes image/encoded, or `count` if no field does */
+    /* index of the field that is written as the feature image/encoded; `count` if the sample has no
+     * such field */
     size_t image;
 };
 
@@ -90,7 +95,8 @@ static uint8_t *example_encode_put_varint(uint8_t *p, uint64_t value)
     return p;
 }
 
-/* Returns the size of a length-delimited protobuf field whose content has this size. */
+/* Returns the size in bytes of a protobuf field that has a tag of one byte, a length, and `content`
+ * bytes. */
 static uint64_t delimited(uint64_t content)
 {
     return 1 + varint_size(content) + content;
@@ -173,15 +179,15 @@ static bool is_named(const struct kept_feature *f, const char *name)
     return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
 }
 
-/* Returns whether `f` is a feature called `name`, and the field that was made of it still has this
- * name. `f` may be NULL. */
+/* Returns whether the kept feature `f` is called `name`, and the field that was made of it was not
+ * renamed. Returns false if `f` is NULL. */
 static bool example_encode_is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* Returns the feature from which the field was read, if that feature was kept and the field's data
- * is unchanged. Returns NULL otherwise. */
+/* Returns the kept feature from which a field was read, if the field's data has not changed since.
+ * Returns NULL otherwise. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -194,8 +200,8 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
     return NULL;
 }
 
-/* Returns the kept feature with this name if the decoder took it out instead of making a field of
- * it. Returns NULL otherwise. */
+/* Returns the kept feature called `name` if the decoder did not make a field of it, but took it out
+ * for the key, the image or the labels. Returns NULL otherwise. */
 static const struct kept_feature *taken_out(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
@@ -204,8 +210,8 @@ static const struct kept_feature *taken_out(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns the kept feature with this name if a field was made of it and still has this name.
- * Returns NULL otherwise. */
+/* Returns the kept feature called `name` if the decoder made a field of it and the field still has
+ * this name. Returns NULL otherwise. */
 static const struct kept_feature *own_field(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->count; i++)
@@ -214,8 +220,8 @@ static const struct kept_feature *own_field(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns whether the numbers in a kept feature (a feature as it was read) equal the sample's
- * labels. */
+/* Returns whether the numbers in a kept feature (a feature of the Example that was read) equal the
+ * labels that the sample has now. */
 static bool says_labels(const struct kept_feature *f, const struct sheaf_sample *sample)
 {
     struct wire feature = { f->data, f->data + f->size };
@@ -240,8 +246,8 @@ static bool is_own_image(const struct kept_feature *f)
     return example_encode_is_own(f, "image/encoded") && f->is_value;
 }
 
-/* Returns the index of the field that is named like a JPEG. If no field is, returns the index of
- * the field "png", "webp", "gif" or "bmp". Returns `count` if the sample has none of these. */
+/* Returns the index of the sample's image: the field that is named like a JPEG, or else the field
+ * "png", "webp", "gif" or "bmp". Returns `count` if the sample has no such field. */
 static size_t example_encode_find_name(const struct example_source *s)
 {
     size_t i = sample_image(s->sorted, s->count);
@@ -254,10 +260,10 @@ static size_t example_encode_find_name(const struct example_source *s)
     return i;
 }
 
-/* Chooses the field that is written as image/encoded: the field that was read from image/encoded,
- * or else a field that is named like an image. A field of the second kind is not chosen if it was
- * read from another feature and keeps that feature's name. Returns the field's index, or `count` if
- * no field is chosen. */
+/* Returns the index of the field that is written as the feature image/encoded. First choice is the
+ * field that was read from image/encoded. Second choice is a field that is named like an image,
+ * unless it was read from another feature and still has that feature's name. Returns `count` if
+ * there is no such field. */
 static size_t example_encode_find_image(const struct example_source *s)
 {
     size_t i;
@@ -308,9 +314,10 @@ static bool is_jpeg(const struct sheaf_field *image)
     return format != NULL && strcmp(format, "JPEG") == 0;
 }
 
-/* Returns whether the decoder would make no field of a kept feature image/format that is a field
- * now. In an Example with a size, the decoder makes a field of the format of an image that is not a
- * JPEG. So this happens if the fields with the size were left out. */
+/* Returns whether a field that was read from the feature image/format would get lost if it were
+ * written as image/format again. The decoder keeps the format of an image other than a JPEG as a
+ * field only if the Example also has the image's size. So the field would get lost if the sample no
+ * longer has the fields with the size. */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -323,13 +330,15 @@ static bool loses_format(const struct example_source *s)
            && own_field(s, "image/height") == NULL && own_field(s, "image/width") == NULL;
 }
 
-/* Returns whether the decoder would find the image's suffix without a file name. */
+/* Returns whether the decoder would find the right suffix for the image if the Example had no file
+ * name. */
 static bool names_itself(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
     const char *usual = format_of_image(image);
-    /* the decoder makes a field of image/format if its text is not the usual one */
+    /* the text of image/format if the decoder took this feature out; it makes a field of the
+     * feature if the text is another one */
     struct text text = { usual, usual == NULL ? 0 : strlen(usual) };
     const bool is_taken = taken_out(s, "image/format") != NULL;
     const bool is_text = is_taken || (format != NULL && format->is_value && !loses_format(s));
@@ -341,8 +350,9 @@ static bool names_itself(const struct example_source *s)
                   field_suffix(image)) == 0;
 }
 
-/* Adds an image that is unchanged since it was read, the features that described the image, and the
- * sample's key. In some cases also adds the image's height and width (see takes_sizes). */
+/* Adds the features of an image that is unchanged since it was read: the image, the features that
+ * described it, and the sample's key. Adds the image's height and width if other fields would be
+ * taken for them (see takes_sizes). */
 static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };
@@ -361,7 +371,9 @@ static void add_own_image(struct features *all, const struct example_source *s)
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    /* An Example with repeated names may have a size that was taken out and a field with a size. */
+    /* Adds the size if a field called image/height or image/width would otherwise be taken for the
+     * size. An Example may repeat a name. So one image/height may have been taken out (and is added
+     * above) while another one became a field. */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);
@@ -382,8 +394,8 @@ static void add_image(struct features *all, const struct example_source *s)
 
 /* ---- The rest ---------------------------------------------------------------------------- */
 
-/* Adds the labels, all as integers or all as 32-bit floats. If integers and fractions are mixed,
- * all are written as floats, so each label must be exact as a float. */
+/* Adds the labels as one feature. All of them become integers if they are integers. Otherwise all
+ * become 32-bit floats, and SHEAF_ERR_LIMIT is returned if a label is not exact as such a float. */
 static int example_encode_add_labels(struct features *all, const struct example_source *s,
                                      struct sheaf_error *err)
 {
@@ -420,8 +432,8 @@ static bool example_encode_has_name(const struct features *all, struct text name
     return false;
 }
 
-/* Returns whether the decoder would not make a field of a feature with this name, because the name
- * has a fixed meaning. */
+/* Returns whether a kept feature may not be written under its own name. The name is used already,
+ * or the decoder would not make a field of a feature with this name. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)
@@ -521,15 +533,15 @@ static uint8_t *put_feature(uint8_t *p, const struct feature *f)
     return example_encode_put_values(p, f);
 }
 
-/* Adds up the sizes of all entries of the Features message. Returns SHEAF_ERR_LIMIT if the message
- * is larger than protobuf allows. */
+/* Computes the size in bytes of all entries of the Features message, and sets *total to their sum.
+ * Returns SHEAF_ERR_LIMIT if the message would be larger than protobuf allows. */
 static int add_entries(const struct features *all, const char *key, uint64_t *total,
                        struct sheaf_error *err)
 {
     size_t i;
 
-    /* There are at most FIELD_LIMIT fields, each with at most SIZE_MAX / 2 bytes. The sum is
-     * checked after each field so that it cannot overflow. */
+    /* The sum cannot overflow, because it is checked after each field. There are at most
+     * FIELD_LIMIT fields, each with at most SIZE_MAX / 2 bytes. */
     for (i = 0, *total = 0; i < all->count; i++) {
         if (all->list[i].packed > MESSAGE_LIMIT || *total > MESSAGE_LIMIT)
             break;
@@ -541,7 +553,7 @@ static int add_entries(const struct features *all, const char *key, uint64_t *to
                    "tf.train.Example can have", key);
 }
 
-/* Returns the number of bytes that put_feature writes before the feature's value. */
+/* Returns the number of bytes that put_feature writes before the value of the feature `f`. */
 static size_t feature_lead(const struct feature *f)
 {
     return (size_t)(delimited(f->entry) - f->packed);
@@ -566,9 +578,9 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
     return SIZE_MAX;
 }
 
-/* Returns whether a sample must be written by example_copy. Such a sample has a single field that
- * holds a whole record. The decoder did not make fields of the record's features, because there are
- * too many, their names are odd, or they are sequences. */
+/* Returns whether example_copy must write this sample. Such a sample has a single field that holds
+ * a whole foreign record. The decoder could not make fields of the record's features, because they
+ * are too many, have odd names, or are sequences. */
 static bool is_copied(const struct sheaf_sample *s, const struct kept_features *kept)
 {
     return kept != NULL && kept->count == 0 && s->field_count == 1 && s->label_count == 0 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads protobuf's wire format, as far as tf.train.Example needs it. For any input, these functions
- * read only bytes between `p` and `end`. */
+ * Reads protobuf's wire format as far as tf.train.Example needs it. For any input, these functions
+ * read only the bytes between the pointers `p` and `end` of struct wire. */
 #ifndef FORMATS_EXAMPLE_WIRE_H
 #define FORMATS_EXAMPLE_WIRE_H
 
@@ -46,7 +46,7 @@ static inline bool wire_varint(struct wire *w, uint64_t *value)
     return false;
 }
 
-/* Reads a protobuf tag that has one byte. All tags in an Example have one byte. */
+/* Reads a protobuf tag of one byte into *tag. All tags in a tf.train.Example have one byte. */
 static inline bool wire_tag(struct wire *w, uint8_t *tag)
 {
     if (w->p == w->end)
@@ -66,8 +66,8 @@ static inline bool wire_delimited(struct wire *w, struct wire *content)
     return true;
 }
 
-/* An iterator over the values of an Int64List or FloatList. It reads protobuf's packed form as well
- * as the form with a tag before each value. */
+/* An iterator over the numbers in an Int64List or FloatList message. It reads protobuf's packed
+ * form as well as the form with a tag before each number. */
 struct wire_numbers {
     struct wire list, packed;
     bool floats;
@@ -85,8 +85,8 @@ static inline bool wire_value(struct wire *w, bool is_float, uint64_t *value)
     return true;
 }
 
-/* Takes the bits of the next value. Returns false at the end of the list. Also returns false if the
- * list is malformed, and then sets `bad`. */
+/* Sets *value to the bits of the list's next number. Returns false at the end of the list. Also
+ * returns false if the list is malformed, and then sets n->bad. */
 static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
 {
     const uint8_t alone = n->floats ? TAG_FIXED32_1 : TAG_VARINT_1;
@@ -108,7 +108,7 @@ static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
     return !n->bad;
 }
 
-/* Converts the bits of a value from this list to a double. */
+/* Converts the bits of a number, as wire_number returned them for this list, to a double. */
 static inline double wire_double(const struct wire_numbers *n, uint64_t bits)
 {
     return n->floats ? (double)float_of((uint32_t)bits) : (double)(int64_t)bits;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of containers, and the detection of a stream's container. Each container has a function
- * that examines the stream's first bytes and returns the number of bits that it could verify (its
- * bid). The container with the highest bid wins. */
+ * Holds the table of containers, and detects the container of a stream. For detection, each
+ * container has a function that examines the stream's first bytes and returns its bid, the number
+ * of bits that match. The container with the highest bid wins. */
 #include "formats/format.h"
 
 #include <ctype.h>
@@ -54,9 +54,8 @@ int sheaf_container_of(const char *name)
     return format_id_of(name);
 }
 
-/* Returns whether a file name contains a dot, directly followed by `word`, and `word` is not the
- * beginning of a longer word. So "tar" is found in "a.tar.gz", and "tfrecord" in
- * "a.tfrecord-00000-of-00010". */
+/* Returns whether a file name contains a dot followed by `word`, with no letter after it. So "tar"
+ * is found in "a.tar.gz", and "tfrecord" in "a.tfrecord-00000-of-00010". */
 static bool has_word(const char *name, const char *word)
 {
     const size_t size = strlen(word);
@@ -79,7 +78,8 @@ static const struct format_ops *format_by_name(const char *name)
     return NULL;
 }
 
-/* Returns whether the text is a suffix that indicates a container, such as "tar". */
+/* Returns whether the text is a word that names a container in file names, such as "tar" in
+ * "a.tar". */
 static bool is_word(const char *text, size_t size)
 {
     for (size_t i = 0; i < COUNT_OF(formats); i++)
@@ -90,8 +90,8 @@ static bool is_word(const char *text, size_t size)
     return false;
 }
 
-/* Returns the length of the name before its last dot, or `size` if the first `size` bytes have no
- * dot. */
+/* Returns the length of `name` before the last dot in its first `size` bytes. Returns `size` if
+ * these bytes have no dot. */
 static size_t to_last_dot(const char *name, size_t size)
 {
     const char *dot = memrchr(name, '.', size);
@@ -132,8 +132,7 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan)
 {
-    /* The limits of the two buffers are the sizes of the longest key and of the longest path with
-     * its NUL. */
+    /* `key` holds at most a key, and `passed_name` at most a path with its NUL */
     *scan = (struct format_scan){
         .key = BUF_INIT(KEY_LIMIT),
         .passed_name = BUF_INIT(KEY_LIMIT + 1),

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of containers. Each entry turns bytes into records and samples into bytes, without I/O,
- * threads or clock. formats/FORMATS.md has the byte tables.
+ * The interface of a container (a file format of shards, such as tar). Each row of the table of
+ * containers turns bytes into records and samples into bytes, without I/O, threads or clock.
+ * formats/FORMATS.md has the byte tables.
  *
- *     encode   appends one FRAME, the bytes of a sample, to a buffer: a TFRecord or RecordIO
- *              record, or all tar members with one key
- *     part     finds the extent of the next part of a stream from the part's header alone, so that
- *              a reader can move from header to header without reading the bytes between them
- *     check    verifies all checksums that a whole frame carries, and returns the CRC for the index
- *     decode   turns a frame into a sample whose fields point into the frame
+ * A FRAME is the stored form of one sample: a TFRecord or RecordIO record, or all tar members with
+ * one key. Its first part is a PART_START. PART_NEXTs follow it without a gap.
  *
- * In the stream, a FRAME consists of one PART_START and the PART_NEXTs that follow it without a
- * gap. */
+ *     encode  appends the frame of a sample to a buffer
+ *     part    finds the extent of the next part of a stream from the part's header alone, so that a
+ *             reader can move from header to header without reading the bytes between them
+ *     check   verifies all checksums that a whole frame carries, and returns the CRC for the index
+ *     decode  turns a frame into a sample whose fields point into the frame */
 #ifndef FORMATS_FORMAT_H
 #define FORMATS_FORMAT_H
 
@@ -28,13 +28,14 @@
 #define LABEL_LIMIT  65536      /* labels of a sample */
 
 enum part_kind {
-    /* the kind of the part is not known yet, because more bytes are needed; the next call must
-     * begin at the same position and pass at least `need` bytes */
+    /* More bytes are needed to tell the kind of the next part. The next call must begin at the same
+     * position and pass at least `need` bytes. */
     PART_MORE,
-    /* a new frame (stored record) begins here; `size` is the size of the frame's first part */
+    /* The first part of a new frame (a stored record), which has `size` bytes. */
     PART_START,
     PART_NEXT,      /* `size` more bytes of the same frame */
-    /* `size` bytes that belong to no frame (stored record), such as a directory or a zero block */
+    /* `size` bytes that do not belong to a frame (a stored record), such as a directory or zero
+     * block in a tar */
     PART_SKIP,
 };
 
@@ -44,37 +45,36 @@ struct part {
     size_t need;
 };
 
-/* State of a container between the parts of one stream. format_scan_reset() zero-initialises it,
- * and format_scan_free() frees it. */
+/* State of a container's part() function between the parts of one stream. format_scan_reset()
+ * zero-initialises it, and format_scan_free() frees it. */
 struct format_scan {
-    /* RecordIO: whether more parts of the record must follow. tar: whether a sample is being read,
-     * whose key is `key`. */
+    /* RecordIO: whether the current record continues in the next part. tar: whether a sample is
+     * being read; its key is then in the field `key`. */
     bool frame_open;
-    /* tar: number of zero blocks since the last member; two of them end an archive */
+    /* tar: number of zero blocks since the last member. An archive ends with two of them. */
     unsigned zero_blocks;
-    /* tar: set if a global pax header is damaged; such a header may change the names of all later
-     * members, so it is not known to which samples they belong */
+    /* tar: set after damage in a global pax header. The damaged header might change the names of
+     * all later members, so nobody can tell to which samples they belong. */
     bool no_more;
     struct buf key;             /* tar */
-    /* tar: number of members that belong to no sample (links, devices, directories, names
-     * without a key or suffix) */
+    /* tar: number of members so far that do not belong to a sample (links, devices, directories,
+     * names without a key or suffix) */
     uint64_t passed_over;
-    /* tar: NUL-terminated name of the last member that belonged to no sample, for a report;
-     * empty if there was none */
+    /* tar: name of the last member that does not belong to a sample, NUL-terminated, for a report.
+     * Empty if there was no such member. */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* tar: whether the key of the next frame is not checked for being a repeated key. This is set
-     * after damage: the next frame may be the rest of a damaged sample whose key is recorded
-     * already, and so would seem to be repeated. */
+    /* tar: set after damage, so that the key of the next frame is not checked for being a repeated
+     * key. The next frame may be the rest of a damaged sample, whose key is recorded already. */
     bool skips_key;
 };
 
-/* A frame (stored record) that was found by the index or by a scan of the shard. */
+/* The stored bytes of one sample (its frame), found by the index or by a scan of the shard. */
 struct record {
     const uint8_t *data;        /* the frame's bytes as stored, after decompression */
     size_t size;
-    /* RecordIO: the record's line in the .lst file, without the newline; NULL without a .lst
-     * file */
+    /* RecordIO: the line about this record in the shard's .lst file, without the newline. NULL if
+     * the shard has no .lst file. */
     const char *name_line;
     size_t name_line_size;
     uint64_t number;            /* in the data set */
@@ -88,35 +88,37 @@ struct text {
     size_t size;
 };
 
-/* Facts about the data set that a decoder needs. All pointers are borrowed. */
+/* Facts about the data set that a decoder needs. The struct does not own the memory that its
+ * pointers refer to. */
 struct decode_context {
     struct text stem;               /* name_stem() of the shard, for made-up keys */
     const char *const *classes;     /* names of the labels from label_base on, or NULL */
     size_t class_count;
     int label_base;
-    /* whether our packer wrote the data set, so that its records are as encode() makes them. In a
-     * tar, a member KEY.cls that encode() made of the labels then does not become a field. */
+    /* whether our packer wrote the data set, so that its records are as encode() makes them. If so,
+     * a tar member KEY.cls may repeat the labels, and then does not become a field. */
     bool ours;
-    /* whether a `cls` member is the label although our packer did not write the data set */
+    /* whether a tar member KEY.cls is the label even if our packer did not write the data set */
     bool cls_is_label;
 };
 
-/* A feature of a tf.train.Example as it was read, kept beside the field that was made of it. If the
- * sample is converted into the same container, the feature is written again, with its name, its
- * type and all its values. */
+/* A feature of a tf.train.Example as it was read, kept in addition to the field that was made of
+ * it. If the sample becomes an Example again, the feature is written with its own name, type and
+ * values. */
 struct kept_feature {
     struct text name;
     const uint8_t *data;        /* the message Feature, `size` bytes */
     size_t size;
     bool is_value;              /* whether it is a single value of bytes */
-    /* suffix of the field that was decoded from the feature, or NULL if there is no such field;
-     * this pointer is equal to the field's own pointer to its suffix */
+    /* suffix of the field that the decoder made of the feature, or NULL if it made no field. The
+     * pointer itself is compared: it equals the pointer to the suffix in the field. */
     const char *suffix;
-    /* data pointer of the field as decoded; a field that has another data pointer when its sample
-     * is encoded has got new data, and the feature is not written */
+    /* data pointer of the field when it was decoded. If the field has another pointer when its
+     * sample is encoded, its data was replaced, and the kept feature is not written. */
     const void *content;
     size_t content_size;
-    /* whether the field was renamed; the feature is then written with the new name */
+    /* whether the field was renamed since it was decoded; if so, the feature is written with the
+     * new name */
     bool is_renamed;
 };
 struct kept_features {
@@ -124,12 +126,12 @@ struct kept_features {
     size_t count;
 };
 
-/* Scratch memory for one decoded sample, which the next sample reuses. The sample points into this
- * memory or into the frame (stored record). The sample is valid until the memory is used for the
- * next decode. */
+/* Memory for the sample that was decoded last. The sample points into this memory or into its frame
+ * (stored record). The sample is valid until the memory is used to decode another sample. */
 struct decode_scratch {         /* zero-initialised */
     struct buf text;            /* keys, names: NUL-terminated strings */
-    /* for RecordIO: the joined parts of a record; for TFRecord: lists of numbers as text */
+    /* RecordIO: the joined parts of a record. TFRecord: lists of numbers as text, which are the
+     * content of fields. */
     struct buf joined;
     struct buf slices;          /* struct slice[] (sample.h) */
     struct buf fields;          /* struct sheaf_field[] */
@@ -148,8 +150,8 @@ struct encode_context {
 struct encoded {
     size_t size;                /* bytes appended to `out` */
     uint32_t crc;               /* as check() would give it */
-    /* number of bytes appended to `names`, including the newline; 0 if the container has no .lst
-     * file */
+    /* number of bytes that encode() appended to `names`, including the newline; 0 if the container
+     * has no .lst files */
     size_t name_line_size;
     bool multipart;             /* RecordIO: it holds the magic */
 };
@@ -160,92 +162,98 @@ enum { INTEROP_DALI = 1, INTEROP_MXNET = 2, INTEROP_WIDS = 4, INTEROP_ENERGON = 
 struct format_ops {
     enum sheaf_container id;
     const char *name;           /* "tfrecord" */
-    /* other common names of the container; options accept them, but they are never written to
-     * files */
+    /* other common names of the container, which options accept; files never contain them */
     const char *aliases[2];
     const char *suffix;         /* ".tfrecord" */
     const char *words[2];       /* suffixes of a file's name that indicate the container */
-    /* whether a .lst file beside each shard has the keys (RecordIO) */
+    /* whether each shard has a .lst file, which holds the keys of its samples (RecordIO) */
     bool has_names;
-    /* whether a frame (stored record) consists of several independent members (tar). A reader does
-     * not notice if such a member is missing, and merges adjacent samples with equal keys. */
+    /* true if a frame (the stored form of a sample) consists of several independent members, as in
+     * a tar. A reader does not notice if a member is missing, and joins adjacent samples with equal
+     * keys. */
     bool has_members;
-    /* whether a frame (stored record) contains the name of its sample's class, as in TFRecord */
+    /* whether a frame (stored record) contains the name of the sample's class, as in a TFRecord */
     bool keeps_class;
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */
-    /* the content of a sample's fields must have fewer bytes in total than this number; 0 means no
+    /* limit for the total bytes of a sample's fields, which must be less than this number; 0: no
      * limit */
     uint64_t content_most;
-    /* bit mask of INTEROP_ values: the foreign programs for which a shard's index files can be
-     * written */
+    /* The programs for which index files of a shard can be written, as a bit mask of INTEROP_DALI,
+     * INTEROP_MXNET and so on. */
     unsigned interop;
     unsigned interop_always;    /* and which it always has */
-    /* Appends a frame's line to another program's index file, which lists frames (stored records).
-     * This function pointer is NULL if has_members is set, because index files then list members
-     * instead. */
+    /* Appends one line, for one frame (stored record), to the index file of another program. This
+     * pointer is NULL if has_members is set, because a tar's index file lists members and not
+     * frames. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
     /* Sets *number to the sample number that our packer stored in a frame (stored record). It is
-     * the sample's number in the packing plan, so the numbers have gaps where samples were skipped.
-     * `joined` is scratch memory. This function pointer is NULL for a container whose frames hold
+     * the sample's number in the packing plan, so numbers are missing where samples were
+     * skipped. `joined` is scratch memory. This pointer is NULL if the container's frames hold
      * no numbers. */
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
                   struct sheaf_error *err);
 
-    /* Appends the frame (stored record) of `sample` to `out`, and its .lst line to `names` if
-     * has_names is set. On failure both are unchanged. Returns SHEAF_ERR_LIMIT if the sample is too
-     * large for the container. */
+    /* Appends the stored form of `sample` to `out`. If has_names is set, appends its line for the
+     * .lst file to `names`. On failure both buffers are unchanged. Returns SHEAF_ERR_LIMIT if the
+     * sample is too large for the container. */
     int (*encode)(const struct sheaf_sample *sample, const struct encode_context *context,
                   struct buf *out, struct buf *names, struct encoded *encoded,
                   struct sheaf_error *err);
 
-    /* Returns the position at which encode() will put the content of `field` in the sample's frame
-     * (stored record). If the caller reads the content to this position in the buffer to which
-     * encode() appends, encode() need not copy the content. The position is exact if all fields
-     * have their data, and an estimate if the data of some field is NULL. Returns SIZE_MAX if
-     * encode() would refuse the sample. */
+    /* Returns the position at which encode() will put the content of `field`, relative to the
+     * beginning of the sample's frame (stored record). A caller can read a file directly to this
+     * position in the output buffer of encode(), which then need not copy the content.
+     *
+     * The position is exact if all fields have their data. It is an estimate if the data of a field
+     * is NULL. Returns SIZE_MAX if encode() would refuse the sample. */
     size_t (*content_at)(const struct sheaf_sample *sample, const struct encode_context *context,
                          const struct sheaf_field *field);
 
     /* Appends what ends a shard. */
     int (*finish)(struct buf *out, struct sheaf_error *err);
 
-    /* Finds the part of a stream that begins at `data`. `size`, at least 1, is the number of bytes
-     * there. `at_end` tells that the stream has no more bytes. On success sets *part. Its kind is
-     * PART_MORE if more bytes are needed; the next call must then begin at the same position.
-     * Otherwise the next call must begin after the part. PART_MORE does not occur if `at_end` is
-     * set. The caller must check that a part does not extend past the end of the stream. On failure
-     * returns SHEAF_ERR_CORRUPT, _TRUNCATED, _UNSUPPORTED or _LIMIT with a message that states what
-     * was found and expected (the caller adds shard and offset). */
+    /* Finds the extent and kind of the part of a stream that begins at `data`, and sets *part.
+     * `size`, which must be at least 1, is the number of bytes there. `at_end` means that the
+     * stream has no more bytes.
+     *
+     * If the kind is PART_MORE, more bytes are needed, and the next call must begin at the same
+     * position. This does not occur if `at_end` is set. Otherwise the next call must begin after
+     * the part. The caller must check that the part does not extend past the end of the stream.
+     *
+     * On failure returns SHEAF_ERR_CORRUPT, _TRUNCATED, _UNSUPPORTED or _LIMIT. The message states
+     * what was found and expected, and the caller adds shard and offset. */
     int (*part)(struct format_scan *scan, const uint8_t *data, size_t size, bool at_end,
                 struct part *part, struct sheaf_error *err);
 
-    /* Called at the end of a stream. Returns SHEAF_ERR_TRUNCATED if something is missing. The last
-     * frame (stored record) must then not be trusted either. */
+    /* Tells the container that the stream has ended. Returns SHEAF_ERR_TRUNCATED if something is
+     * missing. The caller must then also discard the last frame (stored record). */
     int (*end)(struct format_scan *scan, struct sheaf_error *err);
 
-    /* Finds the next plausible frame (stored record) after damage at `data`. Returns true if there
-     * is one, and sets *skip to its offset in `data`, which is greater than 0. Otherwise sets *skip
-     * to the offset from which the search must continue when more bytes are shown. In a tar, the
-     * frame found may be the rest of a damaged frame and must not be trusted. */
+    /* Finds the next plausible frame (stored record) after damage at `data`. Returns true if it
+     * finds one, and sets *skip to its offset in `data`, which is greater than 0.
+     *
+     * Otherwise sets *skip to the offset at which the search must continue with more bytes. In a
+     * tar, the frame found may be the rest of a damaged frame, so the caller must not trust it. */
     bool (*resync)(const uint8_t *data, size_t size, size_t *skip);
 
-    /* Verifies a whole frame (stored record) and sets *crc to the value for the index. For a
-     * TFRecord this is the CRC-32C of the payload (not masked), otherwise the CRC-32C of the
-     * frame's bytes. If the record has a line in a .lst file, the caller continues the CRC over
-     * this line (without its newline). Returns SHEAF_ERR_CORRUPT if a checksum does not match. */
+    /* Verifies the checksums of a whole frame (stored record) and sets *crc to the value for the
+     * index. For a TFRecord this is the CRC-32C of the payload (not masked), otherwise the CRC-32C
+     * of the frame's bytes. If the record has a line in a .lst file, the caller continues the CRC
+     * over this line (without its newline). Returns SHEAF_ERR_CORRUPT if a checksum does not
+     * match. */
     int (*check)(const uint8_t *frame, size_t size, uint32_t *crc, struct sheaf_error *err);
 
-    /* Makes a sample of a frame (stored record). Returns SHEAF_ERR_CORRUPT if the frame is
-     * malformed. The function need not verify the checksums, which check() verifies, but it must be
-     * safe for any bytes. */
+    /* Decodes a frame (stored record) into a sample. Returns SHEAF_ERR_CORRUPT if the frame is
+     * malformed. The function may rely on check() to verify the checksums, but it must be safe for
+     * any bytes. */
     int (*decode)(const struct record *record, const struct decode_context *context,
                   struct decode_scratch *scratch, struct sheaf_sample *sample,
                   struct sheaf_error *err);
 
-    /* Returns the number of bits in the first bytes of a stream that match this container, or 0 if
-     * the stream cannot be this container. */
+    /* Returns how many bits of a stream's first bytes match this container. Returns 0 if the stream
+     * cannot be this container. */
     unsigned (*bid)(const uint8_t *data, size_t size);
 };
 
@@ -255,14 +263,15 @@ const struct format_ops *format_of(enum sheaf_container container);
 int format_id_of(const char *name);     /* without aliases; -1: unknown */
 
 /* Returns the length of a file name without the suffixes of a codec and a container: 3 for
- * "a.1.tar.gz". If the name has no such suffix, one last suffix that consists of letters is left
- * out: 5 for "train.bin". Other dots stay, because they distinguish shards:
+ * "a.1.tar.gz". If the name has no such suffix, one last suffix of letters is left out: 5 for
+ * "train.bin". Other dots stay, because they distinguish shards:
  * "cifar10.tfrecord-00000-of-00002". */
 size_t format_stem(const char *name);
 
-/* Returns the container of an uncompressed stream from its first bytes, or NULL if no known
- * container matches. 1024 bytes are enough; a shorter stream must be passed whole. If the content
- * does not show the container (as in an empty stream), the file name `name` decides. */
+/* Returns the container of an uncompressed stream from its first `size` bytes. 1024 bytes are
+ * enough; the caller must pass all bytes of a shorter stream. If the content does not show the
+ * container (as in an empty stream), the file name `name` decides. Returns NULL if no known
+ * container matches. */
 const struct format_ops *format_detect(const uint8_t *data, size_t size, const char *name);
 
 void format_scan_reset(struct format_scan *scan);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sections of the index: collecting, writing, parsing. FORMATS.md has the byte table.
+ * Collects, writes and parses the sections of an index. FORMATS.md has the byte table.
  *
- * A section consists of a header, frame sizes, CRCs, the sizes of lines in the .lst file, gaps,
- * codec blocks, labels and pieces (see struct index_writer). Last comes the XXH3-64 hash of all
- * these bytes. The hash finds accidental damage. Every count and sum is checked as well, because a
- * section may be crafted to do harm. The parser reads each part of the section once, into a single
- * allocation. The size of the allocation follows from counts that were checked against the
- * section's size. */
+ * A section describes one shard. It consists of a header, frame sizes, CRCs, the sizes of lines in
+ * the .lst file, gaps, codec blocks, labels and pieces (see struct index_writer). Last comes the
+ * XXH3-64 hash of all these bytes, which finds accidental damage.
+ *
+ * Every count and sum is checked as well, because somebody may have crafted a section to do harm.
+ * The parser reads each part of the section once, into a single allocation. Its size follows from
+ * counts that were checked against the section's size. */
 #include "formats/index.h"
 
 #include <stdio.h>
@@ -49,7 +50,8 @@ static int index_put_varint(struct buf *b, uint64_t value, struct sheaf_error *e
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    /* limits of buffers guard against hostile input, but this data is the writer's own */
+    /* The limits of buffers protect against hostile input. They are not needed here, because this
+     * process has made the data itself. */
     b->limit = SIZE_MAX;
     return buf_append(b, bytes, size, err);
 }
@@ -70,7 +72,8 @@ int index_add_gap(struct index_writer *w, uint64_t bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Records the gap (bytes that belong to no sample) before a sample, if there is one. */
+/* Records the gap before a sample, if there is one. A gap is a range of the shard's bytes that
+ * belong to no sample. */
 static int end_gap(struct index_writer *w, struct sheaf_error *err)
 {
     int code;
@@ -158,7 +161,8 @@ int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_
     return SHEAF_OK;
 }
 
-/* Maps a signed number to an unsigned one, so that small negative numbers become small as well. */
+/* Maps a signed number to an unsigned number that takes few bytes as a varint if its magnitude is
+ * small: 0, -1, 1, -2 become 0, 1, 2, 3. */
 static uint64_t zigzag(uint64_t difference)
 {
     return difference << 1 ^ (0 - (difference >> 63));
@@ -276,8 +280,8 @@ struct index_cursor {
     const uint8_t *at, *end;
 };
 
-/* Takes a varint. Returns false if it is truncated, longer than 64 bits, or longer than
- * necessary. */
+/* Takes a varint of more than one byte from the section. Returns false if the varint is truncated,
+ * has more than 64 bits, or could have been shorter. */
 static bool take_long_varint(struct index_cursor *c, uint64_t *value)
 {
     const uint8_t *p = c->at;
@@ -360,9 +364,9 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES])
              (unsigned long long)XXH64_hashFromCanonical(&stored));
 }
 
-/* Takes a part of `size` bytes from the beginning of `rest`, the part of the section that was not
- * parsed yet. Returns false if the part is longer than the rest, or too short for `count` entries
- * of at least `least` bytes each. */
+/* Takes the next `size` bytes from `rest`, the bytes of the section that were not parsed yet.
+ * Returns false if `rest` is shorter, or if `size` is too small for `count` entries of at least
+ * `least` bytes each. */
 static bool cut_part(struct index_cursor *rest, uint64_t size, uint64_t count, uint64_t least,
                      struct index_cursor *part)
 {
@@ -404,8 +408,8 @@ static int cut_parts(struct parser *p, const uint8_t *data, size_t size, uint64_
     return SHEAF_OK;
 }
 
-/* Allocates the parsed section. All arrays lie after the struct in the same allocation; arrays with
- * larger alignment come first. */
+/* Allocates one block of memory for the parsed section and all its arrays. The arrays lie after the
+ * struct. Arrays with larger alignment come first, so no padding is needed. */
 static int index_allocate(struct parser *p, struct sheaf_error *err)
 {
     const uint64_t samples = p->words[WORD_SAMPLES];
@@ -495,8 +499,8 @@ static int parse_names(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns whether the offset `raw_offset`, at which a codec's block begins, lies between two
- * samples and not inside one. */
+/* Returns whether `raw_offset`, the offset at which a block of the codec begins, lies between two
+ * samples and not inside a sample. */
 static bool is_between_samples(const struct index_section *s, uint64_t raw_offset)
 {
     uint64_t low = 0, high = s->samples;
@@ -541,9 +545,9 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the pieces: ranges of a tar in which the members of a sample are not adjacent, in the
- * order in which reading the pieces makes them adjacent. Whether a piece lies inside the shard is
- * checked later, when the piece is read. */
+/* Parses the pieces of a tar in which the members of a sample are not adjacent. A piece is a range
+ * of the tar. If a program reads the pieces in this order, the members become adjacent. When a
+ * piece is read later, the reader checks whether it lies inside the shard. */
 static int parse_pieces(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;
@@ -572,7 +576,7 @@ static int parse_pieces(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the labels, and stores them in `labels` if that is not NULL. */
+/* Parses the labels in the section. Also stores them in `labels` unless `labels` is NULL. */
 static int index_parse_labels(struct parser *p, uint32_t *labels, struct sheaf_error *err)
 {
     uint64_t value;
@@ -653,8 +657,8 @@ uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count)
     return bytes;
 }
 
-/* Returns the size of the gap (bytes that belong to no sample) directly before sample i, or 0 if
- * there is no gap. */
+/* Returns the number of bytes directly before sample i that belong to no sample (the gap before
+ * it), or 0 if there is no gap. */
 static uint64_t index_gap_before(const struct index_section *s, uint64_t i)
 {
     uint64_t low = 0, high = s->gap_count;

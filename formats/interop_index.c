@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the index files for other programs that read our shards. The headers of the frames (stored
+ * Writes index files with which other programs read our shards. The headers of the frames (stored
  * records) and the manifest have everything that these files need, so no shard is read again. */
 #include "formats/interop_index.h"
 
@@ -17,9 +17,9 @@
 #include "formats/name.h"
 #include "formats/tar.h"
 
-/* The foreign programs that have index files of their own. The table of containers (struct
- * format_ops) tells which of these programs can read each container. None of the programs has
- * random access to compressed shards. */
+/* The names of the other programs that need index files of their own. For each container,
+ * format_ops.interop tells which of these programs can read it. None of them has random access to
+ * compressed shards. */
 static const struct interop_reader {
     const char *name;
     unsigned bit;
@@ -28,8 +28,8 @@ static const struct interop_reader {
     { "energon", INTEROP_ENERGON },
 };
 
-/* Marks around each path in DALI's index of a tar. They stay until the end of the shard, when it is
- * known whether the index may contain paths. */
+/* Marks before and after each path in DALI's index of a tar. At the end of the shard, the paths are
+ * removed if one of them contains a blank, and the marks are always removed. */
 #define PATH_BEGINS '\x01'
 #define PATH_ENDS   '\x02'
 
@@ -103,8 +103,8 @@ size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, cons
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-/* Adds a tar member's line "EXT OFFSET SIZE PATH" to DALI's index. OFFSET is the offset of the
- * member's data. */
+/* Adds a line "EXTENSION OFFSET SIZE PATH" for a tar member to DALI's index. OFFSET is the offset
+ * of the member's data in the shard. */
 static int add_tar_member(struct interop_writer *w, const struct tar_member *m, uint64_t offset,
                           struct sheaf_error *err)
 {
@@ -129,8 +129,9 @@ static int add_tar_member(struct interop_writer *w, const struct tar_member *m, 
                       PATH_BEGINS, path, PATH_ENDS);
 }
 
-/* Refuses a member whose name wids would not find. wids reads the name only from the first 100
- * bytes of the header, and would assign a member with a longer name to a wrong sample. */
+/* Returns an error if the program wids would not find the member's whole name. wids reads the name
+ * only from the first 100 bytes of the header, so it would assign a member with a longer name to a
+ * wrong sample. */
 static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
 {
     if (m->prefix_size == 0 && m->header_bytes == TAR_BLOCK)
@@ -199,8 +200,9 @@ int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset
 
 /* ---- Files of a shard ----------------------------------------------------------------------- */
 
-/* Keeps or removes the paths in DALI's index. Version 1.2 of the index has paths, which end at a
- * blank. Version 1.1 has no paths, and is written for shards that have blanks in their paths. */
+/* Removes the marks around the paths in DALI's index, and the paths as well unless `keep` is set.
+ * Version 1.2 of this index has paths, which must not contain blanks. Version 1.1 has no paths, and
+ * is written for shards whose paths contain blanks. */
 static void settle_paths(struct buf *index, bool keep)
 {
     size_t kept = 0;
@@ -251,7 +253,8 @@ static int interop_index_put(struct interop_writer *w, const char *shard_name, i
     return code;
 }
 
-/* Writes an index file with the offset of each sample, and the end of the last one. */
+/* Passes the index file for the program energon to `put`. The file has the offset of each sample,
+ * and the offset at which the last sample ends. */
 static int put_offsets(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                        void *context, struct sheaf_error *err)
 {
@@ -289,7 +292,8 @@ int interop_finish_shard(struct interop_writer *w, const char *shard_name, inter
 
 /* ---- Files of a data set -------------------------------------------------------------------- */
 
-/* Passes a JSON tree to `put` and frees it. A NULL tree means that memory was exhausted. */
+/* Passes a JSON tree as a file to `put` and frees the tree. Returns an error if `tree` is NULL,
+ * because the caller then had not enough memory to make the tree. */
 static int put_tree(json_t *tree, const char *name, interop_put_fn *put, void *context,
                     struct sheaf_error *err)
 {

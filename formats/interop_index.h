@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Index files with which foreign programs read our shards. For MXNet ("mxnet") and DALI ("dali"),
- * each shard has a file SHARD.idx, where SHARD is the shard's name without the suffixes of
- * container and codec. MXNet reads RecordIO; DALI reads RecordIO with the same file, TFRecord and
- * WebDataset. (The tfrecord package's .tfindex has the same content as DALI's file for TFRecord.)
+ * Makes the index files with which other programs read our shards. FORMATS.md describes their
+ * content.
+ *
+ * For MXNet ("mxnet") and DALI ("dali"), each shard has a file SHARD.idx, where SHARD is the
+ * shard's name without the suffixes of container and codec. MXNet reads RecordIO. DALI reads
+ * RecordIO with the same file, TFRecord and WebDataset. (The tfrecord package's .tfindex has the
+ * same content as DALI's file for TFRecord.)
+ *
  * The other two programs read WebDataset. For wids ("wids") there is one file shardindex.json for
  * all shards. For Megatron Energon ("energon") each shard has a file SHARD.tar.idx, and the
  * directory .nv-meta has the files .info.json, split.yaml and dataset.yaml.
  *
  * struct interop_writer makes these files. Its caller adds the frames (stored records) of one shard
- * after another, in order. FORMATS.md describes the content of these files. */
+ * after another, in order. */
 #ifndef FORMATS_INTEROP_INDEX_H
 #define FORMATS_INTEROP_INDEX_H
 
@@ -29,37 +33,38 @@ struct interop_writer {
     bool has_blank;             /* whether a member's path contains a blank */
 };
 
-/* Receives a file's content and its name relative to the data set's directory. A "/" in the name
- * separates a subdirectory. */
+/* A function of the caller that stores one index file. `name` is relative to the data set's
+ * directory; a "/" in the name separates a subdirectory. */
 typedef int interop_put_fn(void *context, const char *name, const void *data, size_t size,
                            struct sheaf_error *err);
 
-/* Opens a writer for a comma-separated list of foreign programs. NULL and "" are the empty list.
- * RecordIO shards get their .idx file even if the list is empty. Returns SHEAF_ERR_ARGUMENT if a
- * program is unknown or cannot read this container or codec. */
+/* Prepares the index files for `list`, a list of other programs with commas, such as "dali,wids".
+ * NULL and "" are the empty list. RecordIO shards get their .idx file even if the list is empty.
+ * Returns SHEAF_ERR_ARGUMENT if a program is unknown or cannot read this container or codec. */
 int interop_open(struct interop_writer *w, const char *list, enum sheaf_container container,
                  enum sheaf_codec codec, struct sheaf_error *err);
 
-/* Adds the frame (stored record) at `offset` of the shard's raw bytes. `number` is the number of
- * the frame's sample in the data set. */
+/* Adds a sample to the index files. Its frame (stored record) begins at `offset` of the
+ * uncompressed shard, and its number in the data set is `number`. */
 int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset,
                       const uint8_t *frame, size_t size, struct sheaf_error *err);
 
-/* Passes the index files of the present shard to `put`, and begins the next shard. */
+/* Passes the index files of the shard that was just added to `put`, and begins the next shard. */
 int interop_finish_shard(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                          void *context, struct sheaf_error *err);
 
-/* Passes the index files for the whole data set to `put`. `split` is the name of the data set's
- * split, or NULL. */
+/* Passes the index files that cover the whole data set to `put`. `split` is the name of the data
+ * set's split, such as "train", or NULL. */
 int interop_finish_dataset(const struct interop_writer *w, const struct manifest *m,
                            const char *split, interop_put_fn *put, void *context,
                            struct sheaf_error *err);
 
 void interop_free(struct interop_writer *w);
 
-/* An index file is named after its shard, without the shard's suffix. Returns the length of the
- * name without the suffix: 1 for "a.tar.gz". A name without a suffix of our packer, such as
- * "a.tfrecord-00000-of-00008", is used as a whole, so that no two shards share an index file. */
+/* Returns the length of a shard's name without the suffixes of container and codec: 1 for
+ * "a.tar.gz". The shard's index file is named after this part. If the name does not have the
+ * suffixes of our packer ("a.tfrecord-00000-of-00008"), returns the whole length, so that no two
+ * shards share an index file. */
 size_t interop_stem(enum sheaf_container container, enum sheaf_codec codec, const char *shard_name);
 
 #endif

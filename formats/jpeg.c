@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Checks that a JPEG is complete: SOI, marker segments, scans of entropy-coded data, EOI (ISO/IEC
- * 10918-1, annex B). Decoders invent the rest of a truncated file, so completeness must be checked
- * here. The decoder checks the entropy-coded data itself. */
+ * 10918-1, annex B).
+ *
+ * This check is needed because decoders invent the missing part of a truncated file. The content of
+ * the entropy-coded data is not checked here, because the decoder does that itself. */
 #include "formats/jpeg.h"
 
 #include <string.h>
@@ -14,7 +16,8 @@ enum { SOI = 0xd8, EOI = 0xd9, SOS = 0xda, RST0 = 0xd0, RST7 = 0xd7, TEM = 0x01,
 struct jpeg_walk {
     const uint8_t *p, *end;
     uint8_t marker;
-    /* data of the marker's segment, after its length; NULL if the marker has no segment */
+    /* data of the marker's segment, without the two bytes of its length; NULL if the marker has no
+     * segment */
     const uint8_t *segment;
     size_t segment_size;
 };
@@ -24,8 +27,8 @@ static bool stands_alone(uint8_t marker)
     return marker == SOI || marker == EOI || marker == TEM || (marker >= RST0 && marker <= RST7);
 }
 
-/* Moves past the next marker. Skips fill bytes and, like all decoders, bytes outside of segments.
- * Returns false, with p == end, if there is no marker. */
+/* Moves to the first byte after the next marker. Skips fill bytes and, like all decoders, bytes
+ * outside of segments. Returns false, with p == end, if there is no further marker. */
 static bool find_marker(struct jpeg_walk *w)
 {
     do {
@@ -41,8 +44,8 @@ static bool find_marker(struct jpeg_walk *w)
     return true;
 }
 
-/* Moves to the next marker and past its segment. Returns false if there is no further segment: with
- * p == end if the data ended, otherwise because the segment's length is invalid. */
+/* Moves to the next marker and to the first byte after its segment. Returns false with p == end if
+ * the data has ended. Returns false with p != end if the length of the segment is invalid. */
 static bool next_marker(struct jpeg_walk *w)
 {
     size_t size;
@@ -66,7 +69,7 @@ static bool next_marker(struct jpeg_walk *w)
     return true;
 }
 
-/* Skips entropy-coded data up to the marker that ends it. */
+/* Skips the entropy-coded data of a scan, up to the next marker that is not part of the data. */
 static void pass_scan(struct jpeg_walk *w)
 {
     while (w->p != w->end) {

@@ -10,24 +10,23 @@
 
 struct jpeg_info {
     uint32_t width, height;
-    /* 1 for grey, 3 for colour, 4 for CMYK or YCCK images */
+    /* number of colour components: 1 for grey, 3 for colour, 4 for CMYK or YCCK images */
     unsigned components;
 };
 
-/* Reads the markers up to the frame header (SOF). Returns false if the data is not a JPEG or has no
- * frame header. */
+/* Fills `info` from the frame header (SOF) of a JPEG. Returns false if the data is not a JPEG or
+ * has no frame header. */
 bool jpeg_size(const void *data, size_t size, struct jpeg_info *info);
 
-/* Returns the data after the text `begins` in the first APP1 segment that begins with this text and
- * precedes the image data. Returns NULL if there is no such segment. */
+/* Finds the first APP1 segment before the image data that begins with the text `begins` (such as
+ * "Exif"). Returns the segment's data after this text, or NULL if there is no such segment. */
 const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size_t begins_size,
                          size_t *rest_size);
 
-/* Walks all markers to the end of the image. Returns NULL if the file is complete; otherwise
- * returns the fault as static text that fits after "path: ". Fills `info` if there is a frame
- * header, and zeroes it otherwise. */
+/* Returns NULL if the JPEG is complete up to its end marker. Otherwise returns the fault as static
+ * text that fits after "path: ". Fills `info` from the frame header; zeroes it if there is none. */
 const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *info);
-/* Checks a JPEG like jpeg_check_whole. CMYK images also count as faulty. */
+/* Checks a JPEG like jpeg_check_whole(), and also returns a fault if the image is CMYK. */
 const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info);
 
 #endif

@@ -12,8 +12,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Returns the position in the hash table that holds the hash, or the empty position where it
- * belongs. */
+/* Returns the address of the element of the hash table that holds `hash`. If the table does not
+ * have the hash, returns the address of the empty element where it belongs. */
 static uint64_t *key_seen_slot_of(uint64_t *slots, size_t capacity, uint64_t hash)
 {
     size_t at = (size_t)hash & (capacity - 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keys seen so far in a shard, stored as hashes, to find repeated keys. */
+ * Records the keys that were found so far in a shard as hashes, in order to find repeated keys. */
 #ifndef FORMATS_KEY_SEEN_H
 #define FORMATS_KEY_SEEN_H
 
@@ -9,13 +9,13 @@
 
 #include "sheaf.h"
 
-/* Largest number of keys that are stored, which takes 16 MiB. Later keys are compared with the
- * stored keys but not stored themselves. */
+/* Largest number of keys whose hashes are stored, which takes 16 MiB. Further keys are only
+ * compared with the stored ones, so repetitions among them are not found. */
 #define KEY_SEEN_MOST ((size_t)1 << 20)
 
 struct key_seen {               /* zero-initialised */
     uint64_t *slots;            /* hashes; 0: empty */
-    /* size of the hash table, a power of 2; number of keys in the table */
+    /* number of elements of the hash table, a power of 2; number of keys in it */
     size_t capacity, count;
     uint64_t repeated;          /* keys that came again */
     char *first;                /* the first of them; NULL */

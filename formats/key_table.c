@@ -9,8 +9,9 @@
 #include "base/error.h"
 
 #define BUCKET_SAMPLES 64u      /* on average: half a KiB */
-/* dataset.keys has one record for each bucket of entries: u64 number of entries up to the end of
- * the bucket, u32 checksum of the bucket's entries, u32 checksum of the record. */
+/* Size of a record in bytes. dataset.keys has one record for each bucket (a range of entries): u64
+ * number of entries up to the end of the bucket, u32 checksum of the bucket's entries, u32 checksum
+ * of the record. */
 #define RECORD_BYTES   16u
 #define VERSION        1u
 #define PUT_BYTES      ((size_t)1 << 20)
@@ -95,8 +96,8 @@ struct key_range key_table_records(const struct key_table *t, uint64_t bucket)
 }
 
 /* Returns the checksum of a bucket's record: the lower 32 bits of a hash over the data set's
- * fingerprint, the bucket's number and the rest of the record. Because of the fingerprint, a record
- * of another data set's table does not match. */
+ * fingerprint, the bucket's number and the rest of the record. The hash includes the fingerprint,
+ * so that a record from another data set's table does not match. */
 static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uint8_t *record)
 {
     uint8_t text[32 + 8 + 12];
@@ -200,8 +201,9 @@ uint64_t key_table_part_at(const struct key_table *t, uint64_t bucket, const uin
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* State while the file dataset.keys is being written. The records, one of 16 bytes for each bucket
- * of about 64 samples, are kept in memory until all entries are written. */
+/* State while dataset.keys is being written. The file has first all entries and then the records,
+ * one record of 16 bytes for each bucket of about 64 entries. So the records stay in memory until
+ * all entries are written. */
 struct table_writing {
     const struct key_table *table;
     key_table_put_fn *put;
@@ -256,8 +258,8 @@ static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
     uint8_t entry[12];
 
     store32(entry, tag);
-    /* In a table for at most 2^32 samples, entry_bytes is 8, and only the lower half of the
-     * sample's number is appended to the bucket below. */
+    /* Stores 8 bytes of the number, although entry_bytes is 8 in a table for at most 2^32 samples.
+     * In such a table, buf_append() below appends only the lower 4 bytes of the number. */
     store64(entry + 4, number);
     w->added++;
     return buf_append(&w->entries, entry, w->table->entry_bytes, err);
@@ -358,8 +360,8 @@ static int edit_bucket(struct table_writing *w, const struct key_table_edit *e,
     return code == SHEAF_OK ? end_bucket(w, err) : code;
 }
 
-/* Reads the records of the buckets from `first` up to, but not including, `end`. Also reads the
- * record of the bucket before `first`, if there is one. */
+/* Reads the records of the buckets `first` to `end` - 1. Also reads the record of the bucket before
+ * them, because it states where bucket `first` begins. */
 static int get_records(const struct key_table_edit *e, uint64_t first, uint64_t end,
                        struct buf *records, struct sheaf_error *err)
 {

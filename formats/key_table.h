@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * dataset.keys: a hash table that finds the numbers of samples by their keys. formats/FORMATS.md
- * has the bytes.
+ * dataset.keys is a hash table that finds the number of a sample by its key. formats/FORMATS.md has
+ * the bytes.
  *
  * The file has a header, one entry for each sample, and one record for each bucket. A bucket is the
  * range of entries whose keys have similar hashes, and its record tells where the bucket ends. The
@@ -9,9 +9,10 @@
  * the records that locate the bucket, and one of the bucket.
  *
  * The table does not contain the keys themselves. An entry holds a part of the key's hash and the
- * number of a sample, and only the sample itself shows whether it really has the key. The records
- * have checksums over the fingerprint in the data set's manifest. So the table of another data set,
- * or of an earlier state of this data set, is refused. */
+ * number of a sample. Only the sample itself shows whether it really has the key.
+ *
+ * The checksum of each record covers the fingerprint of the data set. So the table of another data
+ * set, or of an earlier state of this data set, is refused. */
 #ifndef FORMATS_KEY_TABLE_H
 #define FORMATS_KEY_TABLE_H
 
@@ -39,18 +40,21 @@ struct key_table {
     uint64_t bytes;             /* of the file */
 };
 
-/* Initialises the description of a table of keys. `samples` is the present number of samples.
- * `keyed` is the number of samples for which the table was first made; edits may have removed some
- * of them since. Returns SHEAF_ERR_LIMIT if there are more samples than a table can have. */
+/* Fills `table`, from which all positions in dataset.keys follow. `samples` is the number of
+ * samples now. `keyed` is the number of samples when the table was first made; edits may have
+ * removed some of them since. Returns SHEAF_ERR_LIMIT if there are more samples than a table can
+ * have. */
 int key_table_make(struct key_table *table, const char *fingerprint, uint64_t samples,
                    uint64_t keyed, struct sheaf_error *err);
 
-/* Returns the number of the bucket for a key's hash. The table must not be empty. */
+/* Returns the number of the bucket in which a key with this hash would be. The table must have at
+ * least one sample. */
 uint64_t key_table_bucket(const struct key_table *table, uint64_t hash);
 
-/* Returns whether the bytes begin with the magic number of a table of keys. */
+/* Returns whether the data begins with the magic number of dataset.keys (the table of keys). */
 bool key_table_begins(const uint8_t *data, size_t size);
-/* Checks a table's header. Returns SHEAF_ERR_CHANGED if the table belongs to another data set. */
+/* Checks the header of dataset.keys. Returns SHEAF_ERR_CHANGED if the table belongs to another data
+ * set, or to another state of this data set. */
 int key_table_check_header(const struct key_table *table, const uint8_t *header,
                            struct sheaf_error *err);
 
@@ -60,8 +64,8 @@ struct key_range {
     size_t size;
 };
 
-/* Returns the byte range of the records that locate a bucket. For the first bucket the range has
- * one record, for any other bucket two. */
+/* Returns where in dataset.keys the records are that locate a bucket. These are the bucket's own
+ * record and the record of the bucket before it, if there is one. */
 struct key_range key_table_records(const struct key_table *table, uint64_t bucket);
 
 /* A bucket, as its record describes it. */
@@ -75,15 +79,15 @@ int key_table_find_bucket(const struct key_table *table, uint64_t bucket, const 
                           struct key_bucket *found, struct sheaf_error *err);
 int key_table_check_bucket(const struct key_table *table, const struct key_bucket *bucket,
                            const uint8_t *data, struct sheaf_error *err);
-/* Searches a bucket for a key's hash, beginning at byte *at. The bucket's checksum must have been
- * verified. If an entry may belong to this hash, sets *number to the sample's number in the entry,
- * moves *at past the entry, and returns true. Otherwise returns false. */
+/* Searches a bucket for an entry that may belong to a key with this hash, beginning at byte *at. If
+ * there is one, sets *number to the number of its sample, moves *at past the entry, and returns
+ * true. Otherwise returns false. The caller must have verified the bucket's checksum. */
 bool key_table_next(const struct key_table *table, const struct key_bucket *bucket,
                     const uint8_t *data, uint64_t hash, size_t *at, uint64_t *number);
 
-/* Return the contribution of one entry to a sum over all entries. Two tables with equal sums have
- * the same entries, in any order. The first function computes the contribution from a key's hash
- * and number, the second one reads it from a bucket. */
+/* Return a number that stands for one entry. Two tables have the same entries, in any order, if the
+ * sums of these numbers are equal. The first function computes the number from a key's hash and the
+ * sample's number. The second one computes it from an entry in a bucket. */
 uint64_t key_table_part(const struct key_table *table, uint64_t hash, uint64_t number);
 uint64_t key_table_part_at(const struct key_table *table, uint64_t bucket, const uint8_t *entry);
 
@@ -92,11 +96,11 @@ uint64_t key_table_part_at(const struct key_table *table, uint64_t bucket, const
 typedef int key_table_put_fn(void *context, const void *data, size_t size,
                              struct sheaf_error *err);
 
-/* Adds the key of the next sample to the sort that orders the table's entries. Samples must be
- * added in the order of their numbers. */
+/* Adds the key of the next sample to `sort`, which will order the entries of the table. The caller
+ * must add samples in the order of their numbers. */
 int key_table_add(struct sort *sort, uint64_t hash, uint64_t number, struct sheaf_error *err);
-/* Sorts the keys and writes the table from start to end with `put`. Returns SHEAF_ERR_MISMATCH if
- * the number of keys is not the number of samples for which the table was made. */
+/* Sorts the keys that were added, and passes the whole table from start to end to `put`. Returns
+ * SHEAF_ERR_MISMATCH if the number of keys differs from the number of samples in `table`. */
 int key_table_write(const struct key_table *table, struct sort *sort, key_table_put_fn *put,
                     void *context, struct sheaf_error *err);
 
@@ -104,13 +108,14 @@ int key_table_write(const struct key_table *table, struct sort *sort, key_table_
 
 typedef int key_table_get_fn(void *context, uint64_t offset, void *data, size_t size,
                              struct sheaf_error *err);
-/* Returns the new number of a sample, or UINT64_MAX if the sample was removed. */
+/* Returns the number that a sample has after an edit, or UINT64_MAX if the edit removed the
+ * sample. */
 typedef uint64_t key_table_number_fn(const void *context, uint64_t number);
 
-/* Describes how the table `to` is made from the table `from` after some samples were removed. Both
- * tables have the same number of buckets, so each remaining key stays in its bucket. `number`
- * returns the new numbers of samples. The file of `from` is read with `get`, and its checksums are
- * verified. */
+/* Describes an edit that removed some samples and so turns the table of keys `from` into the table
+ * `to`. Both tables have the same number of buckets, so each remaining key stays in its bucket.
+ * `number` returns the new number of a sample. key_table_edit() reads the file of `from` with `get`
+ * and verifies its checksums. */
 struct key_table_edit {
     const struct key_table *from, *to;
     key_table_get_fn *get;

@@ -46,8 +46,8 @@ static size_t count_digits(const char *text, size_t size)
     return n;
 }
 
-/* Returns the length of the number at `text` (sign, digits, fraction, exponent), or 0 if there is
- * none. */
+/* Returns the length of the number (sign, digits, fraction, exponent) at the beginning of `text`,
+ * or 0 if the text does not begin with a number. */
 static size_t number_size(const char *text, size_t size)
 {
     size_t n = size > 0 && (text[0] == '-' || text[0] == '+');
@@ -73,7 +73,8 @@ static size_t number_size(const char *text, size_t size)
     return n;
 }
 
-/* Parses small integers without a library call, because most labels are small integers. */
+/* Parses a small integer without a library call, which is faster. Returns false if the text is not
+ * a small integer. Most labels are small integers. */
 static bool parse_small(const char *text, size_t size, double *label)
 {
     long value = 0;
@@ -90,8 +91,9 @@ static bool parse_small(const char *text, size_t size, double *label)
     return true;
 }
 
-/* Returns whether the text, an integer beyond 2^53, equals `value`, the nearest float, exactly. If
- * it does not, the text is refused as a label, because rounding would make it another label. */
+/* Returns whether the integer in `text`, which is beyond 2^53, equals `value`, the nearest 32-bit
+ * float. If it differs, the text is refused as a label, because rounding would make it another
+ * label. */
 static bool is_float(const char *text, float value)
 {
     const bool negative = *text == '-';
@@ -103,8 +105,9 @@ static bool is_float(const char *text, float value)
     return strcmp(text, digits) == 0;
 }
 
-/* Copies a number and appends a NUL. Returns the locale in which the copy is parsed, which the
- * caller must free, or 0 if the number is too long or memory is exhausted. */
+/* Copies a number to `copy` and appends a NUL. Returns a new "C" locale, with which the caller
+ * parses the copy and which it must free. Returns 0 if the number is too long or memory is
+ * exhausted. */
 static locale_t copy_number(const char *text, size_t size, char copy[NUMBER_LIMIT])
 {
     if (size >= NUMBER_LIMIT)
@@ -136,7 +139,8 @@ static bool label_parse_number(const char *text, size_t size, double *label)
     return isfinite(*label);
 }
 
-/* Converts a number, whose length number_size has found, to a double. */
+/* Converts the number at `text`, whose length is `size`, to a double. Returns false if the number
+ * is not finite. */
 static bool parse_double(const char *text, size_t size, double *number)
 {
     char copy[NUMBER_LIMIT];
@@ -155,7 +159,8 @@ static bool label_is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Returns the size of the separator between two numbers, or 0 if there is none. */
+/* Returns the length of the separator (blanks, tabs, a comma) at the beginning of `text`, or 0 if
+ * there is none. */
 static size_t separator_size(const char *text, size_t size)
 {
     size_t n = 0;
@@ -197,7 +202,8 @@ long label_parse(const char *text, size_t size, double *labels, size_t most)
     }
 }
 
-/* Appends the shortest digits that are read back as the same float. */
+/* Appends a 32-bit float as text, with the smallest number of digits from which the same float is
+ * read back. */
 static int print_float(struct buf *out, float label, struct sheaf_error *err)
 {
     char text[32];

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Labels as text. A label is an integer that a double represents exactly, or a 32-bit float,
- * because TFRecord, RecordIO and tar can all store such numbers. Numbers are read and written as in
- * the C locale, whatever locale the program has set. The text of a fraction is converted directly
- * to the nearest 32-bit float. It is not rounded to a double first, because rounding twice may give
- * another float. */
+ * Converts labels to text and back.
+ *
+ * A label is an integer that a double represents exactly, or a 32-bit float, because TFRecord,
+ * RecordIO and tar can all store such numbers. Numbers are read and written as in the C locale,
+ * whatever locale the program has set.
+ *
+ * The text of a fraction is converted directly to the nearest 32-bit float. It is not rounded to a
+ * double first, because rounding twice may give another float. */
 #ifndef FORMATS_LABEL_H
 #define FORMATS_LABEL_H
 
@@ -17,22 +20,23 @@
 bool label_is_exact(double label);
 bool label_is_integer(double label);
 
-/* Returns the label for a number. A fraction is rounded to the nearest 32-bit float. A whole number
- * is returned unchanged, even if it is too large for a label. */
+/* Returns the label for a number from a program. A fraction is rounded to the nearest 32-bit float.
+ * A whole number is returned unchanged, even if label_is_exact() would refuse it. */
 double label_rounded(double number);
 
-/* Parses one or more numbers separated by blanks, tabs or commas. A byte order mark may precede
- * them. A fraction is rounded to the nearest 32-bit float. An integer beyond 2^53 must equal a
- * 32-bit float exactly. Returns the number of labels, or -1 if there are more than `most` labels or
- * the text is anything else. */
+/* Parses one or more numbers separated by blanks, tabs or commas into `labels`. A byte order mark
+ * may precede them. A fraction is rounded to the nearest 32-bit float. An integer beyond 2^53 must
+ * equal a 32-bit float exactly. Returns the number of labels. Returns -1 if there are more than
+ * `most`, or if the text is anything else. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);
 
-/* Parses one number, with nothing but blanks and newlines around the digits. The number is not
+/* Parses a text that consists of one number, with blanks and newlines around it. The number is not
  * rounded to a 32-bit float. Returns false if the text is anything else. */
 bool label_number(const char *text, size_t size, double *number);
 
-/* Appends the shortest text from which label_parse reads the same labels: "17", "0.25", "1 0 3".
- * Returns SHEAF_ERR_ARGUMENT if a number is not a valid label (see label_is_exact). */
+/* Appends the labels to `out` as the shortest text from which label_parse() reads the same labels:
+ * "17", "0.25", "1 0 3". Returns SHEAF_ERR_ARGUMENT if a number cannot be a label (see
+ * label_is_exact). */
 int label_print(struct buf *out, const double *labels, size_t count, struct sheaf_error *err);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes and reads dataset.json with jansson.
+ * Writes and reads dataset.json (the manifest of a data set) with jansson. Both directions use the
+ * same JSON tree and the same check of the struct, so that every manifest that is written can be
+ * read back.
  *
- * Both directions use the same JSON tree and the same check of the struct, so that nothing is
- * written that could not be read back. The fingerprint is computed from the canonical text of the
- * tree. The file has one line for each shard and class, because people read it and compare it with
- * diff. */
+ * The fingerprint is computed from the canonical text of the tree. The file has one line for each
+ * shard and class, because people read it and compare it with diff. */
 #include "formats/manifest.h"
 
 #include <errno.h>
@@ -26,8 +26,8 @@
 #include "formats/manifest_growth.h"
 
 #define VERSION 1
-/* version of manifests with the member "grown"; releases that cannot append refuse such
- * manifests */
+/* version of manifests in which an append was recorded (member "grown"); releases that cannot
+ * append refuse them */
 #define VERSION_GROWN 2
 #define VERSION_EDITED 3    /* and of manifests with "edited" */
 
@@ -36,15 +36,15 @@ static int manifest_version_of(bool is_grown, bool is_edited)
     return is_edited ? VERSION_EDITED : is_grown ? VERSION_GROWN : VERSION;
 }
 
-/* Sets the error SHEAF_ERR_MEMORY without a size, because the amount that jansson or xxHash
- * requested is unknown. */
+/* Sets an error for exhausted memory. Its message states no size, because the size that jansson or
+ * xxHash requested is unknown. */
 static int no_memory(struct sheaf_error *err)
 {
     return err_set(err, SHEAF_ERR_MEMORY, "%s", sheaf_strerror(SHEAF_ERR_MEMORY));
 }
 
-/* Returns whether memory was exhausted. jansson's lexer reports exhausted memory as an invalid
- * token. But malloc() then sets errno, which the caller has set to 0 before. */
+/* Returns whether jansson failed because memory was exhausted. jansson's lexer reports this as an
+ * invalid token, but malloc() has then set errno. The caller must have set errno to 0 before. */
 static bool is_no_memory(const json_error_t *error)
 {
     return json_error_code(error) == json_error_out_of_memory || errno == ENOMEM;
@@ -57,7 +57,8 @@ static int hash_text(const char *text, size_t size, void *state)
     return XXH3_128bits_update(state, text, size) == XXH_OK ? 0 : -1;
 }
 
-/* Computes the fingerprint: the XXH3-128 of the tree as compact text with sorted keys. */
+/* Computes the fingerprint of a manifest: the XXH3-128 of its JSON tree as compact text with sorted
+ * keys. */
 static int manifest_fingerprint(const json_t *document, char hex[33], struct sheaf_error *err)
 {
     XXH3_state_t *state = XXH3_createState();
@@ -110,9 +111,9 @@ static json_t *tree_of_shard(const void *shards, size_t i, json_error_t *error)
     return shard;
 }
 
-/* Adds the members that not every manifest has: "class_samples" and "fields" if they are known
- * (older releases did not count them), "repeated_keys" if it is not 0, and "joined" if it is
- * true. */
+/* Adds the members that only some manifests have. "class_samples" and "fields" are added if they
+ * are known, because older releases did not count them. "repeated_keys" is added if it is not 0,
+ * and "joined" if it is true. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;
@@ -148,8 +149,8 @@ static json_t *tree_of_options(const struct manifest *m, json_error_t *error)
     return options;
 }
 
-/* Adds a member to the document. A NULL `member`, which the caller could not make, counts as a
- * failure. Frees the document and returns NULL on failure. */
+/* Adds a member to the manifest's JSON document. If this fails, or if `member` is NULL because the
+ * caller could not make it, frees the document and returns NULL. */
 static json_t *manifest_add_member(json_t *document, const char *name, json_t *member)
 {
     if (member != NULL && json_object_set_new(document, name, member) == 0)
@@ -278,8 +279,8 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* A JSON object that is being read. The first fault is kept. Reading further members after a fault
- * is harmless. */
+/* A JSON object of the manifest that is being read. After the first fault, whose error is kept, the
+ * reading of further members has no effect. */
 struct json_object {
     const json_t *json;
     size_t taken;
@@ -348,7 +349,8 @@ static char *take_copy(struct json_object *o, const char *text)
     return copy;
 }
 
-/* Allocates room for all elements of an array, or returns NULL for an empty one. */
+/* Allocates memory for all elements of a JSON array, each of which takes `each` bytes. Returns NULL
+ * if the array is empty. */
 static void *manifest_take_room(struct json_object *o, const json_t *array, size_t each)
 {
     const size_t count = json_array_size(array);
@@ -359,8 +361,8 @@ static void *manifest_take_room(struct json_object *o, const json_t *array, size
     return room;
 }
 
-/* Ends the reading of an object. Members that were not taken have unknown names, which is an
- * error. */
+/* Ends the reading of a JSON object. A member that was not taken has an unknown name, so it makes
+ * the manifest invalid. */
 static int manifest_end_object(struct json_object *o)
 {
     if (o->code == SHEAF_OK && json_object_size(o->json) != o->taken)
@@ -369,7 +371,8 @@ static int manifest_end_object(struct json_object *o)
     return o->code;
 }
 
-/* Takes the checksum of a shard's index section. Manifests of older releases do not have it. */
+/* Reads the checksum of a shard's index section from the manifest. Manifests of older releases do
+ * not have it. */
 static void take_section_sum(struct json_object *o, struct manifest_shard *s)
 {
     const char *sum = manifest_take_string(o, "index_xxh3");
@@ -524,7 +527,7 @@ static int check_version(const json_t *document, struct sheaf_error *err)
     if (json_object_get(document, "sheaf") == NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "no manifest of a data set: \"sheaf\" is missing, "
                        "so another program wrote the file; shards beside it can be read by their "
-                       "own names, as in \"DIRECTORY/*.tar\"");
+                       "own names, as in \"DIRECTORY/*.tar\"");      /* advice */
     if (o.code == SHEAF_OK && (version < VERSION || version > VERSION_EDITED))
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "version %llu, expected %d to %d",
                        (unsigned long long)version, VERSION, VERSION_EDITED);
@@ -538,7 +541,8 @@ static int check_version(const json_t *document, struct sheaf_error *err)
     return o.code;
 }
 
-/* Removes the fingerprint from the tree, and compares it with the fingerprint of the rest. */
+/* Removes the fingerprint from the manifest's JSON tree. Returns SHEAF_ERR_CORRUPT if it is not the
+ * fingerprint of the rest of the tree. */
 static int check_fingerprint(json_t *document, struct manifest *m, struct sheaf_error *err)
 {
     struct json_object o = { .json = document, .err = err };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the rules for the content of a manifest, beyond its JSON form: names, hashes, sums,
- * positions in the index. */
+ * Checks the content of a manifest beyond its JSON form: names, hashes, sums, positions in the
+ * index. */
 #include "formats/manifest_check.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static bool has_control(const char *text)
     return false;
 }
 
-/* Returns whether a name is a plain file name. Names from a manifest are joined to a directory, and
- * must not lead out of it. */
+/* Returns whether a name is a plain file name without a directory. Names from a manifest are joined
+ * to the data set's directory, and must not lead out of it. */
 static bool is_file_name(const char *name)
 {
     return name[0] != '\0' && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
@@ -59,7 +59,8 @@ static int check_names_differ(const struct manifest *m, struct sheaf_error *err)
     return code;
 }
 
-/* Checks the description of a shard. Returns the first fault, or NULL if it is right. */
+/* Returns the first fault in the description of a shard as static text, or NULL if it has no
+ * fault. */
 static const char *shard_problem(const struct manifest *m, const struct manifest_shard *s)
 {
     if (!is_file_name(s->name))
@@ -75,8 +76,8 @@ static const char *shard_problem(const struct manifest *m, const struct manifest
     return NULL;
 }
 
-/* Adds a value to a sum. Returns false if the sum exceeds INT64_MAX, because JSON libraries use
- * signed 64-bit integers. */
+/* Adds `value` to *sum. Returns false if the sum exceeds INT64_MAX, because many JSON libraries
+ * cannot represent larger integers. */
 static bool add_to_sum(uint64_t *sum, uint64_t value)
 {
     return !__builtin_add_overflow(*sum, value, sum) && *sum <= INT64_MAX;
@@ -119,8 +120,8 @@ static int manifest_check_head(const struct manifest *m, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Checks the recorded appends. Each append must begin where the previous state of the data set
- * ends, and must add shards. */
+/* Checks the appends that the manifest records. Each append must have added at least one shard, and
+ * none may have fewer classes than the append before it. */
 static int check_growths(const struct manifest *m, struct sheaf_error *err)
 {
     for (size_t i = 0; i < m->growth_count; i++) {
@@ -135,9 +136,10 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks edit number i of the manifest. The number of appends that were made before the edit must
- * not be less than before the previous edit. The names of the shards that the edit replaced must
- * have no directory, because a purge removes these files and must not touch other directories. */
+/* Checks entry i of the manifest's list of edits. The edits are listed in their order, so the number of
+ * appends before an edit must not be less than before the previous edit. The names of replaced
+ * shards must have no directory, because a purge removes these files and must not touch other
+ * directories. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
 {
     const struct manifest_edit *e = &m->edits[i];
@@ -195,8 +197,8 @@ int manifest_check_totals(const struct manifest_totals *stated,
     return code;
 }
 
-/* Returns whether a JSON tree contains a fraction. jansson limits the depth of trees, so the
- * recursion is safe. */
+/* Returns whether a JSON tree contains a number with a fraction. The function is recursive, which
+ * is safe because jansson limits the depth of trees. */
 static bool has_fraction(const json_t *value)
 {
     const json_t *part;

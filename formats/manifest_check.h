@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The rules that hold for every manifest. They are checked before a manifest is written and after
- * one was read. */
+ * Declares the check of the rules that hold for every manifest. The check runs before a manifest is
+ * written and after a manifest was read. */
 #ifndef FORMATS_MANIFEST_CHECK_H
 #define FORMATS_MANIFEST_CHECK_H
 
@@ -14,17 +14,18 @@ struct manifest_totals {
     uint64_t samples, bytes, raw_bytes, payload_bytes;
 };
 
-/* Checks every part of the manifest and adds up the totals. Returns SHEAF_ERR_CORRUPT, with a
- * message that names the faulty part, if a rule is violated. */
+/* Checks every part of the manifest and sets *totals to the sums over all shards. Returns
+ * SHEAF_ERR_CORRUPT if a rule is violated. The message names the faulty part. */
 int manifest_check(const struct manifest *m, struct manifest_totals *totals,
                    struct sheaf_error *err);
 
-/* Checks that the totals in the document agree with the sums over its shards. */
+/* Checks that the totals that the manifest states equal the sums over its shards. */
 int manifest_check_totals(const struct manifest_totals *stated,
                           const struct manifest_totals *totals, struct sheaf_error *err);
 
-/* Checks that the options are an object or null and contain no fractions. Two JSON libraries may
- * write the same fraction differently, which would change the fingerprint. */
+/* Checks that the packing options in a manifest are an object or null, and contain no fractions.
+ * Two JSON libraries may write the same fraction differently, which would change the
+ * fingerprint. */
 int manifest_check_options(const json_t *options, struct sheaf_error *err);
 
 #endif

@@ -158,7 +158,8 @@ const char *manifest_edit_fingerprint(const struct manifest *m, size_t part)
     return state == m->growth_count ? m->fingerprint : m->growths[state].fingerprint;
 }
 
-/* Returns the length of a name's stem without the mark of an earlier edit, such as ".e2". */
+/* Returns the length of a file name's stem without the mark of an earlier edit: 5 for "shard.e2",
+ * whose mark is ".e2". `stem` is the length of the stem with the mark. */
 static size_t unmarked(const char *name, size_t stem)
 {
     size_t at = stem;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The member "edited" of dataset.json: the state of the data set before each edit, and the files
- * that the edit replaced.
+ * Reads and writes the member "edited" of dataset.json. It records the state of the data set before
+ * each edit, and the files that the edit replaced.
  *
  * An edit does not change existing files. It writes the changed shards, all indexes and all tables
  * of keys under new names. So a reader that has opened the data set before the edit finds its files
@@ -13,9 +13,11 @@
 
 #include "formats/manifest_data.h"
 
-/* Returns the member "edited" as JSON, or NULL if memory is exhausted. */
+/* Returns the list of the manifest's edits as JSON (the member "edited"), or NULL if memory is
+ * exhausted. */
 json_t *manifest_edit_tree(const struct manifest *m, json_error_t *error);
-/* Reads the member "edited" into a manifest. Returns SHEAF_ERR_CORRUPT if it is invalid. */
+/* Reads the list of edits (the member "edited" of a manifest) into m->edits. Returns
+ * SHEAF_ERR_CORRUPT if the list is invalid. */
 int manifest_edit_read(const json_t *array, struct manifest *m, struct sheaf_error *err);
 void manifest_edit_clear(struct manifest *m);
 
@@ -25,29 +27,28 @@ static inline size_t manifest_edit_growths(const struct manifest *m)
     return m->edit_count == 0 ? 0 : (size_t)m->edits[m->edit_count - 1].grown;
 }
 
-/* Returns whether the last change of the data set was an edit. */
+/* Returns whether the last change of the data set was an edit and not an append. */
 static inline bool manifest_edit_is_last(const struct manifest *m)
 {
     return m->edit_count != 0 && manifest_edit_growths(m) == m->growth_count;
 }
 
-/* Returns whether the data set had this fingerprint before its last edit. `digits` is the number of
- * digits to compare. */
+/* Returns whether the data set had the fingerprint `fingerprint` before its last edit. Only the
+ * first `digits` digits are compared. */
 bool manifest_edited_from(const struct manifest *m, const char *fingerprint, size_t digits);
 
-/* Returns the number of samples for which a part's table of keys was first made. (The first packing
- * made part 0 of the data set, and each append another part. Each part has a table of keys.)
+/* Returns how many samples a part of the data set had when its table of keys was first made. (The
+ * first packing made part 0, and each append another part. Each part has a table of keys.)
  * `samples` is the number of samples that the part has now. */
 uint64_t manifest_edit_keyed(const struct manifest *m, size_t part, uint64_t samples);
-/* Returns the fingerprint that the table of keys of a part must contain. This is the fingerprint
- * that the data set had when the table was written: after the packing or append that made the part,
- * or after a later edit. */
+/* Returns the fingerprint that the table of keys of a part (the first packing or an append) must
+ * contain. The data set had this fingerprint when the table was written: after the packing or
+ * append that made the part, or after a later edit. */
 const char *manifest_edit_fingerprint(const struct manifest *m, size_t part);
 
-/* Makes the name that an edit gives to a shard, such as "shard-000003.e2.tar.gz" for the second
- * edit. The new name has the same position in byte order as the old one. `stem` is the length of
- * the name without the suffixes of container and codec. Returns SHEAF_ERR_LIMIT if the name is too
- * long. */
+/* Makes the name that an edited shard gets, such as "shard-000003.e2.tar.gz" after the second edit.
+ * The new name sorts (in byte order) where the old one did. `stem` is the length of the name
+ * without the suffixes of container and codec. Returns SHEAF_ERR_LIMIT if the name is too long. */
 int manifest_edit_name(const char *name, size_t stem, size_t edit, char *text, size_t size,
                        struct sheaf_error *err);
 

@@ -25,9 +25,9 @@ static int manifest_files_put(void *context, const char *name, const void *data,
     return f->each(f->context, name, false, err);
 }
 
-/* Passes the names of one shard's files to `each`: its index files, its .lst file and the shard.
- * Our packer writes a .lst file for every RecordIO shard, even if it is empty (names_bytes is
- * 0). */
+/* Passes the names of one shard's files to `each`: the shard, its .lst file and its index files for
+ * other programs. Our packer writes a .lst file for every RecordIO shard, even an empty one
+ * (names_bytes is 0). */
 static int each_of_shard(const struct files *f, const struct manifest *m, size_t i,
                          struct interop_writer *interop, struct sheaf_error *err)
 {

@@ -114,8 +114,8 @@ void manifest_part_name(const char *name, size_t part, size_t edit, char text[GR
     snprintf(text, GROWN_NAME_BYTES, "%.*s%s%s%s", stem, name, number, mark, name + stem);
 }
 
-/* If `text` begins with the text `mark` and one or more digits, returns the position after the
- * digits. Otherwise returns `text`. */
+/* Skips a mark and the number after it, such as ".e2". Returns the position after the number.
+ * Returns `text` if it does not begin with `mark` and a digit. */
 static const char *skip_number(const char *text, const char *mark)
 {
     const size_t size = strlen(mark);

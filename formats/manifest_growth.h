@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The member "grown" of dataset.json: the state of the data set before each append.
+ * Reads and writes the member "grown" of dataset.json, which records the state of the data set
+ * before each append.
  *
- * An append does not rewrite existing files. It adds an index and a table of keys for its own
- * shards. So a reader that has opened the data set before the append finds its files unchanged. */
+ * An append does not rewrite existing files. It adds shards, and an index and a table of keys for
+ * them. So a reader that has opened the data set before the append finds its files unchanged. */
 #ifndef FORMATS_MANIFEST_GROWTH_H
 #define FORMATS_MANIFEST_GROWTH_H
 
@@ -11,30 +12,30 @@
 
 #include "formats/manifest_data.h"
 
-/* Returns the member "grown" as JSON, or NULL if memory is exhausted or the options are not valid
- * JSON. */
+/* Returns the list of the manifest's appends as JSON (the member "grown"). Returns NULL if memory
+ * is exhausted or their options are not valid JSON. */
 json_t *manifest_growth_tree(const struct manifest *m, json_error_t *error);
-/* Reads the member "grown" into a manifest. Returns SHEAF_ERR_CORRUPT if it is invalid. */
+/* Reads the list of appends (the member "grown" of a manifest) into m->growths. Returns
+ * SHEAF_ERR_CORRUPT if the list is invalid. */
 int manifest_growth_read(const json_t *array, struct manifest *m, struct sheaf_error *err);
 void manifest_growth_clear(struct manifest *m);
 
-/* Restores the manifest from before the last append. Returns false if the last change was not an
- * append. */
+/* Changes the manifest to its state before the last append. Returns false, without a change, if the
+ * last change of the data set was not an append. */
 bool manifest_undo_growth(struct manifest *m);
 
-/* Writes the name of a file that each part of a data set has. (The first packing made the first
- * part, and each append another part.) The name is "dataset.index" for the first part,
- * "dataset-1.index" for the first append, and so on; after the second edit, "dataset.e2.index" and
- * "dataset-1.e2.index". `name` is the name of the first part's file. */
+/* Makes the name of a file that each part of a data set has, such as its index. (The first packing
+ * made part 0, and each append another part.) `name` is the file's name in part 0: "dataset.index".
+ * The file of part 1 is then "dataset-1.index". After the second edit, the files are
+ * "dataset.e2.index" and "dataset-1.e2.index". */
 #define GROWN_NAME_BYTES 48
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
-/* Returns whether `text` is a name that manifest_part_name makes from `name`, for any part and any
- * edit. */
+/* Returns whether manifest_part_name() could make `text` from `name`, for any part and any edit. */
 bool manifest_part_is(const char *text, const char *name);
 
-/* Returns whether the data set had this fingerprint before an append, and sets *samples to the
- * number of samples that it had then. Only the appends after the last edit are considered. `digits`
- * is the number of digits to compare. */
+/* Returns whether the data set had the fingerprint `fingerprint` before one of the appends after
+ * its last edit. If so, sets *samples to the number of samples that it had then. Only the first
+ * `digits` digits of the fingerprints are compared. */
 bool manifest_grew_from(const struct manifest *m, const char *fingerprint, size_t digits,
                         uint64_t *samples);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies options to the manifest of a data set that is made of samples of other data sets. These
- * options describe the samples: how their names were read, and how their images were changed. So
- * they still hold for the new data set. */
+ * Copies options from the manifests of data sets to the manifest of a new data set that is made of
+ * their samples. The copied options describe the samples: how their names were read, and how their
+ * images were changed. So they also hold for the new data set. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,8 @@ static const struct { const char *name, *unless; } kept[] = {
     { "quality", "image_libraries" }, { "image_libraries", NULL },
 };
 
-/* Parses the text of options. NULL, and the JSON text "null", become an empty object. */
+/* Parses the options that a manifest stores as JSON text. NULL, and the text "null", become an
+ * empty object. */
 static int manifest_inherit_load(const char *text, json_t **options, struct sheaf_error *err)
 {
     json_error_t found;
@@ -30,7 +31,7 @@ static int manifest_inherit_load(const char *text, json_t **options, struct shea
                                      : code;
 }
 
-/* Removes the options from `common` that `other` does not have with the same value. */
+/* Removes an option from `common` if `other` does not have it or has another value for it. */
 static void keep_common(json_t *common, const json_t *other)
 {
     for (size_t i = 0; i < COUNT_OF(kept); i++) {
@@ -41,7 +42,7 @@ static void keep_common(json_t *common, const json_t *other)
     }
 }
 
-/* Finds the options that have the same value in all sources. */
+/* Sets *common to the options that have the same value in the manifests of all sources. */
 static int find_common(const struct manifest *const *sources, size_t count, json_t **common,
                        struct sheaf_error *err)
 {
@@ -58,16 +59,16 @@ static int find_common(const struct manifest *const *sources, size_t count, json
     return code;
 }
 
-/* Adds the number of changed images to the options; adds null if the number is unknown. Returns
- * true on failure. */
+/* Adds the number of images that were changed to the options of the new data set, as null if the
+ * number is unknown. Returns true on failure. */
 static bool add_count(json_t *own, const char *name, uint64_t count)
 {
     return json_object_set_new(own, name, count > INT64_MAX ? json_null()
                                                  : json_integer((json_int_t)count)) != 0;
 }
 
-/* Adds the options in `common` to `own`, except options that `own` has already. Returns true on
- * failure. */
+/* Copies the options in `common` to `own`, except options that `own` has already. Also copies the
+ * number of images that they changed. Returns true on failure. */
 static bool add_common(json_t *own, json_t *common, const struct manifest_images *images)
 {
     bool has[COUNT_OF(kept)], failed = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads single options of a manifest. The manifest stores its options as the text of a JSON
- * object. */
+ * Reads single options from a manifest, which stores the options of the packing as the text of a
+ * JSON object. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,8 +111,8 @@ int manifest_option_number(const struct manifest *m, const char *name, uint64_t 
     return number_option(m->options_json, name, value, err);
 }
 
-/* Reads the count `name`: the number of images that were changed because of `option`. Sets *value
- * to IMAGES_UNKNOWN if the data was packed with `option`, but the count is missing or null. Older
+/* Sets *value to the count `name`: how many images were changed because the option `option` was
+ * set. Sets it to IMAGES_UNKNOWN if `option` was set but the count is missing or null. Older
  * releases did not store the count. It is null in a data set that has only some samples of another
  * one. */
 static int images_option(const char *all, const char *name, const char *option, uint64_t *value,
@@ -132,8 +132,8 @@ static int images_option(const char *all, const char *name, const char *option, 
     return code;
 }
 
-/* Adds two counts. If a person has written huge values into a manifest, the sum may wrap, which is
- * harmless. */
+/* Adds two counts. The sum wraps if somebody has edited a manifest and written huge values, which
+ * is harmless. */
 static uint64_t sum_of(uint64_t a, uint64_t b)
 {
     return a == IMAGES_UNKNOWN || b == IMAGES_UNKNOWN ? IMAGES_UNKNOWN : a + b;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recognises the two texts that show that a run has not finished. One is the stand-in, which a run
- * leaves in place of the manifest. The other is the claim, a file that says which run works in the
- * directory. */
+ * Recognises the two texts by which a run shows that it has not finished. One is the stand-in,
+ * which the run leaves in dataset.json in place of the manifest. The other is the claim, a file
+ * that says which run works in the directory. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebDataset's rule for keys and extensions: the key is the path up to the first dot of its base
- * name, and the suffix is the part after that dot. */
+ * Implements WebDataset's rule for names: the key of a file is the path up to the first dot of its
+ * base name, and the suffix is the part after that dot. `a/b.seg.png` has the key `a/b` and the
+ * suffix `seg.png`. */
 #include "formats/name.h"
 
 #include "base/bytes.h"
@@ -69,9 +70,9 @@ bool name_lower(char *name)
     return changed;
 }
 
-/* Returns whether these bytes (at most eight) are all printable ASCII. The test uses the top bit of
- * each byte. Adding 1 sets the top bit of 0x7f, and subtracting 0x20 sets the top bit of a control
- * character. */
+/* Returns whether the `size` bytes (at most eight) are all printable ASCII, by a test of the top
+ * bit of each byte. Adding 1 sets the top bit of 0x7f, and subtracting 0x20 sets the top bit of a
+ * control character. */
 static bool is_plain(const uint8_t *p, size_t size)
 {
     const uint64_t each = 0x0101010101010101u;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses SageMaker's manifest file: a JSON array whose first element is {"prefix":
- * "s3://bucket/prefix/"}. Each further element is the rest of an object's URL.
- *
- * The array may have millions of elements, so it is parsed one element at a time. */
+ * Parses a manifest file of SageMaker, which lists objects in a store. It is a JSON array whose
+ * first element is {"prefix": "s3://bucket/prefix/"}. Each further element is the part of an
+ * object's URL after this prefix. The array may have millions of elements, so it is parsed one
+ * element at a time. */
 #ifndef FORMATS_OBJECT_LIST_H
 #define FORMATS_OBJECT_LIST_H
 
@@ -16,7 +16,8 @@
 struct object_list {
     const char *url;            /* for messages */
     const char *at, *end;       /* what is not taken yet */
-    /* number of the element that was taken last; the first element has the number 1 */
+    /* number of the element that object_list_next() took last; the first element of the array has
+     * the number 1 */
     size_t number;
 };
 
@@ -26,8 +27,8 @@ void object_list_begin(struct object_list *list, const char *url, const char *te
 /* Takes the first entry. The caller frees *prefix. */
 int object_list_prefix(struct object_list *list, char **prefix, struct sheaf_error *err);
 
-/* Takes the next element, which is a string that is not empty. Returns SHEAF_END after the last
- * one. The caller frees *entry in any case. */
+/* Sets *entry to the next element of the array, which must be a string that is not empty. Returns
+ * SHEAF_END after the last element. The caller must free *entry even after an error. */
 int object_list_next(struct object_list *list, json_t **entry, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the origin of a data set (see origin.h). A manifest has everything that the hash covers,
- * except whether bad samples were left out, so both variants are tried. */
+ * Computes the origin of a data set: a hash that identifies the source and the options of a
+ * conversion (see origin.h).
+ *
+ * The hash covers facts that a manifest states, and in addition whether bad samples were left out,
+ * which it does not state. So a comparison tries both variants. */
 #include "formats/origin.h"
 
 #include <inttypes.h>
@@ -33,9 +36,9 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
     snprintf(hash, 33, "%016" PRIx64 "%016" PRIx64, (uint64_t)sum.high64, (uint64_t)sum.low64);
 }
 
-/* Returns whether the hash `plan` of a manifest is the origin (see origin.h) of a conversion of the
- * data set with this fingerprint. The manifest does not say whether the conversion skipped bad
- * samples, in the packer or in the reader, so all four combinations are tried. */
+/* Returns whether the data set with the hash `plan` in its manifest is a conversion of the data set
+ * with the fingerprint `fingerprint`. The manifest does not say whether the packer or the reader of
+ * the conversion skipped bad samples. So all four combinations are tried. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
     for (int way = 0; way < 4; way++) {
@@ -61,9 +64,9 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    /* A union of many data sets compares each pair of them, so most manifests are excluded by a
-     * quick test first. Like all data sets that were packed through the C API, a conversion has
-     * "program" as the source in its options. */
+    /* This quick test excludes most manifests. It is needed because a union of many data sets
+     * compares each pair of them. A conversion passes its samples to the packer as a program does,
+     * so its options have "program" as the source. */
     if (strstr(text, "\"program\"") == NULL)
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);

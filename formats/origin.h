@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The origin: a hash that identifies a data set whose samples a program passed to the packer
- * through the C API (see ARCHITECTURE.md). A manifest of such a data set stores the origin as the
- * option "plan". Other manifests store the hash of the packing plan there. The origin shows whether
- * a data set is a conversion of another one. */
+ * The origin is a hash that identifies a data set whose samples a program passed to the packer
+ * through the C API (see ARCHITECTURE.md). It shows whether a data set is a conversion of another
+ * one.
+ *
+ * The manifest of such a data set stores the origin as the option "plan". Other manifests store the
+ * hash of the packing plan there. */
 #ifndef FORMATS_ORIGIN_H
 #define FORMATS_ORIGIN_H
 
@@ -11,14 +13,14 @@
 
 #include "formats/manifest_data.h"
 
-/* Computes the origin (the hash that identifies a data set whose samples a program passed to the
- * packer). The hash covers the options that determine the bytes, and `samples`, a text by which the
- * program identifies its samples. For a conversion, this text begins with the fingerprint of its
- * source. */
+/* Computes the origin: the hash that identifies a data set whose samples a program passed to the
+ * packer. The hash covers the options that determine the bytes, and `samples`, a text by which the
+ * program identifies its samples. For a conversion, this text begins with the fingerprint of the
+ * source data set. */
 void origin_hash(const struct sheaf_pack_options *options, const char *samples, char hash[33]);
 
-/* Sets *is to whether the manifest `m` belongs to a conversion of the data set with this
- * fingerprint. */
+/* Sets *is to whether the manifest `m` describes a conversion of the data set with the fingerprint
+ * `fingerprint`. */
 int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
               struct sheaf_error *err);
 

@@ -2,9 +2,10 @@
  *
  * Encodes and decodes the payload of a RecordIO record; see record_payload.h.
  *
- * A record has room for one file. If the number of a sample's fields is not 1, the fields are
- * concatenated, the image first, and a TRAILER follows them, which image decoders ignore. A single
- * field that happens to end like a trailer also gets one, so that reading is never ambiguous.
+ * A record has room for one file. If a sample has more fields than one, or none, the fields are
+ * concatenated, the image first. A TRAILER follows them, which image decoders ignore. A single
+ * field also gets a trailer if it happens to end like a trailer, so that reading is never
+ * ambiguous.
  *
  * A trailer consists of a table, the table's CRC-32C (u32), the table's size (u32) and the 8 bytes
  * "sheafrec". The table begins with the number of fields (u32). For each field it then has the size
@@ -21,7 +22,7 @@
 #include "formats/sample.h"
 
 #define IR_BYTES    24
-/* bit of id2: the sample has no label, whatever the label in the header is */
+/* bit of the header's id2: the sample has no label, and the label in the header is meaningless */
 #define NO_LABEL    1
 #define END_BYTES   16          /* bytes of a trailer after its table */
 #define ENTRY_BYTES 10          /* bytes of a table's entry before the suffix */
@@ -94,8 +95,8 @@ static int put_trailer(const struct sheaf_field *const *fields, size_t count, st
     return SHEAF_OK;
 }
 
-/* Appends the sample's line "id \t label[ \t label...] \t path \n" to the .lst file, in the form of
- * MXNet's im2rec. */
+/* Appends a line for the sample to `names`, the content of the shard's .lst file. The line is "id
+ * \t label[ \t label...] \t path \n", as MXNet's im2rec writes it. */
 static int put_name_line(const struct sheaf_sample *sample, const struct sheaf_field *first,
                          struct buf *names, struct sheaf_error *err)
 {
@@ -124,8 +125,8 @@ static void bring_forward(const struct sheaf_field **fields, size_t index)
     fields[0] = first;
 }
 
-/* Refuses a sample that is clearly too large before it is copied. The exact check is made later,
- * when the record is framed. */
+/* Returns an error if the sample is clearly too large, so that it is not copied in vain. The exact
+ * check is made later, when the record is framed. */
 static int record_payload_check_size(const struct sheaf_sample *sample, struct sheaf_error *err)
 {
     uint64_t total = 0;
@@ -141,7 +142,7 @@ static int record_payload_check_size(const struct sheaf_sample *sample, struct s
     return SHEAF_OK;
 }
 
-/* Puts the fields in the order in which they are concatenated. */
+/* Sets `fields` to the sample's fields in the order in which the record concatenates them. */
 static int lay_out(const struct sheaf_sample *sample, const struct sheaf_field *fields[FIELD_LIMIT],
                    struct sheaf_error *err)
 {
@@ -210,8 +211,8 @@ static bool record_payload_is_suffix(const uint8_t *data, size_t size)
            name_is_text((const char *)data, size);
 }
 
-/* Reads the entry at *at of the trailer's table. The entry's field consists of the next `size`
- * bytes of content. */
+/* Reads the entry at *at of the trailer's table, which lists the fields of a record. Sets the size
+ * and the suffix of `slice`. Returns false if the entry is malformed. */
 static bool record_payload_read_entry(struct payload_content table, size_t *at, struct slice *slice)
 {
     const uint8_t *p = table.data + *at;
@@ -230,8 +231,8 @@ static bool record_payload_read_entry(struct payload_content table, size_t *at, 
     return true;
 }
 
-/* Finds the table in the trailer. Shortens the content to the bytes of the fields, which precede
- * the trailer. */
+/* Finds the table in a record's trailer, which lists the fields. Shortens `content` to the bytes
+ * before the trailer, which are the fields. Returns false if the trailer is invalid. */
 static bool find_table(struct payload_content *content, struct payload_content *table)
 {
     const uint8_t *end = content->data + content->size;
@@ -247,8 +248,8 @@ static bool find_table(struct payload_content *content, struct payload_content *
     return crc32c(0, table->data, table->size) == load32(end - 16);
 }
 
-/* Reads the fields that a trailer describes. Returns SHEAF_ERR_CORRUPT if the trailer is
- * invalid. */
+/* Reads the fields of a record that ends with a trailer. (The trailer lists the fields.) Returns
+ * SHEAF_ERR_CORRUPT if the trailer is invalid. */
 static int read_trailer(struct payload_content content, struct decode_scratch *scratch,
                         struct sheaf_error *err)
 {
@@ -277,7 +278,7 @@ static int read_trailer(struct payload_content content, struct decode_scratch *s
     return SHEAF_OK;
 }
 
-/* Reads the labels from a record's header. The header's size has been checked before. */
+/* Reads the labels from a record's header. The caller must have checked the size of the header. */
 static int record_payload_read_labels(const uint8_t *data, bool ours,
                                       struct decode_scratch *scratch, struct sheaf_error *err)
 {
@@ -296,8 +297,8 @@ static int record_payload_read_labels(const uint8_t *data, bool ours,
     return SHEAF_OK;
 }
 
-/* Copies the path of a .lst line, with a NUL. Returns false unless the line has the form of
- * put_name_line and the number of this record. */
+/* Copies the path from the record's line in the .lst file to `path`, with a NUL. Returns false
+ * unless the line has the form that put_name_line() writes, and states the record's number `id`. */
 static bool read_name_line(const struct record *record, uint64_t id, char path[KEY_LIMIT + 1])
 {
     const char *line = record->name_line;
@@ -322,8 +323,9 @@ static bool read_name_line(const struct record *record, uint64_t id, char path[K
     return true;
 }
 
-/* Finds the key in the path of the first field. If there is no trailer, also finds the field's
- * suffix. Returns false if the path does not match the fields. */
+/* Sets the key to the part of `path` before its suffix. `path` is the path of the record's first
+ * field. If the record has no trailer, which would state the suffix, also sets the field's suffix.
+ * Returns false if the path does not match the fields. */
 static bool split_path(const char *path, struct slice *first, struct text *key)
 {
     const size_t size = strlen(path);
@@ -353,8 +355,8 @@ static void guess_suffix(struct slice *slice)
     slice->suffix_size = strlen(slice->suffix);
 }
 
-/* Gives the sample its key. The key comes from the .lst file, which records of our packer must
- * have. For other records without a .lst line, a key is made up. */
+/* Completes a sample with its key, which comes from the .lst file. Records of our packer must have
+ * a line in this file. For other records without such a line, a key is made up. */
 static int finish_record(const struct record *record, const struct decode_context *context,
                          uint64_t id, struct decode_scratch *scratch, struct sheaf_sample *sample,
                          struct sheaf_error *err)
@@ -377,8 +379,8 @@ static int finish_record(const struct record *record, const struct decode_contex
     return sample_finish(scratch, record, context, key, no_class, sample, err);
 }
 
-/* Finds the fields in the content: the fields that the trailer lists, or a single field if there is
- * no trailer. */
+/* Finds the fields in the content of a record. If the content ends with a trailer, these are the
+ * fields that the trailer lists. Otherwise the content is a single field. */
 static int record_payload_read_content(struct payload_content content, bool ours,
                                        struct decode_scratch *scratch, struct sheaf_error *err)
 {

@@ -2,8 +2,8 @@
  *
  * The content of a RecordIO record in MXNet's form: IRHeader (u32 flag | f32 label | u64 id | u64
  * id2), then `flag` more f32 labels, and then the fields. If the number of fields is not 1, a
- * trailer after them tells where each field ends (see record_payload.c). The keys are in the .lst
- * file beside the shard. */
+ * trailer after the fields states where each field ends (see record_payload.c). The keys are in the
+ * .lst file beside the shard. */
 #ifndef FORMATS_RECORD_PAYLOAD_H
 #define FORMATS_RECORD_PAYLOAD_H
 
