@@ -136,10 +136,10 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks entry i of the manifest's list of edits. The edits are listed in their order, so the number of
- * appends before an edit must not be less than before the previous edit. The names of replaced
- * shards must have no directory, because a purge removes these files and must not touch other
- * directories. */
+/* Checks entry i of the manifest's list of edits. The edits are listed in their order, so the
+ * number of appends before an edit must not be less than before the previous edit. The names of
+ * replaced shards must have no directory, because a purge removes these files and must not touch
+ * other directories. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
 {
     const struct manifest_edit *e = &m->edits[i];

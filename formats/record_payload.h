@@ -9,11 +9,12 @@
 
 #include "formats/format.h"
 
-/* A payload must be shorter than this, because RecordIO stores its length in 29 bits. */
+/* A payload (the data of a record) must have fewer bytes than this, because RecordIO stores its
+ * length in 29 bits. */
 #define RECORD_PAYLOAD_LIMIT ((size_t)1 << 29)
 
-/* Appends the payload to `out`, and the sample's .lst line with its newline to `names`. On failure
- * both buffers may have grown. */
+/* Appends the payload of a sample's record to `out`, and the sample's line for the .lst file, with
+ * its newline, to `names`. On failure both buffers may have grown. */
 int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
                           struct sheaf_error *err);
 
@@ -21,12 +22,13 @@ int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, st
 size_t record_payload_content_at(const struct sheaf_sample *sample,
                                  const struct sheaf_field *field);
 
-/* Reads the sample's id from a payload that our packer wrote. */
+/* Copies the sample's id from the header of a payload that our packer wrote to *number. */
 int record_payload_number(const uint8_t *data, size_t size, uint64_t *number,
                           struct sheaf_error *err);
 
-/* Makes a sample of any payload. The payload may lie in scratch->joined. All other buffers of the
- * scratch memory must be empty before the call (see sample_begin). */
+/* Makes a sample from the payload of a RecordIO record, whoever wrote it. The payload may lie in
+ * scratch->joined. All other buffers of the scratch memory must be empty before the call (see
+ * sample_begin). */
 int record_payload_decode(const uint8_t *data, size_t size, const struct record *record,
                           const struct decode_context *context, struct decode_scratch *scratch,
                           struct sheaf_sample *sample, struct sheaf_error *err);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * MXNet's RecordIO. Each part of a record consists of a magic number (u32), a word (u32) with the
- * flag `cflag` in its upper 3 bits and the length of the data in its lower 29 bits, the data, and
- * zeros up to a multiple of 4 bytes. A record normally has one part (cflag 0). But the magic number
- * must not occur at an aligned position within the data. So the writer removes it and splits the
- * record there into a first part (cflag 1), middle parts (2) and a last part (3), and the reader
- * inserts it again. The record has no checksum; the index has a CRC of each record.
- * record_payload.h describes the data. */
+ * Implements MXNet's container RecordIO.
+ *
+ * Each part of a record consists of a magic number (u32), a word (u32) with the flag `cflag` in its
+ * upper 3 bits and the length of the data in its lower 29 bits, the data, and zeros up to a
+ * multiple of 4 bytes.
+ *
+ * A record normally has one part (cflag 0). But the magic number must not occur at an aligned
+ * position within the data. So the writer removes it and splits the record there into a first part
+ * (cflag 1), middle parts (2) and a last part (3). The reader inserts the magic number again
+ * between the parts.
+ *
+ * The record has no checksum; the index has a CRC of each record. record_payload.h describes the
+ * data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -42,8 +48,9 @@ static void recordio_write_header(uint8_t *p, enum cflag cflag, size_t length)
     store32(p + 4, (uint32_t)cflag << 29 | (uint32_t)length);
 }
 
-/* Checks that this header may occur here. The length of every part except the last one is a
- * multiple of 4, because the removed magic number followed the part. */
+/* Checks the header of a part of a record. `record_open` means that the part is not the record's
+ * first one. The length of every part except the last one must be a multiple of 4, because the
+ * magic number that was removed after it was aligned. */
 static int check_header(const uint8_t *data, bool record_open, struct sheaf_error *err)
 {
     const struct header h = read_header(data);
@@ -70,7 +77,7 @@ static int check_header(const uint8_t *data, bool record_open, struct sheaf_erro
 /* Four words, compared at once. */
 typedef uint32_t words __attribute__((vector_size(16)));
 
-/* Returns whether one of the 16 aligned words at `data` is the magic number. */
+/* Returns whether one of the 16 aligned words (u32) at `data` is RecordIO's magic number. */
 static bool has_magic(const uint8_t *data)
 {
     const uint32_t stored = htole32(MAGIC);
@@ -83,8 +90,8 @@ static bool has_magic(const uint8_t *data)
     return (found[0] | found[1] | found[2] | found[3]) != 0;
 }
 
-/* Returns the next aligned position in the data, at or after `from`, that holds the magic number.
- * Returns `size` if there is none. */
+/* Returns the first position, at or after `from`, that is a multiple of 4 and holds RecordIO's
+ * magic number. Returns `size` if there is none. */
 static size_t find_magic(const uint8_t *data, size_t size, size_t from)
 {
     const size_t aligned = size & ~(size_t)3;
@@ -106,9 +113,10 @@ static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, siz
     buf_put(out, data, size);
 }
 
-/* Makes the frames of a payload that contains the magic number. In `out`, room for a header begins
- * at `start`, and the payload follows this room. Each split removes the 4 bytes of the magic number
- * and adds a header of 8 bytes. */
+/* Splits a payload that contains the magic number into the parts of a record. In `out`, room for a
+ * header begins at `start`, and the payload follows the room. The magic number occurs first at
+ * position `first` of the payload. Each split removes the magic number (4 bytes) and adds a header
+ * (8 bytes). */
 static int recordio_split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
 {
     struct buf copy = BUF_INIT(SIZE_MAX / 4);
@@ -136,8 +144,8 @@ out:
     return code;
 }
 
-/* Makes a frame of a payload. In `out`, room for the frame's header begins at `start`, and the
- * payload follows this room. */
+/* Turns a payload into a frame (a whole record). In `out`, room for the frame's header begins at
+ * `start`, and the payload follows the room. */
 static int frame_payload(struct buf *out, size_t start, bool *multipart, struct sheaf_error *err)
 {
     const size_t size = out->size - start - HEADER_BYTES;
@@ -248,8 +256,8 @@ static int recordio_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the next record after damage. All records begin at multiples of 4 relative to each
- * other. */
+/* Finds the next record after damage. Searches in steps of 4 bytes, because the size of every
+ * record is a multiple of 4. */
 static bool recordio_resync(const uint8_t *data, size_t size, size_t *skip)
 {
     *skip = 0;
@@ -261,8 +269,8 @@ static bool recordio_resync(const uint8_t *data, size_t size, size_t *skip)
     return false;
 }
 
-/* Checks one part of a record: its header, which is at position `at` of the frame (stored record),
- * and the padding after its data. */
+/* Checks the header of one part of a record and sets *h to it. The header is at position `at` of
+ * the frame (stored record). The part must not extend past the end of the frame. */
 static int recordio_check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
                                struct sheaf_error *err)
 {
@@ -326,7 +334,7 @@ int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
 
         if (code != SHEAF_OK)
             return code;
-        /* the usual case: the record has one part, so its content need not be copied */
+        /* The record has one part, as most records do, so its content need not be copied. */
         if (at == 0 && !recordio_is_open(&h)) {
             *content = data + HEADER_BYTES;
             *content_size = h.length;
@@ -366,14 +374,15 @@ static int recordio_decode(const struct record *record, const struct decode_cont
     return record_payload_decode(content, size, record, context, scratch, sample, err);
 }
 
-/* Returns 35, the number of bits that match (32 of the magic number, 3 of the flag), if the header
- * is valid; otherwise 0. */
+/* Returns 35 if the stream begins with a valid header, otherwise 0. The header has 35 fixed bits:
+ * 32 of the magic number and 3 of the flag. */
 static unsigned recordio_bid(const uint8_t *data, size_t size)
 {
     return size >= HEADER_BYTES && check_header(data, false, NULL) == SHEAF_OK ? 35 : 0;
 }
 
-/* Appends a line with number and offset to the index file of MXNet, which DALI can read as well. */
+/* Appends a record's line "NUMBER OFFSET" to the index file for MXNet. DALI reads this file as
+ * well. */
 static int recordio_index_line(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                                struct sheaf_error *err)
 {

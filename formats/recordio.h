@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * RecordIO records with any content, which need not be a sample. */
+ * Makes and reads RecordIO records with any content. The content need not be a sample. */
 #ifndef FORMATS_RECORDIO_H
 #define FORMATS_RECORDIO_H
 
@@ -8,15 +8,17 @@
 
 #define RECORDIO_HEADER_BYTES 8
 
-/* Makes a RecordIO record of bytes in `out`. RECORDIO_HEADER_BYTES of free room begin at `start`,
- * and the bytes follow this room. Writes the header into the room, removes the magic number from
- * the bytes as the format requires, and pads to a multiple of 4. */
+/* Turns the bytes at the end of `out` into a RecordIO record. The caller must have left
+ * RECORDIO_HEADER_BYTES of room at `start`, and the bytes must follow the room. Writes the header
+ * into the room, removes the magic number from the bytes as the format requires, and adds zeros up
+ * to a multiple of 4. */
 int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err);
 
-/* Finds the content of the record at the beginning of `data`. If the record has several parts, they
- * are joined at the end of `joined`. This buffer must already have room for `size` more bytes,
- * because growing could move its content. Sets *used to the number of bytes of the record,
- * including header and padding. */
+/* Finds the content of the RecordIO record at the beginning of `data`, and sets *used to the number
+ * of bytes of the record, including header and padding.
+ *
+ * If the record has several parts, they are joined at the end of `joined`. This buffer must already
+ * have room for `size` more bytes, because the content in it would move if it grew. */
 int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
                      const uint8_t **content, size_t *content_size, size_t *used,
                      struct sheaf_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rules for samples that hold in every container; see sample.h. Nothing here allocates memory for
- * each sample once the scratch memory has grown to its usual size. */
+ * Implements the rules for samples that hold in every container; see sample.h. Once the scratch
+ * memory has grown to its usual size, these functions allocate nothing per sample, so that reading
+ * is fast. */
 #include "formats/sample.h"
 
 #include <inttypes.h>
@@ -17,8 +18,8 @@
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Checks that the path "KEY.SUFFIX" can be packed, and that it splits into the same key and suffix
- * again. */
+/* Checks that the path "KEY.SUFFIX" can be packed, and that a reader which splits the path finds
+ * the same key and suffix. */
 static int sample_check_path(const char *key, const char *suffix, struct sheaf_error *err)
 {
     const size_t key_size = strnlen(key, KEY_LIMIT + 1);
@@ -42,7 +43,8 @@ static int sample_check_path(const char *key, const char *suffix, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* Returns whether a field's name is its suffix in lower case. */
+/* Returns whether `name` is `suffix` in lower case. The name of each field must be its suffix in
+ * lower case. */
 static bool is_lower_of(const char *name, const char *suffix)
 {
     for (; *suffix != '\0'; name++, suffix++) {
@@ -54,8 +56,8 @@ static bool is_lower_of(const char *name, const char *suffix)
     return *name == '\0';
 }
 
-/* Inserts a field into an array of `count` sorted fields. Refuses a second field with the same
- * name. */
+/* Inserts a field into `sorted`, an array of `count` fields in byte order of their suffixes.
+ * Returns an error if the array already has a field with the same name. */
 static int sample_insert_field(const struct sheaf_sample *sample, const struct sheaf_field *field,
                                const struct sheaf_field **sorted, size_t count,
                                struct sheaf_error *err)
@@ -182,7 +184,8 @@ int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_
     return buf_append(&scratch->labels, &label, sizeof(label), err);
 }
 
-/* Appends a copy of the text and a NUL. The caller must have reserved the room. */
+/* Appends a copy of a text and a NUL to `out`, and returns the copy. The caller must have reserved
+ * the room. */
 static char *sample_put_text(struct buf *out, const char *data, size_t size)
 {
     char *copy = (char *)out->data + out->size;
@@ -192,7 +195,8 @@ static char *sample_put_text(struct buf *out, const char *data, size_t size)
     return copy;
 }
 
-/* Writes the name and suffix of a field into the scratch memory. */
+/* Copies a field's suffix, and its name in lower case, into the scratch memory `text`. The pointers
+ * of `slice` and `field` then point to these copies. */
 static void sample_name_field(struct buf *text, struct slice *slice, struct sheaf_field *field)
 {
     char *suffix = sample_put_text(text, slice->suffix, slice->suffix_size), *name, *slash;
@@ -210,8 +214,8 @@ static void sample_name_field(struct buf *text, struct slice *slice, struct shea
     field->size = slice->size;
 }
 
-/* Reserves room for all text that sample_finish writes, so that the text does not move while
- * pointers into it are taken. */
+/* Reserves room for all text that sample_finish() writes, because the sample points to this text
+ * and it must not move. */
 static int reserve_text(struct decode_scratch *scratch, size_t more, struct sheaf_error *err)
 {
     const struct slice *slices = sample_slices(scratch);
@@ -223,8 +227,8 @@ static int reserve_text(struct decode_scratch *scratch, size_t more, struct shea
     return buf_reserve(&scratch->text, more, err);
 }
 
-/* Names the fields and sorts them with an insertion sort, which is fast because the fields are
- * usually sorted already. */
+/* Makes the sample's fields and sorts them by their suffixes. An insertion sort is fast here,
+ * because the fields are usually sorted already. */
 static int order_fields(struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct slice *slices = sample_slices(scratch);
@@ -278,9 +282,9 @@ int sample_finish(struct decode_scratch *scratch, const struct record *record,
     return SHEAF_OK;
 }
 
-/* Writes a number with eight digits. The number is halved into groups of four, two and one digits.
- * All groups stand side by side in one word, the first group in the lowest bits, so that one
- * multiplication divides all of them. */
+/* Writes a number with eight digits. It is split into two groups of four digits, then into groups
+ * of two, and then into single digits. All groups lie next to each other in one 64-bit word, the
+ * first group in the lowest bits, so that one multiplication divides all of them. */
 static void put_eight_digits(char *out, uint32_t number)
 {
     uint64_t digits = number / 10000 | (uint64_t)(number % 10000) << 32, high;
@@ -294,8 +298,9 @@ static void put_eight_digits(char *out, uint32_t number)
 
 #define NUMBER_BYTES sizeof("18446744073709551615")
 
-/* Writes a made-up key with a NUL and returns its size. The result is the same as with "%.*s/%08"
- * PRIu64. snprintf would take most of the time that a small record needs. */
+/* Writes a made-up key ("STEM/RECORD", the record with at least eight digits) and a NUL, and
+ * returns the length of the key. The result equals that of snprintf with "%.*s/%08" PRIu64, which
+ * would take most of the time that a small record needs. */
 static size_t put_made_up_key(char *out, struct text stem, uint64_t record)
 {
     char *const digits = out + stem.size + 1;
@@ -359,8 +364,8 @@ const char *sniff_suffix(const uint8_t *data, size_t size)
             (known[i].at == 0 || memcmp(data, "RIFF", 4) == 0))
             return known[i].suffix;
     }
-    /* The two letters "BM" alone are not enough to recognise a bitmap. A bitmap also states its own
-     * size, which must match. */
+    /* The two letters "BM" at the start are not enough to recognise a BMP file. The file also
+     * states its own size, which must match. */
     if (size >= 14 && memcmp(data, "BM", 2) == 0 && load32(data + 2) == size)
         return "bmp";
     return NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes sure that no two shards of a data set have the same stem (the beginning of made-up keys;
- * see stems.h). A stem that several shards have is extended to the shard's whole base name, and
- * then by one directory at a time. */
+ * Makes the stems of all shards of a data set different. (A stem is the text with which the made-up
+ * keys of a shard begin; see stems.h.) If several shards have the same stem, it is extended to the
+ * shard's whole base name, and then by one directory at a time. */
 #include "formats/stems.h"
 
 #include <stdlib.h>
@@ -27,15 +27,16 @@ static int compare_stems(const void *a, const void *b)
     return compare_texts(*x->text, *y->text);
 }
 
-/* Returns whether a component of a name can be a directory in a key. */
+/* Returns whether one component of a shard's path can be part of a key. An empty component, "." and
+ * ".." cannot. */
 static bool is_component(const char *text, size_t size)
 {
     return size != 0 && !(text[0] == '.' && (size == 1 || (size == 2 && text[1] == '.'))) &&
            name_is_text(text, size);
 }
 
-/* Extends a stem (the beginning of made-up keys) if possible: to the shard's whole base name, or by
- * one more directory. Returns whether the stem became longer. */
+/* Extends a stem if possible: to the shard's whole base name, or by one more directory of its path.
+ * (Made-up keys begin with the stem of their shard.) Returns whether the stem became longer. */
 static bool lengthen(struct stem *s)
 {
     const char *slash = strrchr(s->name, '/');
@@ -58,8 +59,8 @@ static bool lengthen(struct stem *s)
     return true;
 }
 
-/* Extends every stem (the beginning of made-up keys) that several shards have. Returns whether any
- * stem became longer. */
+/* Extends every stem that several shards have in common. (Made-up keys begin with the stem of their
+ * shard.) Returns whether any stem became longer. */
 static bool lengthen_equal(struct stem *stems, size_t count)
 {
     bool any = false;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stems: the beginnings of the keys that are made up for records without a key. At first a stem is
- * made of the shard's name. The shards of a data set must have different stems, because convert and
- * unpack would otherwise mix up samples with the same made-up key. */
+ * Makes the stems of shards. A stem is the text with which Sheaf begins the keys that it makes up
+ * for records without a key. It is a part of the shard's name.
+ *
+ * The shards of a data set must have different stems. Otherwise convert and unpack would mix up
+ * samples of different shards that have the same made-up key. */
 #ifndef FORMATS_STEMS_H
 #define FORMATS_STEMS_H
 
@@ -14,8 +16,8 @@ struct stem {
     struct text *text;          /* its stem, as name_stem() gives it */
 };
 
-/* Extends the stems of shards until no two are equal, as far as the shards' names allow. Sorts the
- * array. */
+/* Extends the stems of shards (the beginnings of made-up keys) until they differ, as far as the
+ * shards' names allow. Sorts the array. */
 void stems_tell_apart(struct stem *stems, size_t count);
 
 #endif

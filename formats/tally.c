@@ -23,7 +23,9 @@ static size_t size_count(const struct tally_field *f)
     return f->sizes.size / sizeof(struct tally_size);
 }
 
-/* Returns the width of the range of sizes that have the same two leading digits as `size`. */
+/* Returns the width of the range of sizes that are counted together with `size`. Two sizes are
+ * counted together if they have the same number of digits and the same two leading digits: 4600 to
+ * 4699 is a range of width 100. */
 static uint64_t step_of(uint64_t size)
 {
     uint64_t step = 1;
@@ -62,8 +64,9 @@ static int add_size(struct tally_field *f, uint64_t floor, uint64_t count, struc
     return SHEAF_OK;
 }
 
-/* Returns the lower one of the two middle sizes. Sizes with the same two leading digits are assumed
- * to be spread evenly over their range. */
+/* Estimates the median size of a field. If the number of samples is even, this is the lower one of
+ * the two middle sizes. The estimate assumes that the sizes within one counted range are spread
+ * evenly. */
 uint64_t tally_median(const struct tally_field *f)
 {
     uint64_t before = (f->samples - (f->samples != 0)) / 2;
@@ -128,15 +131,16 @@ static bool is_utf8(const char *text)
     return left == 0;
 }
 
-/* Copies a key. A key that cannot be stored in a manifest is treated as unknown. */
+/* Copies a sample's key. Sets *copy to NULL ("unknown") if the key could not be stored in a
+ * manifest. */
 static int copy_key(char **copy, const char *key, struct sheaf_error *err)
 {
     *copy = key != NULL && is_utf8(key) ? strdup(key) : NULL;
     return *copy == NULL && key != NULL && is_utf8(key) ? err_memory(err, strlen(key)) : SHEAF_OK;
 }
 
-/* Returns the index of the field with this name, or the index where it would be inserted. `guess`
- * is a likely index. */
+/* Returns the index of the field called `name` and sets *found. If there is no such field, returns
+ * the index at which it would be inserted. `guess` is a likely index, which is tried first. */
 static size_t tally_place_of(const struct tally *t, const char *name, size_t guess, bool *found)
 {
     size_t low = 0, high = t->count;
@@ -159,7 +163,8 @@ static size_t tally_place_of(const struct tally *t, const char *name, size_t gue
     return low;
 }
 
-/* Makes room for a field that no sample counted so far has. */
+/* Inserts a field that none of the samples counted so far has. So the first sample is the first one
+ * that lacks the field. */
 static int tally_insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
 {
     struct tally_field *grown;
@@ -182,7 +187,7 @@ static int tally_insert_field(struct tally *t, size_t at, const char *name, stru
     return SHEAF_OK;
 }
 
-/* Finds or adds the field with this name. Sets *field to NULL, without an error, if the tally
+/* Finds the field called `name`, or adds it. Sets *field to NULL, without an error, if the tally
  * already has too many fields. */
 static int use_field(struct tally *t, const char *name, size_t guess, struct tally_field **field,
                      struct sheaf_error *err)
@@ -209,8 +214,8 @@ static int use_field(struct tally *t, const char *name, size_t guess, struct tal
     return code;
 }
 
-/* Records that this sample is the first one without a field. Does so for each field that all
- * earlier samples had and this sample lacks. */
+/* Called after a sample without some fields was counted. For each field that all earlier samples
+ * have and this sample lacks, records the sample's key as the first one without the field. */
 static int note_lacking(struct tally *t, const char *key, uint64_t samples, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -244,9 +249,8 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
                ? note_lacking(t, sample->key, t->samples, err) : code;
 }
 
-/* Adds the counts of one field, `from`, to the tally `t`. The samples that `from` counts follow the
- * samples of `t`. If all samples of `t` have the field, the first sample that lacks it is the one
- * that `from` names. */
+/* Adds the counts of one field (`from`) of a later tally to the tally `t`. If all samples of `t`
+ * have the field, the first sample without it is the one that `from` names. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {
@@ -281,7 +285,7 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* If all samples of `t` have a field, and no sample in `behind` has it, the first sample of
+    /* If all samples of `t` have a field and no sample of `behind` has it, the first sample of
      * `behind` is the first one without the field. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
@@ -412,8 +416,9 @@ int tally_numbers_of_tree(const json_t *tree, uint64_t *numbers, struct sheaf_er
 static json_t *tree_of_field(const void *fields, size_t i, json_error_t *error)
 {
     const struct tally_field *f = (const struct tally_field *)fields + i;
-    /* The array of structs tally_size is written as an array of plain numbers: the lower bound of a
-     * range of sizes (`floor`) and the number of samples in the range (`count`), and so on. */
+    /* The counts of sizes become one flat array of numbers: `floor`, `count`, `floor`, `count`, and
+     * so on. `floor` is the lower end of a range of sizes, and `count` is the number of samples in
+     * the range. */
     json_t *sizes = json_make_array(f->sizes.size / sizeof(uint64_t), json_make_number,
                                     f->sizes.data, error);
     json_t *tree = sizes == NULL ? NULL
@@ -462,7 +467,8 @@ static int tally_corrupt(struct sheaf_error *err, const char *what)
     return err_set(err, SHEAF_ERR_CORRUPT, "\"fields\": %s", what);
 }
 
-/* Returns a member's number, or -1 if the member is missing or not an integer. */
+/* Returns the number in the member `key` of a JSON object. Returns -1 if the member is missing or
+ * not an integer. */
 static json_int_t tally_number_of(const json_t *tree, const char *key)
 {
     const json_t *value = json_object_get(tree, key);
@@ -470,9 +476,9 @@ static json_int_t tally_number_of(const json_t *tree, const char *key)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* Reads how often each size of a field occurs: pairs of the lower bound of a range of sizes
- * (`floor`) and a count. The lower bounds must ascend. The counts must add up to the number of
- * samples that have the field. */
+/* Reads how many samples have a field of which size, from pairs of numbers: the lower end of a
+ * range of sizes (`floor`) and a count. The lower ends must ascend. The counts must add up to the
+ * number of samples that have the field. */
 static int read_sizes(const json_t *array, struct tally_field *f, struct sheaf_error *err)
 {
     const size_t count = json_array_size(array);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tar members. Reads ustar, pax and GNU headers; writes ustar headers, with a pax header where
- * ustar is not enough. A member consists of extension headers (pax 'x', GNU 'L' and 'K', each with
- * data), the member's own header, and its data. All parts are padded to whole blocks. */
+ * Reads and writes the members of a tar. Reads ustar, pax and GNU headers. Writes ustar headers,
+ * with a pax header in addition if a path or size does not fit.
+ *
+ * A member consists of extension headers (pax 'x', GNU 'L' and 'K', each with data), the member's
+ * own header, and its data. All parts are padded to whole blocks of 512 bytes. */
 #ifndef FORMATS_TAR_H
 #define FORMATS_TAR_H
 
@@ -13,9 +15,9 @@
 
 #define TAR_BLOCK 512
 #define TAR_END_BLOCKS 2
-/* Two limits for the total size of the extension headers before one member. Up to the first limit
- * the member is usable. Up to the second limit the headers are still read, but only to find out
- * which sample is damaged. Larger headers are refused. */
+/* Limits, in bytes, for the total size of the extension headers before one member. Up to the first
+ * limit, the member is usable. Up to the second limit, the headers are read in order to tell which
+ * sample is damaged. Beyond it, they are refused unread. */
 #define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
 #define TAR_EXTENSION_MOST  ((size_t)3 << 20)
 
@@ -27,8 +29,8 @@ enum tar_kind {
     TAR_ZERO,           /* a zero block */
 };
 
-/* A member. Its path consists of `prefix`, a slash if `prefix` is not empty, and `name`. Both point
- * into the parsed data. */
+/* A parsed member of a tar. Its path consists of `prefix`, a slash if `prefix` is not empty, and
+ * `name`. Both texts lie in the parsed data and are not NUL-terminated. */
 struct tar_member {
     enum tar_kind kind;
     size_t header_bytes;        /* bytes from the first extension header to the data */
@@ -36,7 +38,8 @@ struct tar_member {
     const char *prefix, *name;
     size_t prefix_size, name_size;
     bool is_label;              /* whether tar_write made the member of the labels */
-    /* static text that says why a file's data cannot be read; NULL if it can be read */
+    /* static text that says why the content of the file cannot be read (such as a sparse file), or
+     * NULL if it can */
     const char *problem;
 };
 
@@ -45,21 +48,24 @@ static inline uint64_t tar_padded(uint64_t bytes)
     return (bytes + TAR_BLOCK - 1) & ~(uint64_t)(TAR_BLOCK - 1);
 }
 
-/* Parses the member that begins at `data`. `size` is the number of bytes there. On success, sets
- * *need to 0 and fills *member, or sets *need to the number of bytes with which the caller must
- * call again. On failure (SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT), member->kind is TAR_GLOBAL if the
- * damage also affects all later members. Nothing else in *member is valid then, and the caller must
- * have set member->kind to another kind before the call. */
+/* Parses the tar member that begins at `data`. `size` is the number of bytes there.
+ *
+ * On success, *need is 0 and *member is filled, or *need is the number of bytes with which the
+ * caller must call again.
+ *
+ * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT. It then sets member->kind to TAR_GLOBAL
+ * if the damage also affects all later members. Nothing else in *member is valid then. The caller
+ * must set member->kind to another kind before the call, so that it can tell. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 
-/* Parses a member like tar_parse. The caller must just have verified its header checksums, so most
- * of the header is not examined again. */
+/* Parses a tar member like tar_parse(), but faster, because it does not examine most of the header
+ * again. The caller must just have verified the checksums of the member's headers. */
 int tar_parse_checked(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
                       struct sheaf_error *err);
 
-/* Appends the header of a member of `size` bytes. `is_label` marks the member as made of the
- * sample's labels. On failure `out` is unchanged. */
+/* Appends the header of a tar member with `size` bytes of data. `is_label` marks the member as made
+ * by our packer from the sample's labels. On failure `out` is unchanged. */
 int tar_write_header(struct buf *out, const char *path, uint64_t size, bool is_label,
                      struct sheaf_error *err);
 

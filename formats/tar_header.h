@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ustar header block (POSIX.1-1988), as an archive stores it. */
+ * The header block of a tar member in the ustar format (POSIX.1-1988), byte for byte. */
 #ifndef FORMATS_TAR_HEADER_H
 #define FORMATS_TAR_HEADER_H
 
@@ -11,7 +11,8 @@
 
 #include "base/bytes.h"
 
-/* The group name in the header marks members that our packer made of a sample's labels. */
+/* The group name in the header of a tar member that our packer made from a sample's labels. No
+ * user's file has this mark, so a reader can tell such members from files. */
 #define TAR_LABEL_GROUP "label"
 
 struct tar_header {
@@ -33,8 +34,8 @@ static_assert(sizeof(struct tar_header) == 512, "a tar header is one block");
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Adds up the bytes of a header, sixteen at a time. Uses the instruction for the sum of absolute
- * differences between bytes, where the second operand is zero. */
+/* Adds up the bytes of a header block, sixteen at a time. This is done with the SIMD instruction
+ * for the sum of absolute differences, whose second operand is zero here. */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const __m128i zero = _mm_setzero_si128();
@@ -50,8 +51,9 @@ static inline unsigned tar_sum_block(const uint8_t *bytes)
            (unsigned)_mm_cvtsi128_si32(_mm_srli_si128(sums, 8));
 }
 #else
-/* Adds up eight bytes at a time in four lanes of 16 bits. Each of 64 words adds two bytes to a
- * lane, so a lane holds at most 128 x 255, which fits into 16 bits. */
+/* Adds up the bytes of a header block, eight at a time, in four 16-bit lanes of one word. Each of
+ * the 64 words adds two bytes to a lane. So a lane holds at most 128 x 255, which fits into 16
+ * bits. */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const uint64_t low = 0x00ff00ff00ff00ff;
@@ -67,8 +69,8 @@ static inline unsigned tar_sum_block(const uint8_t *bytes)
 }
 #endif
 
-/* Returns the sum of all bytes of the header, in which the bytes of the checksum itself count as
- * blanks. */
+/* Returns the checksum of a tar header: the sum of all its bytes, where the bytes of the field
+ * `checksum` count as blanks. */
 static inline unsigned tar_checksum(const struct tar_header *h)
 {
     unsigned sum = tar_sum_block((const uint8_t *)h);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads tar headers. Extension headers belong to the member after them. They are parsed together
- * with the member, as one header of many blocks, and no state is kept between members. Global pax
- * headers must not change how later members are read. GNU tar and Python apply a path or a size in
- * a global header to the later members, and libarchive does not. So if a global header has a path
- * or a size, everything after it counts as damaged. */
+ * Reads tar headers. Extension headers belong to the member that follows. They are parsed together
+ * with the member, as one header of many blocks, and no state is kept between members.
+ *
+ * A global pax header could change all later members, but programs disagree: GNU tar and Python
+ * apply a path or a size in it to the later members, and libarchive does not. So if a global header
+ * has a path or a size, everything after it counts as damaged. */
 #include <inttypes.h>
 #include <stddef.h>
 
@@ -14,14 +15,15 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
-/* A GNU sparse file has further header blocks with the map of the file. These are the offsets of
- * the byte that announces another such block: in the header, and in a block of the map. */
+/* The header of a GNU sparse file is followed by further blocks with the map of the file. A byte
+ * that is not 0 announces the next such block. These are the offsets of this byte in the header,
+ * and in a block of the map. */
 #define SPARSE_MORE     482
 #define SPARSE_MAP_MORE 504
 
 /* The content of the extension headers before a member. */
 struct extensions {
-    /* path in a pax header, which takes precedence; path in a GNU header */
+    /* path from a pax header, which is used if there is one; path from a GNU header */
     const char *path, *gnu_path;
     size_t path_size, gnu_path_size;
     bool has_size;
@@ -42,8 +44,8 @@ static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf
                    "checksum is \"%s\"", sum, field);
 }
 
-/* Parses a number of a tar header: an octal number between blanks, ended by a blank, a NUL or the
- * end of the field; or GNU's base-256 form. */
+/* Parses a number in a tar header: an octal number between blanks, which a blank, a NUL or the end
+ * of the field ends, or GNU's base-256 form. Returns false if the field is malformed. */
 static bool tar_parse_number(const char *field, size_t size, uint64_t *value)
 {
     size_t i = 0;
@@ -67,8 +69,8 @@ static bool tar_parse_number(const char *field, size_t size, uint64_t *value)
     return i == size || field[i] == ' ' || field[i] == '\0';
 }
 
-/* Verifies the checksum of a header. Some old writers added up signed characters, so their sum is
- * accepted as well. Both sums are equal if every byte is ASCII. */
+/* Verifies the checksum of a header. Also accepts the sum of the bytes as signed characters,
+ * because some old programs computed it so. Both sums are equal if every byte is ASCII. */
 static int tar_parse_check_sum(const struct tar_header *h, struct sheaf_error *err)
 {
     const uint8_t *bytes = (const uint8_t *)h;
@@ -104,7 +106,8 @@ struct pax_record {
     size_t key_size, value_size;
 };
 
-/* Takes the pax record "<size> <key>=<value>\n" at *at. <size> is the size of the whole record. */
+/* Takes the next record of a pax header, "<size> <key>=<value>\n", at *at. <size> is the number of
+ * bytes of the whole record. Returns false if the record is malformed. */
 static bool next_record(const char *data, size_t size, size_t *at, struct pax_record *r)
 {
     const char *line = data + *at, *equals;
@@ -160,8 +163,8 @@ static int pax_size(const struct pax_record *r, struct extensions *ext, struct s
     return SHEAF_OK;
 }
 
-/* Applies a record of a pax header: a path, a size, or a record that changes the meaning of the
- * data. Ignores other records. */
+/* Applies one record of a pax header to `ext`: a path, a size, or a sparse map, which makes the
+ * member unreadable. Ignores other records. */
 static int pax_record_apply(const struct pax_record *r, bool global, struct extensions *ext,
                             struct sheaf_error *err)
 {
@@ -206,7 +209,7 @@ static bool is_extension(char type)
     return type == 'x' || type == 'X' || type == 'g' || type == 'L' || type == 'K';
 }
 
-/* Puts the name of a global header before the error message about it. */
+/* Adds the name of a global pax header to the beginning of the error message about it. */
 static int name_global(const struct tar_header *h, int code, struct sheaf_error *err)
 {
     char name[sizeof(h->name) + 1];
@@ -232,16 +235,16 @@ static int tar_parse_extend(const struct tar_header *h, const char *data, size_t
     }
     if (h->type != 'L')
         return pax_parse(data, size, false, ext, err);
-    /* 'L' has the member's path; if a member has several 'L' headers, the last one counts, as in
-     * GNU tar */
+    /* the path of the member; if the member has several 'L' headers, the last one counts, as in GNU
+     * tar */
     ext->gnu_path = data;
     ext->gnu_path_size = strnlen(data, size);
     return SHEAF_OK;
 }
 
-/* Returns whether the member's name makes it a directory. Before ustar, a directory was stored as a
- * file whose name ends in a slash. As a result, the last component of a file's name is never empty
- * or ".", and code that removes such components relies on this. */
+/* Returns whether the member's name ends in "/" or in a component ".", so that it names a
+ * directory. Before ustar, a directory was stored as a file whose name ends in a slash. Other code
+ * relies on the last component of a file's name never being empty or ".". */
 static bool names_directory(const struct tar_member *m)
 {
     const char *name = m->name;
@@ -261,8 +264,9 @@ static enum tar_kind tar_parse_kind_of(const struct tar_header *h, const struct 
     }
 }
 
-/* Returns whether a member has data. Links, directories and devices have no data, even if their
- * header states a size (a hard link may state the size of its file). */
+/* Returns whether the header of a member of type `type` is followed by data. Links, directories and
+ * devices have no data, even if their header states a size. (A hard link may state the size of its
+ * file.) */
 static bool has_data(char type)
 {
     return type < '1' || type > '6';
@@ -280,14 +284,14 @@ static void tar_parse_set_path(const struct tar_header *h, const struct extensio
     }
     m->name = h->name;
     m->name_size = strnlen(h->name, sizeof(h->name));
-    /* in GNU's "ustar " format, the field `prefix` holds times instead of a path */
+    /* a path has a prefix only in a ustar header; in GNU's "ustar " format, `prefix` holds times */
     if (memcmp(h->magic, "ustar", 6) == 0)
         m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
 }
 
-/* Returns the end of the header of a GNU sparse file. The header continues with blocks of the
- * file's map, as long as each block announces another one. Sets *need if more bytes must be
- * shown. */
+/* Returns the offset of the end of a GNU sparse file's header. Blocks with the file's map follow
+ * the header as long as each of them announces another one. Sets *need if the caller must call
+ * again with more bytes. */
 static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *need)
 {
     bool goes_on = data[at + SPARSE_MORE] != 0;
@@ -302,7 +306,8 @@ static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *ne
     return at;
 }
 
-/* Parses the member's own header, which follows the `at` bytes of its extension headers. */
+/* Parses the member's own header, which begins at offset `at` after the member's extension
+ * headers. */
 static int parse_member(const uint8_t *data, size_t size, size_t at, const struct extensions *ext,
                         struct tar_member *m, size_t *need, struct sheaf_error *err)
 {
@@ -330,8 +335,8 @@ static bool is_zero_block(const uint8_t *block)
     return block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK - 1) == 0;
 }
 
-/* Parses the extension header at `at`. Sets *next to the end of its data, or *need if more bytes
- * must be shown. */
+/* Parses the extension header at offset `at` and its data into `ext`. Sets *next to the end of the
+ * data. Sets *need if the caller must call again with more bytes. */
 static int parse_extension(const uint8_t *data, size_t size, size_t at, struct extensions *ext,
                            size_t *next, size_t *need, struct sheaf_error *err)
 {

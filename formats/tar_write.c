@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Writes tar members in plain ustar, which every reader understands. If a path or size does not fit
- * into ustar, a pax header precedes the member. Owner, mode and times are fixed, so that the bytes
- * depend on the path and the data only. */
+ * into ustar, a pax header precedes the member. Owner, mode and times are always the same, so that
+ * the bytes depend only on the path and the data. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -37,7 +37,7 @@ static struct tar_header tar_write_make_header(char type, uint64_t size, const c
 
 static void tar_write_put_header(struct buf *out, struct tar_header *h)
 {
-    /* The checksum has six digits, a NUL and a blank, as in every tar. */
+    /* The field `checksum` has six octal digits, a NUL and a blank, as in every tar. */
     put_octal(h->checksum, sizeof(h->checksum) - 1, tar_checksum(h));
     h->checksum[sizeof(h->checksum) - 1] = ' ';
     buf_put(out, h, sizeof(*h));
@@ -51,8 +51,9 @@ static void tar_write_put_data(struct buf *out, const void *data, size_t size)
     buf_put(out, zeros, (size_t)tar_padded(size) - size);
 }
 
-/* Splits a path at a slash so that both parts fit into the header. Chooses the last such slash.
- * Returns false if there is none. */
+/* Stores a path in the header. A path that is too long for `name` is split at a slash into `prefix`
+ * and `name`. If several slashes are possible, chooses the last one. Returns false if the path does
+ * not fit. */
 static bool put_path(struct tar_header *h, const char *path, size_t size)
 {
     size_t at;
@@ -70,7 +71,8 @@ static bool put_path(struct tar_header *h, const char *path, size_t size)
     return true;
 }
 
-/* Returns the size of the pax record "<size> <key>=<value>\n". The size includes its own digits. */
+/* Returns the size of the pax record "<size> <key>=<value>\n". <size> is this size, so its own
+ * digits count as well. */
 static size_t record_size(const char *key, const char *value)
 {
     const size_t rest = strlen(key) + strlen(value) + 3;
@@ -87,7 +89,8 @@ static int put_record(struct buf *out, const char *key, const char *value,
     return buf_printf(out, err, "%zu %s=%s\n", record_size(key, value), key, value);
 }
 
-/* Appends a pax header with the path and the size text, if they do not fit into ustar. */
+/* Appends a pax header to `out`. `path` and `size_text` are the path and size of the member, or
+ * NULL if ustar has room for them. */
 static int put_pax(struct buf *out, const char *path, const char *size_text,
                    struct sheaf_error *err)
 {

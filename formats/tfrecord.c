@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * TFRecord: u64 length | u32 masked CRC-32C of the length | data | u32 masked CRC-32C of data.
- * There is no sync marker, but the length has a CRC of its own. The length is trusted only after
- * this CRC was verified. The CRC also serves to find the next plausible record after damage.
- * example.h describes the data. */
+ * Implements the container TFRecord: u64 length | u32 masked CRC-32C of the length | data | u32
+ * masked CRC-32C of data.
+ *
+ * A record does not begin with a fixed mark, but its length has a CRC of its own. The length is
+ * trusted only after this CRC was verified. The CRC also serves to find the next plausible record
+ * after damage. example.h describes the data. */
 #include <inttypes.h>
 
 #include "base/bytes.h"
@@ -154,8 +156,8 @@ static int tfrecord_decode(const struct record *record, const struct decode_cont
                           record, context, scratch, sample, err);
 }
 
-/* Returns the number of verified bits: those of the length's CRC, and also those of the data's CRC
- * if the whole record is shown. */
+/* Returns how many bits show that the stream is a TFRecord: the 32 bits of the CRC of the first
+ * record's length, and also those of its data's CRC if `data` contains the whole record. */
 static unsigned tfrecord_bid(const uint8_t *data, size_t size)
 {
     uint32_t crc;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses and writes the document of a view; see view.h. */
+ * Parses and writes the JSON document that describes a view (samples chosen from data sets, and how
+ * they are mixed); see view.h. */
 #include "formats/view.h"
 
 #include <inttypes.h>
@@ -48,7 +49,8 @@ bool view_begins(const void *text, size_t size)
 
 /* ---- Values --------------------------------------------------------------------------------- */
 
-/* Reports an unknown name in the document, and lists the names that are allowed there. */
+/* Sets an error about the unknown name `name` in the document of a view. The message lists the
+ * names that are allowed at this place. */
 static int view_refuse_name(const char *const *known, const char *where, const char *name,
                             struct sheaf_error *err)
 {
@@ -108,7 +110,7 @@ static int take_pair(const json_t *value, const char *name, uint64_t pair[2],
     return code;
 }
 
-/* Copies a string that must not be empty. *text stays NULL if `value` is NULL. */
+/* Copies a JSON string, which must not be empty, to *text. *text stays NULL if `value` is NULL. */
 static int view_take_string(const json_t *value, const char *name, char **text,
                             struct sheaf_error *err)
 {
@@ -140,7 +142,8 @@ static int view_take_names(const json_t *value, const char *name, char ***names,
     return code;
 }
 
-/* Takes a number with at most 6 decimals and stores it in millionths. */
+/* Reads the member "repeat" of a source: a number with at most 6 decimals. Stores it in
+ * millionths. */
 static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error *err)
 {
     const double number = json_number_value(value);
@@ -156,8 +159,8 @@ static int take_repeat(const json_t *value, uint64_t *repeat, struct sheaf_error
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
-/* Takes one element of "label", which is a label or a pair [first, last]; or takes the value of
- * "labels", which is a pair. */
+/* Reads a range of labels. `value` is the pair [first, last] of "labels", or an element of "label",
+ * which is one label or such a pair. */
 static int view_take_label(const json_t *value, const char *name, struct view_labels *labels,
                            struct sheaf_error *err)
 {
@@ -179,8 +182,8 @@ static int view_take_label(const json_t *value, const char *name, struct view_la
     return SHEAF_OK;
 }
 
-/* Takes the labels of a condition: "labels" is a pair [first, last]; "label" is a list of labels
- * and pairs. */
+/* Reads the conditions on labels of a source. "labels" is a pair [first, last]. "label" is a list,
+ * whose elements are labels or such pairs. */
 static int view_take_labels(const json_t *where, struct view_where *w, struct sheaf_error *err)
 {
     const json_t *pair = json_object_get(where, "labels"), *list = json_object_get(where, "label");
@@ -485,7 +488,8 @@ static int view_compare_classes(const void *x, const void *y)
     return (a->from_number > b->from_number) - (a->from_number < b->from_number);
 }
 
-/* Parses a label of fewer than 10 digits. Returns UINT64_MAX if the text is not such a label. */
+/* Parses a label of at most 9 digits without leading zeros. Returns UINT64_MAX if the text is not
+ * such a label. */
 static uint64_t view_label_of(const char *text)
 {
     const size_t digits = strspn(text, "0123456789");

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The document of a view: the samples chosen from data sets, and how they are mixed. FORMATS.md
- * describes it. Parsing is strict. An unknown name is an error, because otherwise the condition it
- * stands for would be ignored silently. */
+ * The document of a view says which samples are chosen from which data sets, and how they are
+ * mixed. FORMATS.md describes it.
+ *
+ * Parsing is strict: an unknown name is an error. Otherwise a condition with a misspelt name would
+ * be ignored silently. */
 #ifndef FORMATS_VIEW_H
 #define FORMATS_VIEW_H
 
@@ -33,12 +35,14 @@ struct view_column {
     double number;
 };
 
-/* The conditions of a source. A sample must satisfy all of them. `range` then chooses among the
- * samples that do, and `every` chooses among the samples of the range. */
+/* The conditions that select samples of one source of a view. A sample must satisfy all of them.
+ * `range` then selects from the samples that satisfy them, and `every` selects from the samples of
+ * the range. */
 struct view_where {
     char **classes;
     size_t class_count;
-    /* ranges of labels, in one of which a sample's label must be; NULL for no condition */
+    /* the label of a sample must be in one of these ranges; NULL if there is no condition on the
+     * label */
     struct view_labels *labels;
     size_t label_count;
     char *keys, *not_keys;                  /* files of keys, one per line; or NULL */
@@ -48,7 +52,8 @@ struct view_where {
     char *numbers;                          /* file of chosen sample numbers; or NULL */
     bool has_range;
     uint64_t range_first, range_end;        /* the end is not included */
-    /* keeps only each `every`-th of the samples that satisfy all other conditions; 0 keeps all */
+    /* keeps only every n-th of the samples that satisfy all other conditions, where n is `every`; 0
+     * keeps all */
     uint64_t every,
         every_at;                           /* position of the first sample kept, below `every` */
     char *text;                             /* canonical; "" for no condition */
@@ -80,41 +85,45 @@ struct view {
     struct view_source *sources;
     size_t source_count;
     bool has_weights;                       /* every source has one */
-    /* whether the classes of several sources are merged by number instead of by name */
+    /* true if classes of different sources are the same class when their numbers are equal; false
+     * if their names must be equal */
     bool by_number;
     struct view_class *classes;             /* the mapping, by names or by numbers, sorted */
     size_t class_count;
-    /* number of samples in an epoch; 0 if the document does not state it */
+    /* number of samples in an epoch of the view; 0 if the document does not state it */
     uint64_t samples;
     enum view_until until;                  /* with weights and without samples */
     struct view_stage *stages;              /* after the first, in order */
     size_t stage_count;
 };
 
-/* Returns whether a view may have this name: *.view, or *.json unless it is the name of a
- * manifest. */
+/* Returns whether a file name may belong to a view: "*.view", or "*.json" unless it is the name of
+ * a manifest. */
 bool view_is_name(const char *url);
-/* Returns whether a file may be a view, because it begins like a JSON object whose first name is
+/* Returns whether a file may be a view. A view begins like a JSON object whose first name is
  * "sheaf_view". */
 bool view_begins(const void *text, size_t size);
 
-/* Parses a view. Returns SHEAF_ERR_CORRUPT if the text is not JSON, SHEAF_ERR_ARGUMENT if it is not
- * a valid view, and SHEAF_ERR_UNSUPPORTED if it has another version. The message says where in the
- * document the fault is. On success the caller frees *view. */
+/* Parses the document of a view. Returns SHEAF_ERR_CORRUPT if the text is not JSON,
+ * SHEAF_ERR_ARGUMENT if it is not a valid view, and SHEAF_ERR_UNSUPPORTED if it has another
+ * version. The message says where in the document the fault is. On success the caller frees
+ * *view. */
 int view_parse(const char *text, size_t size, struct view *view, struct sheaf_error *err);
 void view_free(struct view *view);
 
-/* Writes the conditions of a source as canonical text to where->text. The conditions where->keys
- * and where->not_keys name files of keys. So that the text depends on the content of these files
- * and not on their names, the caller can pass texts that replace the names; NULL keeps the name. In
- * the same way, if `columns` is not NULL, the text columns[i] is appended to the i-th condition on
- * a column, to identify the column's content. */
+/* Completes where->text, the canonical text of a source's conditions, which serves to compare
+ * views. The text must depend on the content of the files that the conditions name, and not on the
+ * names of the files.
+ *
+ * So `keys` and `not_keys` are texts that replace the names of the two files of keys. NULL keeps
+ * the name. columns[i] is a text that identifies the content of the column of the i-th condition on
+ * a column. It is appended to this condition. `columns` may be NULL. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     char *const *columns, struct sheaf_error *err);
 
-/* Writes the canonical text of a view, with a newline at its end. The caller frees the text. Two
- * views are the same if their texts are equal. If `sources` is not NULL, its texts (fingerprints)
- * replace the names of the sources. Only the first `stages` stages are included. */
+/* Makes the canonical text of a view, with a newline at its end. Two views are the same if their
+ * texts are equal. If `sources` is not NULL, its texts (fingerprints of data sets) replace the
+ * names of the sources. Only the first `stages` stages are included. The caller frees the text. */
 int view_text(const struct view *view, const char *const *sources, size_t stages, char **text,
               struct sheaf_error *err);
 

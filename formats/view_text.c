@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the canonical text of a view; see view.h. Optional members with their default value are
- * left out, names are sorted, and each number has only one form. */
+ * Writes the canonical text of a view; see view.h. Two views with the same meaning must have the
+ * same text. So optional members with their default value are left out, names are sorted, and each
+ * number has only one form. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 #include "base/json.h"
 #include "formats/view.h"
 
-/* Adds a member to an object, which takes ownership of the value. All functions here return false
- * if memory was exhausted. */
+/* The functions here return false if memory was exhausted. view_text_set() takes ownership of
+ * `value`. */
 
 static bool view_text_set(json_t *object, const char *name, json_t *value)
 {
@@ -42,8 +43,8 @@ static bool set_name(json_t *where, const char *name, const char *text)
     return text == NULL || view_text_set(where, name, json_string(text));
 }
 
-/* Appends texts[i] to the i-th condition on a column, in place of a text that was appended before.
- * If `texts` is NULL, only removes the earlier texts. */
+/* Appends texts[i] to the i-th condition on a column, and removes the text that an earlier call
+ * appended there. If `texts` is NULL, only removes the earlier texts. */
 static bool view_text_set_columns(json_t *where, const struct view_where *w, char *const *texts)
 {
     json_t *list = json_object_get(where, "columns");

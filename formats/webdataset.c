@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * WebDataset: a tar in which adjacent members with the same key are one sample.
+ * Implements the container WebDataset: a tar in which adjacent members with the same key form one
+ * sample.
  *
  * Some members belong to no sample: directories, links, names without a key or suffix, global
- * headers. If such a member follows a member of a sample, it counts as part of the sample's frame,
- * so that frames have no holes and the index covers all their bytes. Such members are skipped
- * before the first frame, and among the zero blocks at the end of an archive. A frame ends where a
- * member with another key or a zero block begins. */
+ * headers. If such a member follows a member of a sample, it counts as part of the sample's frame.
+ * So frames have no holes, and the index covers all their bytes. Such members are skipped before
+ * the first frame, and among the zero blocks at the end of an archive.
+ *
+ * A frame ends before a member with another key or a zero block. */
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -19,17 +21,18 @@
 /* ---- Names of members --------------------------------------------------------------------- */
 
 /* Suffix of the member that holds the labels if the sample has a field `cls` that does not consist
- * of numbers. For other readers this member is one more field. Its name cannot be the name of a
- * user's field, because webdataset reserves names of the form __x__. */
+ * of numbers. Programs other than Sheaf see the member as one more field. A user's field cannot
+ * have this name, because webdataset reserves names of the form __x__. */
 #define LABEL_SUFFIX "__label__"
 
-/* The path to which a member would be extracted, with its key and suffix. */
+/* The path of a tar member after cleaning, which is the path to which tar would extract it, and its
+ * division into key and suffix. */
 struct member_path {
     char text[KEY_LIMIT + 1];
     size_t size;
     size_t key_size;
     const char *suffix;
-    /* static text that says why the file cannot be read; NULL if it can be read */
+    /* static text that says why Sheaf cannot read the file, or NULL if it can */
     const char *problem;
 };
 
@@ -55,9 +58,9 @@ static void webdataset_take_path(const struct tar_member *m, struct member_path 
         path->problem = m->problem;
 }
 
-/* Splits a member's path into key and suffix. Returns false if the member belongs to no sample; the
- * webdataset library also skips such members. If webdataset would accept a member that this library
- * cannot read, only the member's sample counts as damaged. */
+/* Finds the path of a member and splits it into key and suffix. Returns false if the member belongs
+ * to no sample, so that webdataset skips it as well. If webdataset would accept a member that Sheaf
+ * cannot read, returns true, and only the member's sample counts as damaged. */
 static bool split_member(const struct tar_member *m, struct member_path *path)
 {
     if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)
@@ -75,7 +78,7 @@ static bool split_member(const struct tar_member *m, struct member_path *path)
     return path->size == KEY_LIMIT || strlen(path->text) < path->size;
 }
 
-/* Replaces the characters of a name that are not printable ASCII. */
+/* Replaces each character of a name that is not printable ASCII by "?". */
 static void make_printable(char *name, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -96,7 +99,8 @@ static int webdataset_check_member(struct member_path *path, struct sheaf_error 
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Appends the labels in a text. Appends nothing if the text does not consist of numbers. */
+/* Appends the labels in a text to `labels`. Appends nothing if the text does not consist of
+ * numbers. */
 static int webdataset_parse_labels(struct buf *labels, const void *text, size_t size,
                                    struct sheaf_error *err)
 {
@@ -122,10 +126,12 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
     return NULL;
 }
 
-/* The labels of a sample are stored in a tar member. Sets *suffix to the suffix of that member, or
- * to NULL if the sample's own field `cls` already has the labels as numbers. It is an error if the
- * numbers in the field differ from the labels. A field that has not been read yet is assumed to
- * have numbers. */
+/* Decides which tar member holds the labels of a sample. Sets *suffix to the suffix of this member,
+ * which write_members() must write. Sets it to NULL if the sample's own field `cls` already has the
+ * labels as numbers.
+ *
+ * Returns an error if the numbers in this field differ from the labels. A field whose content has
+ * not been read yet is assumed to have numbers. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {
@@ -182,8 +188,8 @@ static int write_labels(struct buf *out, const struct sheaf_sample *sample, cons
     return code;
 }
 
-/* Writes the members of a sample in order. `due` is the suffix of an additional member with the
- * sample's labels, or NULL if no such member is needed. */
+/* Writes the members of a sample in byte order of their suffixes. `due` is the suffix of an
+ * additional member with the sample's labels, or NULL if the sample does not need such a member. */
 static int write_members(struct buf *out, const struct sheaf_sample *sample,
                          const struct sheaf_field *const *fields, const char *due,
                          struct sheaf_error *err)
@@ -281,7 +287,8 @@ static size_t webdataset_content_at(const struct sheaf_sample *sample,
 
 /* ---- Scanning ----------------------------------------------------------------------------- */
 
-/* Skips all zero blocks at `data`. They end the frame (the sample's members) that is being read. */
+/* Skips all zero blocks at `data`. Zero blocks end the frame (the members of one sample) that is
+ * being read. */
 static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t size,
                        struct part *part)
 {
@@ -297,8 +304,9 @@ static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t siz
     *part = (struct part){ .kind = PART_SKIP, .size = at };
 }
 
-/* Decides what the remaining bytes are if the stream ends before a whole header. Any number of zero
- * bytes may follow the end of an archive; anything else is a truncated member. */
+/* Decides about the last bytes of a stream, which are too few for a header. They are skipped if
+ * they are zeros after the end of the archive. Otherwise they are a truncated member, which is an
+ * error. */
 static int part_at_end(const struct format_scan *scan, const uint8_t *data, size_t size,
                        size_t need, struct part *part, struct sheaf_error *err)
 {
@@ -313,7 +321,8 @@ static int part_at_end(const struct format_scan *scan, const uint8_t *data, size
     return SHEAF_OK;
 }
 
-/* Counts a member that belongs to no sample, and records its name in printable form. */
+/* Counts a member that does not belong to a sample, and stores its name in printable form for a
+ * report. */
 static int webdataset_pass_over(struct format_scan *scan, const struct member_path *path,
                                 struct sheaf_error *err)
 {
@@ -327,8 +336,8 @@ static int webdataset_pass_over(struct format_scan *scan, const struct member_pa
     return code;
 }
 
-/* Handles a member that belongs to a sample. The member continues the open frame (the sample being
- * read) if it has the same key. Otherwise it begins a new frame. */
+/* Handles a member that belongs to a sample. If the member has the key of the open frame (the
+ * sample that is being read), it continues this frame. Otherwise it begins a new frame. */
 static int webdataset_take_member(struct format_scan *scan, const struct member_path *path,
                                   struct part *part, struct sheaf_error *err)
 {
@@ -388,7 +397,8 @@ static int webdataset_end(struct format_scan *scan, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Finds the next block after damage that has a valid checksum and looks like a header. */
+/* Finds the next tar block after damage that has "ustar" at the right position and a valid
+ * checksum, and so is probably a header. */
 static bool webdataset_resync(const uint8_t *data, size_t size, size_t *skip)
 {
     struct tar_member m;
@@ -407,7 +417,7 @@ static bool webdataset_resync(const uint8_t *data, size_t size, size_t *skip)
 /* ---- Frames ------------------------------------------------------------------------------- */
 
 /* Parses the tar member at position `at` of a frame (the members of one sample). Sets *next to the
- * start of the following member. */
+ * position of the following member. */
 static int frame_member(const uint8_t *frame, size_t size, size_t at, bool is_checked,
                         struct tar_member *m, size_t *next, struct sheaf_error *err)
 {
@@ -448,8 +458,8 @@ static bool is_cls(const struct slice *slice)
     return slice->suffix_size == 3 && strncasecmp(slice->suffix, "cls", 3) == 0;
 }
 
-/* Replaces the sample's labels by the labels in a member. If the member's text has no labels, they
- * stay unchanged. */
+/* Replaces the sample's labels by the labels in the text of a member. Leaves them unchanged, and
+ * sets *found to false, if the text does not consist of numbers. */
 static int webdataset_take_labels(struct buf *labels, const struct slice *slice, bool *found,
                                   struct sheaf_error *err)
 {
@@ -468,8 +478,8 @@ static int webdataset_add_member(const struct tar_member *m, const struct member
                                  const uint8_t *data, const struct decode_context *context,
                                  struct decode_scratch *scratch, struct sheaf_error *err)
 {
-    /* The suffix is the end of the member's name in the frame. The name stays in memory longer than
-     * `path`. */
+    /* The suffix is the end of the member's name in the frame. A pointer into the frame is stored,
+     * because `path` is overwritten for the next member. */
     const size_t suffix_size = path->size - path->key_size - 1;
     const struct slice slice = { .suffix = m->name + m->name_size - suffix_size,
                                  .suffix_size = suffix_size, .data = data,
@@ -495,7 +505,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                              struct sheaf_error *err)
 {
     const struct text no_class = { NULL, 0 };
-    /* the path of the first member of the frame, and the path of a later member */
+    /* The path of the frame's first member, which has the key of the sample, and the path of the
+     * current later member. */
     struct member_path paths[2];
     const struct member_path *first = &paths[0];
     struct tar_member m;
@@ -531,8 +542,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                          no_class, sample, err);
 }
 
-/* Returns the number of verified bits: those of the checksum's digits, and of the magic number if
- * the header has one. */
+/* Returns how many bits show that the stream is a tar: the bits of the checksum's digits, and those
+ * of the magic number if the header has one. */
 static unsigned webdataset_bid(const uint8_t *data, size_t size)
 {
     struct tar_member m;

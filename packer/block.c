@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The buffers of a block (a job of consecutive samples), and the encoding of samples into them. */
+ * Manages the buffers of a block and encodes samples into them. A block is a job of the packer:
+ * about 4 MiB of consecutive samples of one shard. */
 #include "packer/block.h"
 
 #include <stdlib.h>
@@ -74,14 +75,14 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Largest number of bytes by which an image may grow when it is converted to a JPEG. Other files
- * keep their size. */
+/* Largest number of bytes by which a small image may grow when it is converted to a JPEG, as far as
+ * a block's memory is planned for it. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* Adds the memory that a sample needs in a block. The numbers of bytes below are upper bounds for
- * all three containers. In a tar, they cover the headers and padding of the sample's files and of
- * the member with the labels, and pax headers if a name is long. For TFRecord, they cover the names
- * in a tf.train.Example; for RecordIO, the trailer of a record. */
+/* Adds the memory that a sample needs in a block to `need`. The constants are upper bounds for all
+ * three containers. In a tar, they cover the headers and padding of the sample's files and of the
+ * member with the labels, and pax headers if a name is long. For TFRecord, they cover the names in
+ * a tf.train.Example. For RecordIO, they cover the trailer of a record. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name)
 {
@@ -93,8 +94,9 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
-/* Returns the length of the longest class name. A file `cls` may contain the number of any class,
- * so any class name may be written with the sample. */
+/* Returns the length of the longest class name. A sample with a file `cls` may belong to any class,
+ * because the file contains the number of its class. So the name of any class may be written with
+ * the sample. */
 static size_t block_longest_class(const struct encode_context *context)
 {
     size_t longest = 0;
@@ -104,8 +106,8 @@ static size_t block_longest_class(const struct encode_context *context)
     return longest;
 }
 
-/* Returns the estimated size of a sample's images after conversion. Memory must have room for them
- * in addition to the original images. */
+/* Returns the estimated size of a sample's images after their conversion to JPEG. The memory of the
+ * block must have room for them in addition to the original images. */
 static uint64_t converted_bytes(const struct plan *plan, const struct plan_sample *s)
 {
     uint64_t bytes = 0;
@@ -141,8 +143,9 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
             text += size;
             longest = MAX(longest, size);
         }
-        /* The labels in a file `cls` are stored twice in a sample: in the file itself, and as new
-         * text. So the size of this file is added a second time. */
+        /* The labels in a file `cls` are written once more, as the labels of the sample. The
+         * constants in block_need_sample() cover them if they are few. If they are not, the block
+         * is encoded again with more memory. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))
@@ -165,9 +168,8 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
            need->converted;
 }
 
-/* Allocates a buffer at its maximum size at once, so that no worker thread needs to grow it.
- * Buffers of many sizes, which some threads fill and others free, would leave large holes in
- * malloc's arenas. */
+/* Allocates a buffer at its maximum size at once. If buffers grew, some threads would fill and
+ * others would free memory of many sizes, which leaves large holes in malloc's arenas. */
 static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
     const uint64_t capacity = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
@@ -226,7 +228,8 @@ int block_note(struct block *b, const char *path, const struct sheaf_error *why,
 
 /* ---- Encoding -------------------------------------------------------------------------------- */
 
-/* Returns whether the field is an image that the option fix_images would turn into a plain JPEG. */
+/* Returns whether the field is an image that the option fix_images turns into a plain JPEG, because
+ * loaders do not expect its kind. */
 static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
 {
     struct image_look look;
@@ -235,8 +238,8 @@ static bool is_odd_image(const struct block *b, const struct sheaf_field *field)
            (look.kind != IMAGE_JPEG || look.components == 4);
 }
 
-/* Sets the error for a field that is not a sound JPEG. If the content is of another kind, the
- * message names the kind. */
+/* Sets the error for a field that is named like a JPEG but is not a valid one. If its content is of
+ * another kind, the message names the kind. */
 static int refuse_jpeg(const struct sheaf_field *field, const char *problem,
                        struct sheaf_error *err)
 {
@@ -247,7 +250,7 @@ static int refuse_jpeg(const struct sheaf_field *field, const char *problem,
                         : err_set(err, SHEAF_ERR_CORRUPT, "not a JPEG: it is %s", what);
 }
 
-/* Refuses a field that is named like a JPEG but is not a complete JPEG. */
+/* Returns an error if a field is named like a JPEG but is not a complete JPEG. */
 static int check_field(struct block *b, const struct sheaf_field *field, struct sheaf_error *err)
 {
     struct jpeg_info info;

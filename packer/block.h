@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A block: about 4 MiB of consecutive samples of one shard, which are read and encoded as one job.
- * The output of a block depends on its samples only.
+ * A block is about 4 MiB of consecutive samples of one shard, which a worker thread reads and
+ * encodes as one job. The output of a block depends on its samples only. It is in four buffers:
  *
- * The output is in four buffers. `raw` has a frame for each sample, which is the sample in the form
- * in which the container stores it. `names` has the .lst line of each sample, for RecordIO only.
- * `stored` has the compressed form of `raw`, if a codec is used. `samples` has a struct
- * block_sample for each frame.
+ *     raw      a frame for each sample: the sample as the container stores it
+ *     names    the .lst line of each sample, for RecordIO only
+ *     stored   the compressed form of `raw`, if a codec is used
+ *     samples  a struct block_sample for each frame
  *
- * block_run() fills a block from the files of a plan. block_add() fills it with samples from a
- * program. block_finish() ends the block. */
+ * block_run() fills a block from the files of a plan. block_add() adds a sample that a program
+ * passes. block_finish() ends the block. */
 #ifndef PACKER_BLOCK_H
 #define PACKER_BLOCK_H
 
@@ -24,25 +24,26 @@
 #include "packer/source/source.h"
 
 struct block;
-/* The type of a function that is called for each sample of a block after the sample's files were
- * read. If such a function is set, block_add is not called for the samples. The function may set
- * block->refused. */
+/* A function that block_run() calls for each sample after the sample's files were read, if the run
+ * does not encode samples. It may set block->refused to a field that is faulty. */
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
 
-/* The constant settings that all blocks of a run share. */
+/* The settings that all blocks of a run share. They do not change during the run. */
 struct block_setup {
     const struct format_ops *format;
     const struct codec_ops *codec;      /* NULL: none */
     const char *interop;                /* list of readers that get index files; or NULL */
     struct encode_context context;
     const struct source *source;        /* block_run only: the source of its files */
-    /* NULL, or a flag; once it is not 0, the block stops waiting for objects */
+    /* NULL, or a flag that a signal handler or another thread sets; the block then stops waiting
+     * for objects */
     const volatile int *interrupt;
     block_take_fn *take;                /* NULL: block_add is called; else block_run encodes
                                            nothing */
     bool checks;                /* JPEGs are checked by their markers */
-    /* whether images of kinds that loaders do not expect are turned into plain JPEGs */
+    /* true if images of kinds that loaders do not expect (such as CMYK) are turned into plain
+     * JPEGs */
     bool fix_images;
     bool decodes;               /* checks images by decoding them */
     struct image_settings images;
@@ -54,8 +55,8 @@ static inline bool setup_converts(const struct block_setup *setup)
     return setup->fix_images || setup->images.size != 0;
 }
 
-/* Returns how many of the run's `memory_bytes` are for decoded images. This is half of the memory;
- * blocks get the other half. Half of the default memory is enough for images of 80
+/* Returns the part of the run's `memory_bytes` for decoded images: half of it if the run decodes
+ * images, otherwise 0. Blocks get the rest. Half of the default memory is enough for images of 80
  * megapixels. */
 static inline uint64_t setup_image_bytes(const struct block_setup *setup, uint64_t memory_bytes)
 {
@@ -69,12 +70,14 @@ struct block_sample {
     uint64_t key_hash;          /* for the table of keys */
     uint32_t crc;               /* the index's */
     uint32_t name_line_size;
-    /* label + 1; 0 if the sample has no label; LABEL_OTHER if its label is not one small integer */
+    /* The sample's label + 1, 0 if the sample has no label, or LABEL_OTHER if it has several labels
+     * or one that is not a small integer. */
     uint64_t label;
 };
 #define LABEL_OTHER UINT64_MAX
 
-/* A bad file, or a converted file. Its path and the reason are texts in block.texts. */
+/* A file that cannot be packed, or an image that was converted. The file's path and the reason are
+ * texts in block.texts. */
 struct block_problem {
     size_t path, reason;        /* offsets */
     int code;
@@ -95,8 +98,8 @@ struct block {
     /* The result. */
     int code;
     struct sheaf_error error;
-    /* whether encoding failed with SHEAF_ERR_LIMIT because a buffer was too small; the block is
-     * then encoded again with more memory */
+    /* true if encoding failed with SHEAF_ERR_LIMIT because a buffer of the block was too small; the
+     * block is then encoded again with more memory */
     bool outgrown;
     struct buf raw, names, stored;
     struct buf samples;         /* struct block_sample[] */
@@ -106,15 +109,15 @@ struct block {
     struct codec_block codec_block;
     uint64_t payload_bytes, files;      /* of the samples in the block */
     uint64_t multipart;         /* samples */
-    /* number of images that were made smaller and are not listed in `conversions` */
+    /* number of images that were only made smaller, which `conversions` does not list */
     uint64_t resized;
     struct cls_words unread, kept_labels, replaced;     /* as in struct problems */
     bool has_cls;               /* block_add only: some sample has a field `cls` */
     struct tally tally;         /* of their fields */
 
     /* For one sample after another. */
-    /* content of a sample's files, except a file that is read directly to its position in `raw`;
-     * for a remote source, content of all files of the block */
+    /* Content of the current sample's files, except a file that is read directly to its position in
+     * `raw`. If the source is remote, content of all files of the block. */
     struct buf scratch;
     size_t sample_start;        /* start of the sample's files in it */
     struct buf fetched;         /* struct block_fetched[] for the block's files, in order */
@@ -128,13 +131,14 @@ struct block {
     uint64_t resized_before;    /* if the sample is refused */
     uint64_t extra;             /* bytes that these buffers need beyond the usual size */
     const struct kept_features *kept;   /* block_add only: from the sample's record; or NULL */
-    /* used in block_add only: whether the sample's images were already decoded, so that they
-     * need not be decoded again */
+    /* for block_add() only: the sample's images were already decoded, so they need not be decoded
+     * again as a check */
     bool has_decoded;
     const struct sheaf_field *refused;  /* set by block_add; NULL: the error concerns the sample */
 };
 
-/* Opens a block. `room` is the memory for decoded images; NULL if the run decodes no images. */
+/* Initialises an empty block. `room` is the memory for decoded images, or NULL if the run decodes
+ * no images. */
 int block_open(struct block *block, const struct block_setup *setup,
                const struct image_room *room, struct sheaf_error *err);
 void block_close(struct block *block);
@@ -143,88 +147,95 @@ void block_clear(struct block *block);
 /* Frees the buffers' memory. */
 void block_release(struct block *block);
 
-/* The memory that a block needs. The size of its frames is known only after encoding, so there are
- * two estimates. The first is enough unless the data contains RecordIO's magic number many times.
- * The second is always enough. */
+/* The bytes that each buffer of a block needs. The size of the encoded samples is known only after
+ * encoding, so there are two estimates. BLOCK_USUAL is enough unless the data contains RecordIO's
+ * magic number many times. BLOCK_WORST is always enough. */
 struct block_need {
     uint64_t raw, names, stored, scratch, samples, converted;   /* bytes of these buffers */
 };
 enum block_guess { BLOCK_USUAL, BLOCK_WORST };
 
-/* Adds the memory for one sample to `need`. The sample has `bytes` bytes of payload in `fields`
- * fields. `text_bytes` is the size of its labels and of its file names together; each file name
- * contains the key. `longest_name` is the length of the longest of these names. */
+/* Adds the memory for one sample to `need`. The sample has `fields` fields with `bytes` bytes of
+ * content in total. `text_bytes` is the total size of its labels and of its file names, each of
+ * which contains the key. `longest_name` is the length of the longest file name. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
-/* Returns the memory for the plan's samples from block.first up to, but not including,
- * block.end. */
+/* Returns the memory that the samples block.first to block.end - 1 of the plan need in the
+ * block. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
-/* Adds to `need` the memory for the end of a block. Returns the total memory that the block
- * needs. */
+/* Adds the memory for the end of a block to `need`. Returns the total memory of the block in
+ * bytes. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
-/* Enlarges the buffers to at least these sizes. Afterwards the buffers do not grow. */
+/* Enlarges the buffers of a block to at least the sizes in `need`. The buffers do not grow any more
+ * while the block is filled. */
 int block_allow(struct block *block, const struct block_need *need, struct sheaf_error *err);
 
 /* The result of fetching an object. */
 struct block_fetched {
     int code;
-    /* if `code` is an error: the offset in block.texts at which the text of the error begins */
+    /* offset in block.texts of the error message, if `code` is an error */
     size_t reason;
 };
 
-/* Fetches the objects of a block into its scratch buffer, many at a time. Objects that changed or
- * are missing are recorded in block.fetched. Other errors are returned. (block_fetch.c) */
+/* Fetches the objects of a block from a remote store into block->scratch, many of them at a time.
+ * An object that has changed or is missing does not make the call fail, but is recorded in
+ * block->fetched. Other errors are returned. (block_fetch.c) */
 int block_fetch(struct block *block, struct sheaf_error *err);
 
 /* Adds to block.problems, or (`why` NULL) to block.conversions. */
 int block_note(struct block *block, const char *path, const struct sheaf_error *why,
                const char *reason, struct sheaf_error *err);
-/* Replaces images of a sample by plain JPEGs, according to the settings. `paths` are the paths of
- * the fields' files, for reports. If the error is the fault of one field, sets block->refused to
- * this field. If the block needs more memory, sets block->outgrown, and increases block->extra, the
- * number of bytes that the block needs beyond the usual size. (block_image.c) */
+/* Replaces images of a sample by plain JPEGs, as the settings demand. `files` are the files of the
+ * fields, whose paths appear in reports.
+ *
+ * If the error is the fault of one field, sets block->refused to this field. If the block needs
+ * more memory, sets block->outgrown, and increases block->extra (the bytes that the block needs
+ * beyond the usual size). (block_image.c) */
 int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
                          const struct catalog_file *files, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if the field is an image that cannot be
- * decoded. Returns SHEAF_OK for fields that are not images. */
+/* Decodes an image as a check. Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if it cannot be
+ * decoded. Returns SHEAF_OK if the field is not an image. */
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
 
-/* How an image was changed. `why` is the reason for converting the image; it is "" if the image was
- * only made smaller, or not changed. */
+/* Tells how block_make_image() has changed an image. `why` is the reason for the conversion. It is
+ * "" if the image was only made smaller or not changed. */
 struct image_change {
     char why[120];
     bool resized;
 };
-/* If the settings demand that an image becomes a JPEG, makes the JPEG and appends it to `out`.
- * *change tells whether a JPEG was made. Returns the errors of image_to_jpeg. */
+/* Makes a JPEG from an image if the settings demand it, and appends the JPEG to `out`. *change
+ * tells whether it did. Returns the errors of image_to_jpeg(). */
 int block_make_image(const struct block_setup *setup, const struct image_room *room,
                      const struct sheaf_field *field, struct buf *out, struct image_change *change,
                      struct sheaf_error *err);
-/* Returns whether an error is a fault of the image itself, and not of the machine. */
+/* Returns whether the error `code` is the fault of the image itself, and not of the machine (such
+ * as lack of memory). */
 bool block_blames_image(int code);
 
-/* The job of a block: reads the samples' files, checks and encodes them, and finishes the block.
- * The result is block.code. */
+/* The job that fills a block: reads the samples' files, checks and encodes them, and finishes the
+ * block. Sets block->code to its result. */
 void block_run(struct job *job);
 
-/* Encodes one sample and checks its JPEGs. If the call fails, the block is unchanged. If a field is
- * faulty, block->refused is set to this field, and the error message does not name the field. */
+/* Checks the JPEGs of one sample and encodes it into the block. On failure the block's output is
+ * unchanged. If the fault is in a field, block->refused is set to this field, and the error message
+ * does not name the field. */
 int block_add(struct block *block, const struct sheaf_sample *sample, struct sheaf_error *err);
 /* A record that is copied. */
 struct block_copy {
     const uint8_t *frame;
     size_t size;
-    /* the record's line in the .lst file, without its newline; NULL if there is no such file */
+    /* The record's line in the shard's .lst file, without its newline, or NULL if the container has
+     * no such file. */
     const char *name_line;
     size_t name_line_size;
     uint32_t crc;               /* the index's */
     uint64_t number, label;     /* as in struct block_sample */
 };
-/* Copies a record and its .lst line into the block. Does not parse the record, so its fields are
- * not added to block->tally and block->payload_bytes. */
+/* Copies a stored record and its .lst line into the block unchanged. Does not parse the record, so
+ * its fields are not counted in block->tally and block->payload_bytes. */
 int block_copy(struct block *block, const struct block_copy *record, struct sheaf_error *err);
-/* Appends the end of the shard (if ends_shard is set) and compresses the block. */
+/* Compresses the block. If ends_shard is set, first appends the end of the container. */
 int block_finish(struct block *block, struct sheaf_error *err);
 
 static inline size_t block_sample_count(const struct block *block)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fetches the objects of a block at the same time. Each object takes one GET request, which mostly
- * waits, so up to WINDOW requests run at once for each block that is being filled.
+ * Fetches the objects of a block from a remote store, many of them at the same time. Each object
+ * takes one GET request, which mostly waits. So up to WINDOW requests run at once for each block
+ * that is being filled.
  *
- * The buffer block->scratch gets the content of the files. Each file has a fixed position there,
- * with room for its planned size. The array block->fetched has the result code for each file. */
+ * block->scratch gets the content of the files. Each file has a fixed position there, with room for
+ * the size that the plan states. block->fetched gets the result of each file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,8 @@ struct block_fetching {
     struct object_fetch fetches[WINDOW];
 };
 
-/* Returns whether an error is a fault of the object itself, and not of the machine or the
- * network. */
+/* Returns whether an error is the fault of this object (it is missing or has changed), and not of
+ * the machine or the network. */
 static bool block_fetch_is_of_object(int code)
 {
     return code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_NOT_FOUND ||
@@ -46,8 +47,9 @@ static int block_fetch_note(struct block *b, size_t number, const struct sheaf_e
     return buf_append(&b->texts, found->message, strlen(found->message) + 1, err);
 }
 
-/* Takes the result of the oldest request. If the object itself is faulty, this is only recorded and
- * is not an error. Returns SHEAF_END if no request is running. */
+/* Waits for the oldest request and takes its result. If the object itself is faulty, this is
+ * recorded in block->fetched, and is not an error here. Returns SHEAF_END if no request is
+ * running. */
 static int finish_one(struct block_fetching *x, struct sheaf_error *err)
 {
     struct object_fetch *f = (struct object_fetch *)inflight_next(&x->window);
@@ -80,7 +82,8 @@ static int block_fetch_open_object(const struct block *b, const struct catalog_f
     return code;
 }
 
-/* Begins to fetch an object. The number of running requests must be less than WINDOW. */
+/* Starts the request for an object, or copies the content of a file that the plan itself contains.
+ * Fewer than WINDOW requests must be running. */
 static int block_fetch_start(struct block_fetching *x, const struct catalog_file *file,
                              size_t number, uint64_t at, struct sheaf_error *err)
 {
@@ -108,7 +111,8 @@ static int block_fetch_start(struct block_fetching *x, const struct catalog_file
     return SHEAF_OK;
 }
 
-/* Begins to fetch the next file, after waiting until fewer than WINDOW requests are running. */
+/* Starts the request for the next file. If WINDOW requests are running, first waits for the oldest
+ * one. */
 static int block_fetch_add(struct block_fetching *x, const struct catalog_file *file, size_t number,
                            uint64_t at, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles the images of a sample: decodes them to check them, or replaces them by plain JPEGs,
- * which every loader accepts. Images that need no change are copied byte for byte. */
+ * Checks the images of a sample by decoding them, or replaces them by plain JPEGs, which every
+ * loader accepts. An image that need not change is copied byte for byte. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
 
 /* ---- Conversion ------------------------------------------------------------------------------ */
 
-/* Writes to `why` the reason why an image must be converted, or "" if it need not be converted. */
+/* Writes the reason why fix_images must convert an image to `why`, or "" if the image can stay as
+ * it is. */
 static void why_convert(const struct block_setup *setup, const struct image_look *look, char *why,
                         size_t size)
 {
@@ -49,8 +50,8 @@ static void why_convert(const struct block_setup *setup, const struct image_look
                  why[0] == '\0' ? "" : "; ", look->orientation);
 }
 
-/* Returns whether a JPEG must be made smaller. Returns false for a CMYK JPEG, which cannot be
- * converted; the later check of the image reports the error. */
+/* Returns whether a JPEG has more pixels than the option for resizing allows. Returns false for a
+ * CMYK JPEG, which cannot be converted; a later check reports it as an error. */
 static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;
@@ -59,8 +60,8 @@ static bool is_to_shrink(const struct block_setup *setup, const struct image_loo
            image_shrinks(look, &setup->images, &width, &height);
 }
 
-/* Sets the error for an image that could not be decoded. A damaged JPEG gets the same message as in
- * a run that converts no images. */
+/* Sets the error for an image that could not be decoded. A damaged JPEG gets the message that a run
+ * without conversion would give, so that both messages are the same. */
 static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
                       struct sheaf_error *err)
 {
@@ -89,9 +90,9 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
     return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
-/* Records that the new JPEGs of a sample need `bytes` more bytes than the block has room for. The
- * block is then encoded again with b->extra bytes in addition to the usual memory. b->extra becomes
- * twice its old value plus `bytes`. */
+/* Records that the new JPEGs of a sample did not fit into the block, and that it needs at least
+ * `bytes` more bytes. The block is then encoded again with b->extra more bytes than usual. b->extra
+ * is doubled each time, so that few attempts are needed. */
 static int outgrow(struct block *b, uint64_t bytes, int code)
 {
     b->extra = 2 * b->extra + bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fills a block from the files of a plan, or from its objects (block_fetch.c). If a file has
+ * Fills a block from the files of a plan, or from objects in a store (block_fetch.c). If a file has
  * changed since the scan, or its content does not match its name, the whole sample is reported and
  * left out. */
 #include <errno.h>
@@ -19,12 +19,13 @@
 #include "packer/block.h"
 #include "packer/file_ahead.h"
 
-/* If the memory of a block was too small, the block is encoded again with at least this much more
- * memory. */
+/* Smallest number of bytes by which the memory of a block grows, if it was too small and the block
+ * is encoded again. */
 #define MORE_BYTES 4096u
 
-/* Reports a bad file. Also reports the other files of its sample, which are left out with it.
- * Images of this sample that were converted are no longer reported as converted. */
+/* Reports a file that cannot be packed. Also reports the other files of its sample, which are left
+ * out with it. The sample's images that were already converted are no longer reported as
+ * converted. */
 static int block_read_refuse(struct block *b, const struct plan_sample *s,
                              const struct catalog_file *bad, const struct sheaf_error *why,
                              struct sheaf_error *err)
@@ -53,7 +54,8 @@ static int block_read_changed(const struct catalog_file *f, uint64_t bytes, stru
                        SHEAF_REASON_SOURCE_CHANGED);
 }
 
-/* Reads a file's content. The file's size and time must still be those that the scan found. */
+/* Reads the content of a file. Returns an error if its size or its time differs from what the scan
+ * of the source found, because the file has then changed. */
 static int block_read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
                               struct sheaf_error *err)
 {
@@ -77,8 +79,8 @@ static int block_read_content(int fd, const struct catalog_file *f, uint8_t *dat
     return SHEAF_OK;
 }
 
-/* Reads a file. Sets *fatal if an error is not the fault of this file. `fd` is the result of
- * file_ahead_take. */
+/* Reads a file. `fd` is the result of file_ahead_take(), which opened the file. Sets *fatal if an
+ * error is not the fault of this file, so that the run must end. */
 static int block_read_file(const struct catalog_file *f, int fd, uint8_t *data, bool *fatal,
                            struct sheaf_error *err)
 {
@@ -97,7 +99,7 @@ static int block_read_file(const struct catalog_file *f, int fd, uint8_t *data, 
 
 /* ---- Samples --------------------------------------------------------------------------------- */
 
-/* Makes a sample's key and fields without their content, which is read later. */
+/* Makes a sample's key and fields. The content of the fields is read later. */
 static int block_read_make_fields(struct block *b, const struct plan_sample *s,
                                   struct sheaf_sample *sample, struct sheaf_error *err)
 {
@@ -135,16 +137,16 @@ static int block_read_make_fields(struct block *b, const struct plan_sample *s,
     return SHEAF_OK;
 }
 
-/* Counts a sample whose field `cls` does not consist of numbers. Keeps the key of the first such
- * sample. */
+/* Counts a sample whose field `cls` does not consist of numbers. Stores the key of the first such
+ * sample for a report. */
 static void count_word(struct cls_words *words, const struct sheaf_sample *sample)
 {
     if (words->samples++ == 0)
         snprintf(words->first, sizeof(words->first), "%s", sample->key);
 }
 
-/* Takes the labels from the field `cls` if the field consists of numbers. Otherwise the sample's
- * label is unchanged. */
+/* Replaces the sample's labels by the numbers in its field `cls`. If the field does not consist of
+ * numbers, the labels stay unchanged. */
 static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_error *err)
 {
     const struct sheaf_field *const fields = sample->fields, *field = fields;
@@ -195,8 +197,8 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     return block_read_make_fields(b, s, sample, err);
 }
 
-/* Converts the sample's images, as the settings demand. If an image cannot be converted, sets *bad
- * to its file. */
+/* Converts the sample's images if the settings demand it. If an image cannot be converted, sets
+ * *bad to its file and returns SHEAF_OK. */
 static int convert_images(struct block *b, const struct plan_sample *s,
                           const struct catalog_file **bad, struct sheaf_error *why,
                           struct sheaf_error *err)
@@ -218,13 +220,14 @@ static int convert_images(struct block *b, const struct plan_sample *s,
 
 /* ---- Where they are read to ------------------------------------------------------------------ */
 
-/* Content of fields smaller than this is copied into the frame (the stored record), because copying
- * it takes less time than computing its position there. */
+/* Smallest size of a field, in bytes, that is read directly to its final position in the output
+ * buffer. A smaller field is copied there, because copying takes less time than computing the
+ * position. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
-/* A field whose file is read directly to the position that the field will have in the sample's
- * frame (the record as the container stores it). The new frame follows the existing frames in
- * block.raw. */
+/* The field whose file is read directly to its final position in the output buffer block.raw, so
+ * that it need not be copied. The position is relative to the sample's frame (stored record), which
+ * begins at the end of block.raw. */
 struct placed {
     const struct sheaf_field *field;    /* NULL: none */
     size_t at;                          /* in the frame */
@@ -240,8 +243,9 @@ static const struct sheaf_field *largest_field(const struct sheaf_sample *sample
     return largest;
 }
 
-/* Chooses the position in the frame (the stored record) for the content of the sample's largest
- * field. The other fields are copied into the frame, which takes little time. */
+/* Chooses the largest field of a sample to be read directly to its position in the frame (stored
+ * record), and computes the position. The other fields are copied into the frame, which takes
+ * little time. */
 static struct placed place_largest(const struct block *b, const struct sheaf_sample *sample)
 {
     const struct sheaf_field *field = largest_field(sample);
@@ -256,9 +260,9 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
     return (struct placed){ field, at };
 }
 
-/* Called when the content of all fields is known. Checks whether a field was read to its right
- * position in the frame (the stored record). If the position is wrong, encoding would overwrite the
- * field, so the field is first copied to another buffer. */
+/* Checks, when the content of all fields is known, whether one field was read to its right position
+ * in the frame (stored record). If the position is wrong, copies the field to the scratch buffer,
+ * because encoding would overwrite it. */
 static int block_read_settle(struct block *b, const struct sheaf_sample *sample,
                              struct sheaf_field *fields, const struct placed *placed,
                              struct sheaf_error *err)
