@@ -283,8 +283,8 @@ static int block_read_settle(struct block *b, const struct sheaf_sample *sample,
     return SHEAF_OK;
 }
 
-/* Reserves room for the content of a field: at its position in the frame (the stored record), or in
- * the scratch buffer. */
+/* Sets *data to the memory into which the content of a field is read: its position in the frame
+ * (the stored record), or new room in the scratch buffer. */
 static int block_read_make_room(struct block *b, const struct sheaf_field *field,
                                 const struct placed *placed, uint8_t **data,
                                 struct sheaf_error *err)
@@ -302,8 +302,8 @@ static int block_read_make_room(struct block *b, const struct sheaf_field *field
     return code;
 }
 
-/* Takes a file that was opened in advance. Reads the file if `wanted` is set; otherwise another
- * file of its sample was bad, and the file is only closed. */
+/* Takes a file that was opened in advance. Reads it into `data` if `wanted` is set. Otherwise only
+ * closes it, because another file of its sample was bad. */
 static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, uint8_t *data,
                        bool wanted, bool *fatal, struct sheaf_error *err)
 {
@@ -346,8 +346,8 @@ static int block_read_field(struct block *b, struct file_ahead *ahead, const str
     return wanted ? read_within(source, f, data, fatal, err) : SHEAF_OK;
 }
 
-/* Reads the files of a sample. If a file is bad, sets *bad to the file and *why to its error. Any
- * other error, which is not the fault of a file, is returned in `err`. */
+/* Reads the files of a sample. If a file is bad, sets *bad to the file and *why to its error, and
+ * returns SHEAF_OK. If the error is not the fault of a file, returns it in `err`. */
 static int block_read_files(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                             struct sheaf_sample *sample, const struct catalog_file **bad,
                             struct sheaf_error *why, struct sheaf_error *err)
@@ -377,9 +377,9 @@ static int block_read_files(struct block *b, struct file_ahead *ahead, const str
     return code == SHEAF_OK ? block_read_settle(b, sample, fields, &placed, err) : code;
 }
 
-/* Finds the content of a sample's files, which block_fetch has already fetched. `number` is the
- * number of files in the block before this sample's first file. The results are those of
- * block_read_files. */
+/* Points the fields of a sample to the content of its files, which block_fetch has already fetched.
+ * `number` is the number of files in the block before this sample's first file. Sets *bad and *why
+ * as block_read_files() does. */
 static int take_fetched(struct block *b, const struct plan_sample *s, size_t number,
                         struct sheaf_sample *sample, const struct catalog_file **bad,
                         struct sheaf_error *why, struct sheaf_error *err)
@@ -404,8 +404,9 @@ static int take_fetched(struct block *b, const struct plan_sample *s, size_t num
     return code == SHEAF_OK && *bad == NULL && s->has_cls ? take_cls(b, sample, err) : code;
 }
 
-/* Called after encoding failed. Records whether it failed because a buffer of the block was too
- * small. If not, it failed because the container cannot store such a sample at all. */
+/* Called after a sample could not be encoded. If the reason was that a buffer of the block was too
+ * small, marks the block to be encoded again with more memory. Otherwise the container cannot store
+ * such a sample at all. */
 static void note_outgrown(struct block *b, const struct sheaf_sample *sample, int code)
 {
     uint64_t bytes = 0;
@@ -419,8 +420,8 @@ static void note_outgrown(struct block *b, const struct sheaf_sample *sample, in
         b->extra += b->extra + bytes + MORE_BYTES;
 }
 
-/* Packs one sample, or records why it cannot be packed. `number` is the number of files in the
- * block before this sample's first file. */
+/* Reads one sample and encodes it into the block, or records why it cannot be packed. `number` is
+ * the number of files in the block before this sample's first file. */
 static int pack_sample(struct block *b, struct file_ahead *ahead, const struct plan_sample *s,
                        size_t number, struct sheaf_error *err)
 {
@@ -455,8 +456,8 @@ static int pack_sample(struct block *b, struct file_ahead *ahead, const struct p
     return block_read_refuse(b, s, bad, &found, err);
 }
 
-/* Ends the block. If converted images used up even the memory for the end of the shard, the block
- * is marked to be encoded again. */
+/* Ends the block. Its buffer may be so full of converted images that the end of the shard does not
+ * fit. The block is then marked to be encoded again with more memory. */
 static void block_read_finish(struct block *b)
 {
     b->code = block_finish(b, &b->error);

@@ -104,8 +104,8 @@ static int take_json(struct class_list *list, const char *text, size_t size,
     return code;
 }
 
-/* Reads class names from the text of a file, one per line. Blank lines are allowed only at the end,
- * because a blank line elsewhere would be a class without a name. */
+/* Reads class names from the text of a file, one per line. Blank lines are allowed only at the end.
+ * Elsewhere a blank line would be a class without a name. */
 static int take_lines(struct class_list *list, const char *text, size_t size,
                       struct sheaf_error *err)
 {
@@ -160,8 +160,8 @@ static int class_list_take_manifest(struct class_list *list, const struct manife
     return code;
 }
 
-/* Reads the classes of the data set at `url`. Returns SHEAF_END if there is no data set; `url` must
- * then be a file with class names. */
+/* Reads the classes of the data set at `url`. Returns SHEAF_END if no data set is there, because
+ * the caller then reads `url` as a file with class names. */
 static int read_dataset(struct class_list *list, const char *url,
                         struct sheaf_pack_options *options, struct sheaf_error *err)
 {
@@ -210,8 +210,9 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
 
 #define SIBLINGS_MOST 64
 
-/* Returns whether a directory's name contains a usual name of a split ("train", "val", ...). The
- * class numbers of two data sets are compared only if both directories have such a name. */
+/* Returns whether a directory's name contains a usual name of a split ("train", "val", ...). Two
+ * data sets whose directories have such names probably belong together, so the numbers of their
+ * classes are compared. */
 static bool is_part_name(const char *name)
 {
     static const char *const words[] = { "train", "val", "test", "dev", "eval", "hold" };
@@ -233,7 +234,8 @@ static int compare_own(const void *a, const void *b)
     return strcmp(((const struct own_class *)a)->name, ((const struct own_class *)b)->name);
 }
 
-/* Returns the classes of the plan, sorted by name, or NULL if memory is exhausted. */
+/* Returns an array of the plan's classes, sorted by name, which the caller frees. Returns NULL if
+ * memory is exhausted. */
 static struct own_class *sort_own(const struct plan *plan, int label_base)
 {
     struct own_class *own = calloc(plan->class_count, sizeof(*own));
@@ -245,8 +247,8 @@ static struct own_class *sort_own(const struct plan *plan, int label_base)
     return own;
 }
 
-/* Compares the classes of a neighbouring data set with the classes of the plan, and reports
- * differences. Returns whether there was one. */
+/* Reports a class that has another number in the data set at `directory` than in the plan. Returns
+ * whether there is such a class. */
 static bool tell_sibling(const char *directory, const struct own_class *own, size_t count,
                          const struct problems *problems)
 {
@@ -269,8 +271,9 @@ static bool tell_sibling(const char *directory, const struct own_class *own, siz
     return told;
 }
 
-/* Compares the plan's classes with the classes of the data sets in the directory `parent`, and
- * reports differences. Skips the data set with the name `own`. */
+/* Compares the classes of the plan with those of other data sets in the directory `parent`, until
+ * one differs, and reports the difference. Skips the data set called `own`, which is the
+ * destination. */
 static void tell_siblings(DIR *directory, const char *parent, const char *own,
                           const struct plan *plan, int label_base,
                           const struct problems *problems)

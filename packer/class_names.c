@@ -26,9 +26,9 @@ static int class_names_grow(struct class_names *n, size_t least, struct sheaf_er
     return SHEAF_OK;
 }
 
-/* Records the sample's class name, if it has one, under the sample's label. Returns
- * SHEAF_ERR_ARGUMENT in two cases: if the sample does not have exactly one integer label from 0 to
- * about a million, or if another name was already recorded for this label. */
+/* Stores the class name of a sample, if it has one, under the sample's label. Returns
+ * SHEAF_ERR_ARGUMENT if the sample does not have exactly one integer label from 0 to about a
+ * million. Also returns SHEAF_ERR_ARGUMENT if the label already has another name. */
 static int class_names_take_name(struct class_names *n, const struct sheaf_sample *sample,
                                  struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Class names that the samples themselves state, collected by label. If the container cannot store
- * a class name in each record, the manifest needs this list. */
+ * Collects the class names that the samples state, by label, while samples are packed. The manifest
+ * needs this list if the container cannot store a class name in each record. */
 #ifndef PACKER_CLASS_NAMES_H
 #define PACKER_CLASS_NAMES_H
 
@@ -11,25 +11,27 @@
 #include "sheaf.h"
 
 struct class_names {            /* zero-initialised */
-    /* class names by label; NULL if no sample with this label had a class name */
+    /* class names, indexed by label; NULL for a label whose samples had no class name so far */
     char **names;
     size_t count, capacity;
-    /* whether the names cannot form a list with one name for each label; they are then stored in
-     * the records only */
+    /* true if the names cannot form a list with one name for each label; the names are then stored
+     * in the records only */
     bool unlistable;
 };
 
-/* Checks that the sample's class name will be stored in the data set. It is stored if the sample's
- * record contains it (`in_record`), or if the class list of `context` contains it. If `context` has
- * no list and `may_list` is set, this function adds the name to the collected names, which will
- * become the list. Returns SHEAF_ERR_ARGUMENT if the name would be lost. */
+/* Makes sure that the class name of a sample will be stored somewhere in the data set. Returns
+ * SHEAF_ERR_ARGUMENT if it would be lost.
+ *
+ * It is stored if each record contains its class name (`in_record`), or if the class list of
+ * `context` contains the name. If `context` has no list and `may_list` is set, adds the name to
+ * `names`, from which the list will be made. */
 int class_names_check(struct class_names *names, const struct encode_context *context,
                       bool in_record, bool may_list, const struct sheaf_sample *sample,
                       struct sheaf_error *err);
 
-/* Returns the collected names as a list that begins with label *base, which is 0 or 1. The caller
- * frees each name and the list. *count is 0 if there are no names. A label without a name gets its
- * number as the name. */
+/* Makes the list of class names for the manifest from the collected names. The list begins with
+ * label *base, which is 0 or 1. A label without a name gets its number as the name. *count is 0 if
+ * no names were collected. The caller frees each name and the list. */
 int class_names_give(struct class_names *names, char ***list, size_t *count, int *base,
                      struct sheaf_error *err);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_commit: publishes the shards that the parts of a plan have packed as a data set. Nothing is
- * published before every shard has been found complete. A shard is complete if its journal entry is
- * valid and belongs to this plan, and if the shard and the files beside it have the sizes and
- * stamps (times, inodes or ETags) in the entry. If only the stamps differ, for example after
- * copying, the files are read and their hashes compared. */
+ * Implements sheaf_commit, which publishes the shards of a stored plan as one data set, after
+ * several processes have packed the parts of the plan.
+ *
+ * Nothing is published before every shard was found complete. A shard is complete if its journal
+ * entry (the stored facts about a finished shard) is valid and belongs to this plan. The shard
+ * and its index files must also have the sizes and stamps (times, inodes or ETags) in the entry.
+ * If only the stamps differ, for example after copying, the files are read and their hashes
+ * compared. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +21,7 @@
 #include "packer/planned.h"
 #include "store/scopes.h"
 
-/* The error message names at most this number of missing shards. */
+/* largest number of missing shards that the error message names */
 #define NAMED_MOST 5
 
 struct commit_run {
@@ -31,7 +34,7 @@ struct commit_run {
     uint8_t *states;            /* for each shard, its enum output_shard_state, */
     uint64_t *sums;             /* and a hash that identifies its entry */
     size_t missing_count;
-    /* for a conversion or a column: whether any sample has a field `cls` */
+    /* for a conversion or a column: true if any sample has a field `cls` */
     bool has_cls;
     uint64_t without_value;     /* for a column: number of records without a value */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
@@ -45,7 +48,8 @@ static bool is_column(const struct commit_run *c)
     return plan_facts_is_column(&c->planned.file.facts);
 }
 
-/* Returns whether the samples come from a data set or a program, and not from files. */
+/* Returns whether the plan's samples come from a data set or a program (a conversion or a column),
+ * and not from files. */
 static bool is_without_files(const struct commit_run *c)
 {
     return is_column(c) || c->planned.file.facts.fingerprint[0] != '\0';
@@ -59,9 +63,10 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     watch_show(&c->watch, &c->progress);
 }
 
-/* Checks the facts in a shard's journal entry against the plan. A shard must not have more samples
- * or bytes than planned. `is_larger` lifts the limit for bytes; it is set if images are converted,
- * or if the plan is for a column, because such a plan does not know the sizes of values. */
+/* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples and
+ * bytes than planned, but not more. `is_larger` allows more bytes. It is set if images are
+ * converted, or if the plan is for a column, because such a plan does not know the sizes of the
+ * values. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
                        bool is_larger, struct sheaf_error *err)
 {
@@ -75,8 +80,8 @@ static int check_facts(const struct plan_shard *shard, const struct shard_facts 
                    (unsigned long long)shard->payload_bytes);
 }
 
-/* Checks shard number `i` by its journal entry (the stored facts about a finished shard). `code` is
- * the result of entries_next for this entry. */
+/* Checks shard number `i` with its journal entry (the stored facts about a finished shard), and
+ * counts it. `code` is the result of entries_next(), which read this entry. */
 static int commit_check_shard(struct commit_run *c, size_t i, int code,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -107,8 +112,8 @@ static int commit_check_shard(struct commit_run *c, size_t i, int code,
 
 /* ---- What is missing ------------------------------------------------------------------------- */
 
-/* Appends to `text` the numbers of the parts that contain missing shards and must be packed again.
- * Does nothing if it is unknown into how many parts the plan is divided. */
+/* Adds the numbers of the parts that must be packed again to the error message `text`, because they
+ * contain missing shards. Adds nothing if the number of parts is unknown. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
     const char *between = "";
@@ -172,9 +177,9 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Fills in the split and the number of the shard for entries_next, which reads the journal entry of
- * this shard next. Returns SHEAF_END, so that no request is made, if the listing of the destination
- * has no entry for the shard. */
+/* Sets *shard to shard `number`, whose journal entry entries_next() will read next. Returns
+ * SHEAF_END if the listing of the destination has no entry for this shard, which saves a
+ * request. */
 static int commit_shard_with_entry(const void *context, uint64_t number,
                                    struct entries_shard *shard, struct sheaf_error *err)
 {
@@ -227,9 +232,9 @@ static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
 
 /* ---- The sum --------------------------------------------------------------------------------- */
 
-/* Returns an error if some of the source's files are neither packed nor skipped, or if no sample
- * was packed. Nothing is published in that case. Plans of version 1 do not state the number of
- * files. */
+/* Returns an error, so that nothing is published, if some of the source's files are neither packed
+ * nor skipped, or if no sample was packed. Plans of version 1 do not state the number of files, so
+ * for them the files are not checked. */
 static int commit_check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;
@@ -280,8 +285,8 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Removes temporary files of this plan's parts, but not those of other runs. Another commit may do
- * the same at the same time. */
+/* Removes the temporary files of this plan's parts, and keeps those of other runs. Another commit
+ * of the plan may do the same at the same time, so a file that has vanished is not an error. */
 static int commit_clean(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
@@ -303,7 +308,7 @@ static int commit_clean(struct commit_run *c, struct sheaf_error *err)
 }
 
 /* Checks the shards and publishes the data set. In a store without locks, another commit of the
- * same plan may finish first. If it has, *finished is set. */
+ * same plan may finish first. In that case, sets *finished and publishes nothing. */
 static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;
@@ -325,9 +330,10 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     return code;
 }
 
-/* Runs the commit. Several commits of the same plan may run at the same time. If this commit finds
- * something missing or changed, the reason may be that another commit has finished. So before it
- * reports an error, it checks whether the data set is already published. */
+/* Checks and publishes the data set, unless it is published already. Several commits of the same
+ * plan may run at the same time. If this commit finds something missing or changed, perhaps another
+ * commit has finished meanwhile. So before it reports an error, it checks whether the data set is
+ * published. */
 static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

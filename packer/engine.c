@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The engine that packs shards. Workers fill the blocks of a ring, and the calling thread writes
- * the finished blocks in order. */
+ * Implements the engine of the packer. Worker threads fill the blocks (about 4 MiB of samples each)
+ * of a ring. The calling thread writes the finished blocks to the shards in order. */
 #include "packer/engine.h"
 
 #include <stdio.h>
@@ -12,24 +12,26 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* The buffers of a finished block are kept for reuse if their total size is at most this number of
- * bytes, which is enough for an ordinary block. */
+/* After a block was written, its buffers are kept for the next block if they have at most this
+ * number of bytes in total. This is enough for an ordinary block. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
-/* The engine's ring of blocks has SLOTS_PER_JOB entries for each worker, and SLOTS_MORE further
- * entries for blocks that wait to be written. */
+/* The engine's ring has SLOTS_PER_JOB blocks for each worker thread, and SLOTS_MORE further blocks
+ * for those that wait to be written. */
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
-/* In a remote store, committing a shard takes several round trips that move few bytes, so this
- * number of shards are committed at once. The first shard is committed alone. If this fails because
- * the store is full or refuses everything, no other shard is tried. */
+/* Number of shards that are committed (given their final name) at the same time in a remote store,
+ * where this takes several round trips that move few bytes. The first shard is committed alone. So
+ * if the store is full or refuses everything, no other shard is tried. */
 #define COMMITS_REMOTE 8
-/* On a local disk, one shard is committed at a time, and one more shard may wait for this. */
+/* Number of shards that are committed (given their final name) on a local disk: one at a time,
+ * while one more waits. */
 #define COMMITS_OF_DISK 2
 
 /* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If this
- * part is too small, the data gets more, but at most half of the run's memory. */
+ * is too little for the parts of an upload, the data gets more, but at most half of the run's
+ * memory. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -114,12 +116,11 @@ struct commit {
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
-    /* The lines that this process has written about the shard, in the list of skipped files and in
-     * the list of converted files. `first` is the index of the first such line, minus
-     * engine.adopted (the number of lines by which other processes' lines had lengthened the list
-     * at that time). */
+    /* The lines about this shard in the engine's two lists (skipped files, converted files).
+     * `first` is the index of the first of these lines, minus the value that engine.adopted had
+     * when they were written. So the index stays right when earlier lines are replaced. */
     struct engine_lines own[ENGINE_LISTS];
-    /* whether the journal entry belongs to another process, which finished the shard first */
+    /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;
     int code;
     struct sheaf_error error;
@@ -158,8 +159,9 @@ void engine_close(struct engine *e)
 
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
-/* Commits a finished shard. If another process has finished the same shard in the meantime, this
- * process uses the other process's journal entry instead of its own. */
+/* Commits a finished shard: gives it its final name and writes its journal entry. If another
+ * process has finished the same shard meanwhile, takes over this process's journal entry
+ * instead. */
 static void run_commit(struct inflight_item *item)
 {
     struct commit *c = (struct commit *)item;
@@ -178,8 +180,8 @@ static void run_commit(struct inflight_item *item)
         flag_raise(c->failed);
 }
 
-/* Returns the engine's list of this kind (skipped or converted files). Returns NULL if there is no
- * such list. */
+/* Returns the engine's list of skipped files (ENGINE_SKIPPED) or of converted files
+ * (ENGINE_CONVERTED). Returns NULL if the run has no such list. */
 static struct problems *engine_list_of(const struct engine *e, int which)
 {
     return which == ENGINE_SKIPPED ? e->problems : e->problems->converted;
@@ -190,8 +192,8 @@ static struct buf *lines_of(struct journal_entry *entry, int which)
     return which == ENGINE_SKIPPED ? &entry->skipped : &entry->converted;
 }
 
-/* Another process has finished a shard first. Replaces the lines about this shard in one of this
- * process's lists by the lines of the other process. */
+/* Called if another process has finished a shard first. In one of the two lists, replaces our lines
+ * about the shard by the lines of the other process, which its journal entry contains. */
 static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
     struct problems *list = engine_list_of(e, which);
@@ -208,7 +210,8 @@ static int adopt_lines(struct engine *e, struct commit *c, int which, struct she
     return code;
 }
 
-/* Waits until the oldest of the shards that are being committed is done. */
+/* Waits until the oldest of the running commits of shards is done, and counts its shard. Returns
+ * its error if it has failed. */
 static int reap_commit(struct engine *e, struct sheaf_error *err)
 {
     struct commit *c = (struct commit *)inflight_next(&e->commits);
@@ -226,7 +229,8 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the error of a failed commit. Returns SHEAF_OK if no commit has failed. */
+/* Returns the error of a commit of a shard that has failed, or SHEAF_OK if none has failed so
+ * far. */
 static int check_commits(struct engine *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -236,8 +240,8 @@ static int check_commits(struct engine *e, struct sheaf_error *err)
     return code;
 }
 
-/* Takes the current shard, which is complete, out of the engine, and describes it in `c` for its
- * commit. */
+/* Fills `c` for the commit of the current shard, which is complete. Moves the shard's writer from
+ * the engine to `c`, so that the engine can begin the next shard. */
 static int engine_take_commit(struct engine *e, const struct plan_shard *shard, struct commit *c,
                               struct sheaf_error *err)
 {
@@ -296,8 +300,8 @@ static void engine_release(struct engine *e, struct slot *slot)
     slot->charged = 0;
 }
 
-/* Returns the size that a block's buffers will have together. Each buffer that is smaller than
- * needed will grow to the needed size; the others keep their size. */
+/* Returns the total size of a block's buffers after they have grown as `need` demands. A buffer
+ * that is larger already keeps its size. */
 static uint64_t held(const struct block *b, const struct block_need *need)
 {
     return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +
@@ -306,8 +310,9 @@ static uint64_t held(const struct block *b, const struct block_need *need)
            MAX(need->converted, b->converted.capacity);
 }
 
-/* Takes the memory for the block of a slot (an entry of the engine's ring of blocks) from the
- * budget. Returns SHEAF_END if the budget has no room for it. */
+/* Takes the memory that a block needs from the budget, and enlarges its buffers. `slot` is the
+ * block's entry in the engine's ring. Returns SHEAF_END if the budget has too little memory
+ * left. */
 static int try_charge(struct engine *e, struct slot *slot, const struct block_need *need,
                       struct sheaf_error *err)
 {
@@ -328,10 +333,10 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 
 static int engine_consume(struct engine *e, struct sheaf_error *err);
 
-/* Takes the memory for the block of a slot (an entry of the engine's ring of blocks) from the
- * budget. If there is no room, frees the buffers of idle slots. If there is still no room, waits
- * for other blocks to be encoded and writes them. The slot must be idle. If its block already has
- * samples, they are kept. */
+/* Takes the memory that a block needs from the budget. `slot` is the block's entry in the engine's
+ * ring, and must be idle. If the budget has too little left, frees the buffers of other idle slots.
+ * If this is not enough, waits for other blocks to be encoded and writes them. The samples that the
+ * block already has are kept. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {
@@ -378,9 +383,9 @@ void engine_submit(struct engine *e, struct slot *slot)
     workers_submit(e->workers, &slot->block.job);
 }
 
-/* Encodes a block a second time, because it needed more memory than estimated. Now it gets the
- * memory for the worst case. If necessary, later blocks in the ring give up their memory for this
- * block, and must then be encoded again as well. */
+/* Encodes a block again, which needed more memory than estimated, with the memory for the worst
+ * case. To free this memory, cancels the later blocks in the ring, which must then be encoded again
+ * as well. */
 static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need;
@@ -408,9 +413,9 @@ static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Submits a block that gave up its memory to another block to the workers again. First takes memory
- * for the block from the budget. If the budget has no room, releases the memory of the slots that
- * are not in use. If there is still no room, returns SHEAF_ERR_LIMIT. */
+/* Gives a cancelled block to the workers again. (It was cancelled because another block needed its
+ * memory.) First takes memory for it from the budget. If the budget has too little left, frees the
+ * buffers of idle slots. Returns SHEAF_ERR_LIMIT if this is not enough. */
 static int resubmit(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need = block_need_planned(&slot->block, BLOCK_USUAL);
@@ -469,9 +474,9 @@ static void run_hash(struct job *job)
     shard_writer_hash(slot->hashing, &slot->block);
 }
 
-/* Writes the block to the shard while another thread computes its hash. If the block is written
- * before another thread has begun to hash it, this thread hashes it, because that takes less time
- * than waiting. */
+/* Writes a block to the shard while another thread computes its hash. If that thread has not begun
+ * when the block is written, this thread computes the hash, because that takes less time than
+ * waiting. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     const volatile int never = 0;
@@ -505,7 +510,8 @@ static int write_block(struct engine *e, struct slot *slot, struct sheaf_error *
     return code;
 }
 
-/* Waits until a block is filled. Blocks whose files are remote objects may take long. */
+/* Waits until a worker has filled the block, or until the user interrupts the run. The wait can be
+ * long if the files are remote objects. */
 static int engine_wait_for(struct engine *e, struct block *b, struct sheaf_error *err)
 {
     uint64_t waited = 0;

@@ -40,8 +40,8 @@ struct slot {
     uint64_t planned_bytes, planned_samples;
 };
 
-/* The lists of source files that the engine keeps: skipped files, and converted files. Each shard
- * adds lines to them. */
+/* The engine's two lists of source files, to which each shard adds lines: files that were skipped,
+ * and files that were converted. */
 enum { ENGINE_SKIPPED, ENGINE_CONVERTED, ENGINE_LISTS };
 
 /* A part of such a list. */
@@ -55,25 +55,25 @@ struct engine {
     struct problems *problems;
     struct watch *watch;
     struct workers *workers, *hasher, *committers;
-    /* finished shards that are being committed. (Committing a shard means giving it its final name
-     * and writing its journal entry.) */
+    /* Finished shards that are being committed: each is given its final name, and its journal entry
+     * is written. */
     struct inflight commits;
-    /* number of shards that may be committed at the same time: now, and after the first commit
-     * has succeeded */
+    /* number of shards that may be committed at the same time: at present, and after the first
+     * commit has succeeded */
     size_t commits_now, commits_most;
-    /* flag: whether a commit has failed, so that no other commit may begin */
+    /* flag that is set when the commit of a shard has failed, so that no other commit begins */
     int commit_failed;
     struct budget budget;               /* memory for the blocks */
-    /* memory for data on its way to the store; NULL if the store needs no such memory */
+    /* memory for data on its way to the store, or NULL if the store needs no such memory */
     struct part_memory *parts;
     struct slot *slots;
     size_t slot_count, head, in_flight;
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
     size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
-    /* number of lines by which each list has become longer because of shards that another process
-     * finished first: that process's lines about the shard replace the lines of this process. The
-     * number wraps modulo 2^64 if the list has become shorter. */
+    /* For each list, the number of lines that it gained because another process finished a shard
+     * first: the lines of that process replace ours, and may be more. If they are fewer, the number
+     * wraps modulo 2^64. */
     size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
     struct sheaf_progress progress;
@@ -82,31 +82,34 @@ struct engine {
 
 /* Sets *sent_bytes to the part of the memory for data on its way to the destination `dest`.
  * `shard_bytes` is the approximate size of the largest shard, or 0 if unknown. Returns
- * SHEAF_ERR_LIMIT if the memory is too small to send such a shard. */
+ * SHEAF_ERR_LIMIT if `memory_bytes` is too small to send such a shard. */
 int engine_share(const char *dest, const struct block_setup *setup, uint64_t shard_bytes,
                  uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err);
 int engine_open(struct engine *engine, const struct block_setup *setup,
                 const struct output *output, struct problems *problems, struct watch *watch,
                 unsigned jobs, uint64_t shard_bytes, uint64_t memory_bytes,
                 struct sheaf_error *err);
-/* Returns the peak of the memory for blocks and for data on its way to the store. */
+/* Returns the largest number of bytes that the blocks, and the data on its way to the store, have
+ * used at the same time. */
 uint64_t engine_peak(struct engine *engine);
 /* Stops all current work. Finished shards remain. */
 void engine_close(struct engine *engine);
 
-/* Returns an idle slot (entry of the engine's ring of blocks). It has an empty block, whose memory
- * is taken from the budget. If there is no idle slot, waits for blocks to be encoded and writes
- * them. Returns SHEAF_ERR_LIMIT if the memory is too small for the block. */
+/* Sets *slot to an idle slot (an entry of the engine's ring) with an empty block. The caller must
+ * take memory for the block with engine_charge(). If no slot is idle, waits for blocks to be
+ * encoded and writes them. */
 int engine_take(struct engine *engine, struct slot **slot, struct sheaf_error *err);
 int engine_charge(struct engine *engine, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err);
 /* Queues the slot that engine_take returned last. */
 void engine_submit(struct engine *engine, struct slot *slot);
 
-/* Called after a failure. Waits for the blocks that are being filled, and starts no more. */
+/* Stops the workers after a failure: waits for the blocks that are being filled, and starts no
+ * others. */
 void engine_stop(struct engine *engine);
 
-/* Writes all blocks that are in flight, and waits until every shard is committed. */
+/* Writes all blocks that were submitted, and waits until every finished shard has its final name
+ * and its journal entry. */
 int engine_drain(struct engine *engine, struct sheaf_error *err);
 
 #endif

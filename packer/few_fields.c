@@ -11,8 +11,8 @@
 #include "formats/name.h"
 #include "packer/plan/plan_record.h"
 
-/* Sets the key and the field names that a sample will have in the shards. The catalog owns the
- * texts. */
+/* Sets the key and the fields of `sample` as the shards will have them. `files` has the files of
+ * the sample, and also owns the new texts. */
 static int few_fields_make(struct catalog *files, struct sheaf_field *fields,
                            struct sheaf_sample *sample, struct sheaf_error *err)
 {

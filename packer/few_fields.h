@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds fields that only a few samples of a plan lack, which is probably a mistake. A dry run
- * reports them before anything is packed. */
+ * Finds fields that almost all samples of a plan have and only a few lack, which is probably a
+ * mistake. A dry run reports them before anything is packed. */
 #ifndef PACKER_FEW_FIELDS_H
 #define PACKER_FEW_FIELDS_H
 
 #include "formats/tally.h"
 #include "packer/source/problems.h"
 
-/* Counts the fields of one sample. `record` has the form in which a plan stores the sample. */
+/* Counts the fields of one sample of a plan. `record` is the sample in the binary form in which a
+ * plan stores it. */
 int few_fields_count(struct tally *tally, const uint8_t *record, size_t size,
                      struct sheaf_error *err);
-/* Reports each field that only a few samples lack. The words are the same as in the report that the
- * command prints after packing. */
+/* Reports each field that only a few samples lack, in the same words as the report that the command
+ * prints after packing. */
 void few_fields_tell(const struct tally *tally, const struct problems *problems);
 
 #endif

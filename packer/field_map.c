@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Renames the fields of converted samples; see field_map.h. Names are compared in lower case, and
- * slashes in the names of features count as dots. All fields are renamed at once, so that two
- * fields can exchange their names. If two fields get the same name, packing the sample reports an
- * error. */
+ * Renames the fields of samples that are converted; see field_map.h.
+ *
+ * Names are compared in lower case. A slash in the name of a feature counts as a dot. All fields of
+ * a sample are renamed at once, so two fields can exchange their names. If two fields get the same
+ * name, the packer reports an error for the sample. */
 #include "packer/field_map.h"
 
 #include <stdio.h>
@@ -27,7 +28,7 @@ struct field_map {
     struct pair *pairs;
     size_t count;
     char met[256];              /* the first existing names, for messages */
-    /* whether any field of a sample was passed to field_map_meet */
+    /* true if field_map_meet() was called for any field */
     bool has_met;
     struct sheaf_field fields[FIELD_LIMIT];     /* fields of the sample that was mapped last */
     double label;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * New names for the fields of converted samples ("image=jpg,y=label").
+ * Gives new names to the fields of samples that are converted, as a list like "image=jpg,y=label"
+ * says.
  *
  * Records of other programs often call their image "image" and store the class as a feature of its
- * own. Sheaf's containers expect the image in a field "jpg", and the label not in a field but as
- * the sample's label. The keys of samples do not change. */
+ * own. Sheaf's containers expect the image in a field "jpg". They expect the class as the sample's
+ * label, and not in a field. The keys of samples do not change. */
 #ifndef PACKER_FIELD_MAP_H
 #define PACKER_FIELD_MAP_H
 
@@ -13,21 +14,22 @@
 struct field_map;
 struct kept_features;
 
-/* Parses "FROM=TO,...". Returns SHEAF_ERR_ARGUMENT if the text is malformed or if a field occurs
- * twice in it. */
+/* Parses a list of new names for fields, "FROM=TO,...", into *map. Returns SHEAF_ERR_ARGUMENT if
+ * the text is malformed or if a field occurs twice in it. */
 int field_map_open(const char *text, struct field_map **map, struct sheaf_error *err);
 /* NULL is accepted here and in the functions below. */
 void field_map_free(struct field_map *map);
 
-/* Records that some sample has a field with this name. */
+/* Records that at least one sample has a field called `name`. field_map_check() uses this. */
 void field_map_meet(struct field_map *map, const char *name);
-/* Renames the fields of a sample and sets its label. The new fields are valid until the next call.
- * Features that were kept from the sample's record also get the new names. Returns
- * SHEAF_ERR_UNSUPPORTED if the field that becomes the label is not an integer, or if the sample
- * already has a label. */
+/* Renames the fields of a sample, and turns the field that is mapped to "label" into its label.
+ * `kept` are features of the sample's record, which also get the new names. The new fields are
+ * valid until the next call. Returns SHEAF_ERR_UNSUPPORTED if that field is not an integer, or if
+ * the sample already has a label. */
 int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
                     struct sheaf_error *err);
-/* Returns SHEAF_ERR_ARGUMENT if the map names a field that no sample so far has had. */
+/* Returns SHEAF_ERR_ARGUMENT if the map renames a field that no sample so far has had, because its
+ * name is probably misspelt. */
 int field_map_check(const struct field_map *map, struct sheaf_error *err);
 
 #endif

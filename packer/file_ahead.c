@@ -15,8 +15,8 @@ void file_ahead_begin(struct file_ahead *a, const struct plan *plan, int root_fd
     *a = (struct file_ahead){ .plan = plan, .root_fd = root_fd, .sample = first, .end = end };
 }
 
-/* Opens a file without blocking. This matters because a stored plan may name any path, and the file
- * may have become a named pipe. */
+/* Opens a file with O_NONBLOCK. Otherwise the call could wait for ever: a stored plan may name any
+ * path, and a named pipe may have taken the place of the file. */
 static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
 {
     const char *path = f->origin == CATALOG_OBJECT ? f->object->url : f->path;
@@ -28,8 +28,9 @@ static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
     return TEMP_FAILURE_RETRY(openat(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-/* Opens the next file in advance. Returns false if the process already has too many open files. The
- * file that is needed first is opened in any case. */
+/* Opens the next file in advance. Returns false, without an error, if the process has too many open
+ * files and another file is still open in advance. If none is, the failure is stored as the file's
+ * error. */
 static bool file_ahead_open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The facts about an existing data set with which appended samples must agree; see grow.h. */
+ * Reads the facts about an existing data set with which appended samples must agree; see grow.h. */
 #include "packer/grow.h"
 
 #include <stdio.h>
@@ -14,8 +14,8 @@
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Returns the number in a file name of the form PREFIX-<digits>.<...>, or UINT64_MAX if the name
- * has another form. */
+/* Returns the number in a file name "PREFIX-NUMBER.SUFFIX": 12 for "shard-000012.tar" and the
+ * prefix "shard". Returns UINT64_MAX if the name has another form. */
 static uint64_t grow_number_of(const char *name, const char *prefix)
 {
     const size_t size = strlen(prefix);
@@ -114,7 +114,8 @@ void grow_close(struct grow *g)
 
 /* ---- Several splits -------------------------------------------------------------------------- */
 
-/* Checks that a split agrees with the first one, and takes its classes if it has more of them. */
+/* Checks that the split `split` has the container, codec and class numbers of the split `first`. If
+ * `split` has more classes than the plan so far, the plan gets them. */
 static int join_split(const struct grow *first, const struct grow *split, struct plan_grow *plan,
                       struct sheaf_error *err)
 {
@@ -162,8 +163,8 @@ int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Takes the options for images from the data set, unless the caller has set them. `resize` and
- * `resize_mode` are either both taken or both left as they are. */
+/* Sets the options for images to the values with which the data set was packed, unless the caller
+ * has set them. `resize` and `resize_mode` are set together, or neither of them. */
 static int grow_take_images(const struct grow *g, struct sheaf_pack_options *o,
                             struct sheaf_error *err)
 {
@@ -214,7 +215,7 @@ static int grow_take_names(const struct grow *g, struct sheaf_pack_options *o,
     return code;
 }
 
-/* Takes the seed by which the data set was split. */
+/* If the caller has set a split but no seed, sets the seed with which the data set was split. */
 static int take_seed(const struct grow *g, struct sheaf_pack_options *o, struct sheaf_error *err)
 {
     char *seed = NULL;

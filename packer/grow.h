@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Appends samples to a data set: the shards of a plan are added to the existing shards. The run
- * claims the data set's directory, as every packing run does, by a file in it (see
- * publish/journal.h). The claim of this run states that it appends, so that other processes still
+ * Appends samples to a data set: the shards of a plan are added to the existing shards.
+ *
+ * As every packing run, the run puts a file into the data set's directory that claims it (see
+ * publish/journal.h). This claim states that the run appends, so that other processes may still
  * read the data set.
  *
- * New shards get the next names, and their index and table of keys are separate files. At the end
- * the manifest is replaced, if it is still the manifest for which the plan was made. */
+ * New shards get the next numbers in their names. Their index and table of keys are separate files.
+ * At the end the manifest is replaced, if it is still the one for which the plan was made. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 
@@ -20,40 +21,38 @@ struct grow {
     struct plan_grow_split facts;       /* its facts that the plan needs */
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* `prefix` is the beginning of the names of the data set's shards. `index` lists the programs
-     * for which the data set has index files. Each may be NULL. */
+    /* beginning of the names of the data set's shards; programs for which it has index files, as a
+     * list; each may be NULL */
     char *prefix, *index;
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */
 };
 
-/* Takes the facts about the data set from the text of its manifest. Returns SHEAF_ERR_UNSUPPORTED
- * if Sheaf did not pack the data set. */
+/* Fills `grow` with the facts about the data set whose manifest is `text`. Returns
+ * SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
 int grow_open(struct grow *grow, const char *text, size_t size, struct sheaf_error *err);
-/* Finds the number for the first appended sample. `dest` is the directory of the data set that
- * `grow` describes. */
+/* Sets grow->facts.first_number to the number of the first appended sample. `dest` is the directory
+ * of the data set. */
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);
-/* Changes the facts to those that held before the last append. Returns false if nothing was ever
- * appended. */
+/* Changes the facts to the state before the last append to the data set. Returns false if nothing
+ * was ever appended. */
 bool grow_undo(struct grow *grow);
-/* Joins the facts about `count` data sets, which are all splits of the same data, for a plan that
- * appends to all of them. Keeps plan->known and its context. The caller frees *fingerprints after
- * the plan was used. Returns SHEAF_ERR_UNSUPPORTED if the splits differ in their container, codec
- * or classes. */
+/* Fills `plan` for an append to several data sets at once, which are splits of the same data.
+ * Leaves plan->known and plan->context as they are. Returns SHEAF_ERR_UNSUPPORTED if the splits
+ * differ in container, codec or classes. The caller frees *fingerprints after the plan was used. */
 int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
               char **fingerprints, struct sheaf_error *err);
-/* Sets the options that the data set determines. If the caller left the options for names and
- * images at their defaults, they get the values with which the data set was packed. If the caller
- * set a split and no seed, the seed of the data set is used, so that the same keys belong to the
- * same split. */
+/* Sets the options for an append that follow from the data set, such as the container. If the
+ * caller left the options for names and images at their defaults, they get the values with which
+ * the data set was packed. If the caller set a split and no seed, the data set's seed is used, so
+ * that a key belongs to the same split as before. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Prints a notice if the images that are appended will have another size than the existing
- * images. */
+/* Reports a notice if the appended images will have another size than the existing images. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
-/* Reports new classes, because other splits of the same data may give these classes other
- * numbers. */
+/* Reports classes that the data set did not have before the append. If the data set is one of
+ * several splits, another split may give the number of such a class to another class. */
 int grow_tell_classes(const struct grow *grow, const struct plan *plan,
                       const struct sheaf_pack_options *options, struct sheaf_error *err);
 void grow_close(struct grow *grow);

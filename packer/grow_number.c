@@ -2,10 +2,10 @@
  *
  * Finds the number of the first appended sample; see grow.h.
  *
- * Samples that earlier runs skipped keep their numbers. So the numbers in the records (for
- * RecordIO, in the header and in the .lst file beside the shard) can be higher than the number of
- * samples. New samples get the numbers after the highest existing one. Numbers ascend within the
- * output of one run, so it is enough to read the last line of the last .lst file of each run. */
+ * A sample that an earlier run skipped has used up its number. So the numbers in the records (for
+ * RecordIO, in the header and in the shard's .lst file) can be higher than the number of samples.
+ * New samples get the numbers after the highest existing one. Numbers ascend within the output of
+ * one run, so it is enough to read the last line of the last .lst file of each run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 #include "packer/grow.h"
 #include "store/store.h"
 
-/* Almost all lines are shorter than TAIL_BYTES; lines with many labels may be longer. All lines are
- * shorter than LINE_LIMIT. */
+/* Sizes in bytes for reading the last line of a .lst file. Almost all lines are shorter than
+ * TAIL_BYTES, except lines with many labels. All lines are shorter than LINE_LIMIT. */
 #define TAIL_BYTES ((uint64_t)64 << 10)
 #define LINE_LIMIT ((uint64_t)4 << 20)
 
-/* Parses the number of a sample at the beginning of a line. Returns false if the line does not
- * begin with a number. */
+/* Parses the number of a sample at the beginning of a line of a .lst file. Returns false if the
+ * line does not begin with a number and a tab. */
 static bool grow_number_at(const char *line, const char *end, uint64_t *number)
 {
     const char *at = line;
@@ -36,8 +36,8 @@ static bool grow_number_at(const char *line, const char *end, uint64_t *number)
     return at > line && at < end && *at == '\t' && *number < INT64_MAX;
 }
 
-/* Returns the last line of a text. `is_all` says whether the text is a whole file or only the end
- * of one. Returns NULL if it is only the end, and the last line begins before it. */
+/* Returns the last line of a text. If `is_all` is false, the text is only the end of a file. Then
+ * returns NULL if the last line begins before the text. */
 static const char *last_line(const char *text, size_t size, bool is_all)
 {
     const char *newline = size < 2 ? NULL : memrchr(text, '\n', size - 1);
@@ -95,7 +95,7 @@ static int last_of_shard(const struct manifest *m, size_t shard, const char *des
     return code;
 }
 
-/* Sets *next to the number after the last sample in the shards from `begin` to `end`. Does not
+/* Raises *next to the number after the last sample in the shards `begin` to `end` - 1. Does not
  * change *next if these shards have no samples. */
 static int last_of_part(const struct manifest *m, size_t begin, size_t end, const char *dest,
                         uint64_t *next, struct sheaf_error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_pack: does in one call what many machines do with a stored plan. It makes the plan, packs
- * all its shards and publishes them. Appending to a data set differs only in the claim and in the
- * way of publishing (see grow.h). */
+ * Implements sheaf_pack. In one call, it makes the plan, packs all its shards and publishes them.
+ * (With a stored plan, many machines share this work.) An append to a data set differs only in the
+ * claim and in the way of publishing (see grow.h). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,17 +18,17 @@
 #include "store/scopes.h"
 #include "store/store.h"
 
-/* A directory that the run claims: the destination of a new data set with all its splits, or a data
- * set to which samples are appended. */
+/* A directory into which the run packs, and which it claims with a file. It is the destination of a
+ * new data set with all its splits, or a data set to which samples are appended. */
 struct pack_target {
     const char *dest;
     struct grow *grow;          /* the data set that grows; NULL: a new one */
-    /* the plan of this target; the texts, arrays and shards are those of the whole plan */
+    /* the plan for this target; its texts, arrays and shards belong to the plan of the whole run */
     struct plan plan;
     size_t first, end;          /* its shards in the whole plan */
     struct output output;
     bool is_claimed;
-    /* whether an earlier run has published these samples, which `appended` counts */
+    /* true if an earlier run has already appended these samples, which `appended` counts */
     bool is_done;
     struct sheaf_pack_result appended;
     uint64_t samples;           /* number of samples that were packed */
@@ -39,11 +39,12 @@ struct pack {
     const char *dest;
     struct pack_target targets[SPLIT_LIMIT];
     uint32_t target_count;
-    struct grow *grows;         /* the data sets that grow, one for each target; NULL: a new one */
+    /* one for each target; NULL if the data set is new */
+    struct grow *grows;
     struct plan_grow growing;   /* their facts; only if they grow */
     char *fingerprints;
-    /* for compare_plan: the hash of the plan of the last append, and whether all of its samples are
-     * published */
+    /* for compare_plan(): hash of the plan of the last append, and whether all samples of this plan
+     * are published */
     const char *last;
     bool is_all_done;
     struct class_list list;     /* until the planner takes it */
@@ -54,8 +55,8 @@ struct pack {
     struct plan_stash stash;    /* its samples */
     struct block_setup setup;
     struct sheaf_pack_result result;
-    /* in a dry run: the error that a real run would return; the code of this error is SHEAF_OK if
-     * the real run would succeed */
+    /* In a dry run, the error that a real run would return. Its code is SHEAF_OK if a real run
+     * would succeed. */
     struct sheaf_error foreseen;
     struct tally fields[SPLIT_LIMIT];   /* in a dry run: fields of each split's samples */
 };
@@ -78,17 +79,17 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = planner_stash(planner, &p->stash, err);
-    /* The identity of the plan (a hash) does not cover the states of the source files. The journal
-     * has a hash of them for each shard. So if a file has changed, only the shard with this file is
-     * packed again. */
+    /* The identity of the plan (a hash, by which a run recognises what it can resume) leaves out
+     * the states of the source files. The journal has a hash of them for each shard. So if a file
+     * has changed, only its shard is packed again. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
     planner_result(planner, &p->result);
     return code;
 }
 
-/* Divides the plan among the targets. Each of several targets is one split of the plan, and is
- * packed like a data set without splits. */
+/* Divides the shards of the plan among the targets. If there are several targets, each is one split
+ * of the plan, and is packed like a data set without splits. */
 static void divide_plan(struct pack *p)
 {
     for (uint32_t i = 0; i < p->target_count; i++) {
@@ -146,15 +147,15 @@ static int show_plan(struct pack *p, struct sheaf_error *err)
 
 /* ---- Publish --------------------------------------------------------------------------------- */
 
-/* Returns whether all samples of the source are already in the data set to which they are
- * appended. */
+/* Returns whether an append has nothing to add, because the data set already has all samples of the
+ * source. */
 static bool has_nothing_new(const struct pack *p)
 {
     return p->result.samples == 0 && problems_have_known(&p->problems);
 }
 
-/* Returns an error if a file is neither packed nor skipped, or if there is no sample. Nothing is
- * published in that case. */
+/* Returns an error, so that nothing is published, if a file of the source is neither packed nor
+ * skipped, or if no sample was packed. */
 static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
@@ -174,8 +175,8 @@ static int publish_target(struct pack *p, struct pack_target *t, const char *con
     return code == SHEAF_OK ? output_end(&t->output, err) : code;
 }
 
-/* Removes the claim (the file that reserves the directory for this run) of an append that made no
- * samples. The data set does not change. */
+/* Removes the claim (the file that reserves the directory for this run) of an append that has no
+ * new samples. The data set does not change. */
 static void drop_empty(struct pack *p, struct pack_target *t)
 {
     output_abandon_grow(&t->output, false);
@@ -183,8 +184,8 @@ static void drop_empty(struct pack *p, struct pack_target *t)
         p->result.shards = p->result.shards_kept = p->result.stored_bytes = 0;
 }
 
-/* Publishes the samples of all targets, one after another. The lists of skipped and converted files
- * are published with the first one. */
+/* Publishes the samples of all targets, one target after another. The lists of skipped and
+ * converted files are published with the first target. */
 static int pack_publish(struct pack *p, struct sheaf_error *err)
 {
     char *json[SPLIT_LIMIT] = { NULL };
@@ -212,7 +213,7 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Sets the result of a run whose data set exists already. Takes names and sizes from the plan. */
+/* Sets the result of a run that packed nothing, because its data set was already complete. */
 static int finished_result(struct pack *p, struct sheaf_error *err)
 {
     const int code = destination_result(&p->targets[0].output, &p->result, err);
@@ -254,7 +255,8 @@ static struct pack_run run_of(struct pack *p, const struct pack_target *t)
     };
 }
 
-/* Adds the counts of one target to those of the whole run. */
+/* Adds the counts of one target (a data set into which the run packs) to the counts of the whole
+ * run. */
 static void add_result(struct sheaf_pack_result *sum, const struct sheaf_pack_result *one)
 {
     sum->files_packed += one->files_packed;
@@ -269,7 +271,8 @@ static void add_result(struct sheaf_pack_result *sum, const struct sheaf_pack_re
     sum->plan_bytes = MAX(sum->plan_bytes, one->plan_bytes);
 }
 
-/* Packs the shards of a target. The result counts what was packed, also after a failure. */
+/* Packs the shards of one target (a data set into which the run packs). Even after a failure,
+ * p->result counts the packed samples. */
 static int run_target(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct pack_run run = run_of(p, t);
@@ -296,7 +299,8 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
     return p->options.resume || p->options.overwrite ? output_clean(&t->output, err) : SHEAF_OK;
 }
 
-/* Finishes a target that an earlier run has published, and counts its samples. */
+/* Counts the samples of a target to which an earlier run has already appended them, and removes
+ * what is left of that run. */
 static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct plan_rows rows = plan_stash_rows(&p->stash);
@@ -307,7 +311,8 @@ static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_
     return output_grown(&t->output, err);
 }
 
-/* Packs the shards of all targets. Sets *finished if the data set exists already. */
+/* Packs the shards of all targets (the data sets into which the run packs). If the data set is
+ * already complete, packs nothing and sets *finished. */
 static int pack_targets(struct pack *p, bool *finished, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -347,8 +352,8 @@ static int pack_to_dest(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Finds the error that a real run would report about its destination. A dry run does not change the
- * destination. */
+/* Sets p->foreseen to the error that a real run would report about its destination. Does not change
+ * the destination, because the run is a dry run. */
 static void foresee(struct pack *p)
 {
     int code = planner_refuse(&p->planner, p->dest, &p->foreseen);
@@ -361,8 +366,9 @@ static void foresee(struct pack *p)
 }
 
 /* Ends a dry run: reports the plan and returns the error that a real run would return. `memory` is
- * SHEAF_OK, or an error code if the memory limit is too small; *err then has the message. If there
- * is such an error, an error of the destination is only reported in addition. */
+ * SHEAF_OK, or the code of the error in *err if the memory limit is too small. An error about the
+ * destination is in p->foreseen. If another error is returned, the error about the destination is
+ * passed to the caller's report function. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;
@@ -506,7 +512,7 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* Counts the samples and shards that the last append added to the data set. */
+/* Adds the samples and shards that the last append has added to the data set to `result`. */
 static void count_appended(const struct manifest *m, struct sheaf_pack_result *result)
 {
     for (size_t i = m->growths[m->growth_count - 1].shards; i < m->shard_count; i++) {
@@ -518,8 +524,8 @@ static void count_appended(const struct manifest *m, struct sheaf_pack_result *r
     result->shards_kept = result->shards;
 }
 
-/* Returns the hash of the plan by which the data set grew last, in allocated memory. Returns NULL
- * if it did not grow, or was changed in another way since. */
+/* Returns the hash of the plan of the last append to the data set, which the caller frees. Returns
+ * NULL if there was no append, or if the data set was edited since. */
 static char *last_plan(const struct grow *g)
 {
     char *hash = NULL;
@@ -529,8 +535,8 @@ static char *last_plan(const struct grow *g)
     return hash;
 }
 
-/* Restores the facts from before the append by the plan `hash`, for each data set that grew last by
- * this plan. */
+/* For each data set whose last append used the plan `hash`, marks it as done and restores the facts
+ * from before this append. */
 static int undo_plan(struct pack *p, const char *hash, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -580,7 +586,7 @@ static void close_grows(struct pack *p)
         grow_close(&p->grows[i]);
 }
 
-/* Returns whether an earlier run has published the samples of all targets. */
+/* Returns whether an earlier run has already appended and published the samples of all targets. */
 static bool is_all_done(const struct pack *p)
 {
     for (uint32_t i = 0; i < p->target_count; i++)
@@ -614,9 +620,9 @@ static int end_done(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Makes the plan again as if the append by the plan p->last had not happened. Returns SHEAF_END if
- * the new plan is another one. Also returns SHEAF_END after an error, because the run will find the
- * same error again. */
+/* Makes the plan again as if the append with the plan p->last had not happened. Returns SHEAF_END
+ * if the new plan differs from p->last. Also returns SHEAF_END after most errors, because the run
+ * itself will find the same error again. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {
@@ -633,9 +639,9 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     return code == SHEAF_OK && p->is_all_done ? end_done(p, err) : code;
 }
 
-/* Finds out whether the last append to one of the data sets used this very plan, `hash`. If so, and
- * if all samples are published, sets *found. If only some splits are, because the run was
- * interrupted, marks their targets. */
+/* Finds out whether this run would append exactly what the plan `hash` has appended before. If so,
+ * and if all samples of that plan are published, sets *found. If only some splits are published,
+ * because the earlier run was interrupted, marks these targets as done. */
 static int try_plan(struct pack *given, const struct pack_onto *onto, const char *hash,
                     const char *const *sources, size_t count, bool *found,
                     struct sheaf_error *err)
@@ -662,7 +668,8 @@ static int try_plan(struct pack *given, const struct pack_onto *onto, const char
     return code;
 }
 
-/* Looks for an earlier run that has appended the same samples; see try_plan. */
+/* Looks for an earlier run that has already appended the same samples. Tries the last append to
+ * each of the data sets with try_plan(). */
 static int find_appended(struct pack *p, const struct pack_onto *onto, const char *const *sources,
                          size_t count, bool *found, struct sheaf_error *err)
 {

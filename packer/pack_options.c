@@ -180,7 +180,8 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
     };
 }
 
-/* Adds a value to a JSON object, which takes ownership of the value. Sets *failed if that fails. */
+/* Adds `value` to a JSON object, which takes ownership of it. Sets *failed if that fails, and
+ * leaves *failed as it is otherwise. */
 static void pack_options_set(json_t *object, int *failed, const char *name, json_t *value)
 {
     *failed |= json_object_set_new(object, name, value);
@@ -272,7 +273,8 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
     if (plan_hash != NULL)
         pack_options_set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {
-        /* The seed is stored as text, because a number in JSON need not have 64 bits. */
+        /* The seed has 64 bits. It is stored as text, because many JSON libraries read numbers as
+         * doubles. */
         snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
         pack_options_set(object, &failed, "seed", json_string(seed));
         pack_options_set(object, &failed, "order", json_string(o->no_shuffle ? "sorted"

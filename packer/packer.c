@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_packer: packs samples that a program makes, with the same engine as sheaf_pack.
+ * Implements sheaf_packer, which packs samples that a program makes, with the engine of sheaf_pack.
  *
- * A sample is encoded into the open block at once, on the caller's thread. So it is copied only
- * once, and a bad sample is refused immediately. A full block must wait until it is known whether
- * it is the last block of its shard. It is known when the program appends the next sample, ends the
- * shard, or finishes. */
+ * A sample is encoded into the open block (a buffer for about 4 MiB of samples) at once, on the
+ * caller's thread. So it is copied only once, and a bad sample is refused immediately. A full block
+ * waits until it is known whether it is the last block of its shard: until the program appends the
+ * next sample, ends the shard, or finishes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,7 +121,8 @@ int packer_open_engine(struct sheaf_packer *p, uint64_t shard_bytes, struct shea
                        p->options.jobs, shard_bytes, p->options.memory_bytes - images, err);
 }
 
-/* Computes the hashes by which a later run recognises the journal and the data set of this run. */
+/* Computes the hashes that identify this run. With them, a later run recognises this run's journal
+ * and data set. */
 static int packer_identify(struct sheaf_packer *p, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &p->options;
@@ -207,8 +208,8 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
     return SHEAF_OK;
 }
 
-/* If a later run can resume this run, the packer first finishes the shards whose samples are
- * already complete. */
+/* Gives up the run. If a later run can resume it, first finishes the shards that already have all
+ * their samples. */
 void sheaf_packer_abort(struct sheaf_packer *p)
 {
     struct sheaf_error ignored;
@@ -256,8 +257,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
     free(p);
 }
 
-/* Returns SHEAF_OK if the packer still accepts calls, and otherwise an error. The first error of
- * the packer is kept. */
+/* Returns SHEAF_OK if the packer still accepts calls. Otherwise returns its first error. */
 int packer_check_open(struct sheaf_packer *p)
 {
     if (p->state == PACKER_OPEN)
@@ -267,9 +267,8 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* Marks the packer as failed after the error `code`, so that it refuses all further calls. The
- * packer cannot continue, because it gives up its destination, which another run may then claim.
- * Returns `code`. */
+/* Marks the packer as failed. It cannot continue, because it gives up its destination, which
+ * another run may then claim. Returns `code`, the code of the error. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
     packer_give_up(p);
@@ -331,7 +330,8 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
     p->shard_done = false;
 }
 
-/* Opens a new block, unless the open block can take another sample. */
+/* Makes sure that p->slot is a block that can take another sample. Submits the present block if it
+ * is full or the last one of its shard. */
 static int packer_open_block(struct sheaf_packer *p)
 {
     int code;
@@ -465,7 +465,7 @@ static void remember_key(struct sheaf_packer *p, const char *key)
         keyset_add(&p->keys, key);
 }
 
-/* Gives a sample with a repeated key the first free key of KEY-2, KEY-3, ... */
+/* Changes the repeated key of a sample to the first free one of KEY-2, KEY-3, ... */
 static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code = SHEAF_ERR_EXISTS;
@@ -481,7 +481,8 @@ static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
     return code;
 }
 
-/* Applies the option for repeated keys to a sample. Returns SHEAF_END if the sample is left out. */
+/* Handles a sample whose key may be repeated, as the option duplicate_keys demands. Returns
+ * SHEAF_END if the sample is left out. */
 static int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code = packer_check_key(p, s->key);
@@ -529,8 +530,8 @@ void packer_prepare_skip(struct sheaf_packer *p)
         (void)packer_images_next(p->images);
 }
 
-/* Finds the images of the sample that is being appended in their prepared (checked or converted)
- * form. Prepares them now if that was not done before. */
+/* Sets p->ready to the checked or converted images of the sample that is being appended. Prepares
+ * these images now if they were not prepared in a group before. */
 static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
 {
     int code = SHEAF_OK;
@@ -549,7 +550,7 @@ static int take_ready(struct sheaf_packer *p, const struct sheaf_sample *s)
     return code;
 }
 
-/* Replaces the fields of a sample by the prepared fields with converted images. */
+/* Replaces the fields of a sample by fields whose images are checked or converted. */
 static int use_ready(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t *payload)
 {
     const struct ready_sample *r = p->ready;
@@ -588,7 +589,8 @@ static int packer_check_sample(struct sheaf_packer *p, const struct sheaf_sample
     return SHEAF_OK;
 }
 
-/* Counts a sample and gives it the next number. A sample that is left out also gets a number. */
+/* Counts a sample, which uses up the next number. A sample that is left out also uses up a
+ * number. */
 static void packer_count_sample(struct sheaf_packer *p, const struct sheaf_sample *s,
                                 uint64_t payload)
 {
@@ -626,7 +628,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     return SHEAF_OK;
 }
 
-/* Rounds labels that are fractions to 32-bit floats, as the labels in a list file are rounded. */
+/* Rounds labels that are fractions to 32-bit floats, as those in a list file are. */
 static int round_labels(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code;
@@ -683,7 +685,7 @@ int sheaf_packer_append(struct sheaf_packer *p, const struct sheaf_sample *sampl
     return packer_append_kept(p, sample, NULL);
 }
 
-/* Returns whether an error is a fault of an image in the sample, and not of the destination. */
+/* Returns whether an error is the fault of an image in the sample, and not of the destination. */
 static bool is_refused(const struct sheaf_packer *p, int code)
 {
     return block_blames_image(code) && (p->error.reason == SHEAF_REASON_BAD_FILES ||
@@ -742,7 +744,7 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
     if (code != SHEAF_OK)
         return code;
     code = append_new(p, &s, payload);
-    /* If a sample is refused, the packer stays as it was before. */
+    /* After an error that is the fault of the sample, the packer can continue. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
         !is_refused(p, code))
         code = packer_unless_finished(p, code) == SHEAF_OK ? SHEAF_OK : packer_fail(p, code);
@@ -764,8 +766,7 @@ int sheaf_packer_cut(struct sheaf_packer *p)
 
 /* ---- End ------------------------------------------------------------------------------------- */
 
-/* Sets the class names that were collected from the samples, unless the program has set class
- * names. */
+/* Makes the list of classes from the class names of the samples, unless the program has set one. */
 static int list_classes(struct sheaf_packer *p)
 {
     int base, code;
@@ -788,8 +789,8 @@ void packer_inherit(struct sheaf_packer *p, const struct manifest *const *source
     p->inherits_whole = whole;
 }
 
-/* Returns the text of the options for the manifest, which the caller frees. Returns NULL if memory
- * is exhausted. */
+/* Returns the manifest's options as JSON, which the caller frees, or NULL if memory is
+ * exhausted. */
 static char *manifest_options(const struct sheaf_packer *p)
 {
     char *json = pack_options_json(&p->options, "program",
@@ -819,9 +820,8 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
         code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* The number of shards is part of the names of the shards and is known only now. It is
-         * needed to remove the unfinished uploads of a killed run, because some stores list
-         * unfinished uploads only for a given name. */
+        /* Removes the unfinished uploads of a killed run. Some stores list uploads only for a given
+         * name, and the names of shards contain the number of shards, which is known only now. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

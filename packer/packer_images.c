@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prepares images; see packer_images.h. The bytes depend only on the sample and the settings. The
- * number of threads and the size of a group do not affect them. */
+ * Converts or checks the images of samples before they are packed; see packer_images.h. The
+ * resulting bytes depend only on the sample and the settings. The number of threads and the size of
+ * a group do not change them. */
 #include "packer/packer_images.h"
 
 #include <stdlib.h>
@@ -10,12 +11,12 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* The JPEGs that the packer makes get 1 / SHARE_PART of the run's memory. A JPEG may be
- * larger than the image from which it was made. So the images of one group may have at most a
- * quarter of this memory. */
+/* Images that are converted but not yet packed get 1 / SHARE_PART of the run's memory. A converted
+ * image may be larger than the original. So the originals of one group of samples may have at most
+ * a quarter of this memory. */
 #define SHARE_PART 8
 
-/* A buffer of at most this size is kept for reuse by the next group of samples. */
+/* Largest size of a buffer that is kept for the next group of samples. Larger buffers are freed. */
 #define KEEP_BYTES ((size_t)256 << 10)
 
 uint64_t packer_images_share(const struct block_setup *setup, uint64_t memory_bytes)
@@ -57,8 +58,8 @@ static int ready_field(struct ready_sample *r, size_t i)
     return code;
 }
 
-/* Sets the data pointers of the fields. This is done at the end, because the buffer with the JPEGs
- * may have moved while it grew. */
+/* Points the fields with converted images to their new data. This is done after all images were
+ * converted, because the buffer moves while it grows. */
 static void place_fields(struct ready_sample *r)
 {
     size_t end = r->made.size;

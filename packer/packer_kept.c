@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The features that were kept from a sample's record (see formats/format.h): whether they can be
- * written again, and their size. */
+ * Handles features that were kept from the record of a sample (see formats/format.h): tells whether
+ * they can be written again, and how large they are. */
 #include "formats/example_copied.h"
 #include "packer/packer.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The packer for parts of a conversion: it fills the planned shards, and sheaf_commit publishes
- * them. */
+ * Implements the packer for some shards of a planned conversion. It fills these shards, and
+ * sheaf_commit() publishes them later. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets a program resume packing in the middle of its own input. With each finished shard, the
- * packer stores the program's position in its input. A resumed run continues there and need not
- * make the samples of finished shards again. The journal has the facts that the packer needs about
- * these samples: their number and their keys. */
+ * Lets a program resume packing in the middle of its own input.
+ *
+ * With each finished shard, the packer stores the program's position in its input. A resumed run
+ * continues there, so the program need not make the samples of finished shards again. The packer
+ * takes the facts that it needs about these samples, their number and their keys, from its
+ * journal. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/packer.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_pack_part: packs the shards of one part of a stored plan.
- *
- * The shards are packed in the same way as by sheaf_pack. Their samples are read from the plan
- * shard by shard, so the memory does not depend on the size of the part. */
+ * Implements sheaf_pack_part, which packs the shards of one part of a stored plan in the same way
+ * as sheaf_pack. The samples are read from the plan shard by shard, so the memory does not depend
+ * on the size of the part. */
 #include <string.h>
 
 #include "base/error.h"
@@ -24,8 +23,8 @@ struct part_run {
     struct sheaf_pack_result result;
 };
 
-/* Opens the source of the files. If the source is an archive in a store, it is first copied to a
- * local file, which may take long. */
+/* Opens the source that contains the files. An archive in a store is first copied to a local file,
+ * which may take long. */
 static int part_open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;
@@ -83,8 +82,8 @@ static int part_pack(struct part_run *p, uint32_t part, uint32_t parts, struct s
     if (code != SHEAF_OK || finished)
         return code;
     code = pack_shards(p, err);
-    /* The error does not matter if other processes have finished the whole data set meanwhile and
-     * removed the temporary files. */
+    /* If other processes have finished the whole data set meanwhile, they have removed its
+     * temporary files, and the error does not matter. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
         destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)
         code = SHEAF_OK;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds field names that are probably parts of keys; see odd_fields.h. */
+ * Finds field names that are probably parts of keys, such as "01.02.jpg"; see odd_fields.h. */
 #include "packer/plan/odd_fields.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 #include "base/error.h"
 
 #define FILES_LEAST 3u          /* fewer files may be intended */
-/* maximum number of different field names; if there are more, they are odd in any case */
+/* largest number of different field names that are stored; a source with more of them is reported
+ * in any case */
 #define FIELDS_MOST 10000u
 
 int odd_fields_count(struct odd_fields *odd, const char *path, const char *suffix,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds field names that are probably parts of keys. A name with several dots, such as
- * IMG.2024.01.02.jpg, is split at the first dot. If a source has many such names, most of its field
- * names that contain a dot occur in one sample only. */
+ * Finds field names that are probably parts of keys. A file name with several dots, such as
+ * IMG.2024.01.02.jpg, is split at the first dot, so its field is called 2024.01.02.jpg. A source
+ * has such files if most of its field names that contain a dot occur in one sample only. */
 #ifndef PACKER_PLAN_ODD_FIELDS_H
 #define PACKER_PLAN_ODD_FIELDS_H
 
@@ -16,8 +16,8 @@ struct odd_fields {
     char *example;              /* the first of these files */
 };
 
-/* Counts a file of the source. `path` is the path of the file, and `suffix` is the name of its
- * field. */
+/* Counts a file of the source, whose path is `path`. `suffix` is the name of the field that the
+ * file becomes. */
 int odd_fields_count(struct odd_fields *odd, const char *path, const char *suffix,
                      struct sheaf_error *err);
 /* Reports such fields, if there are any. */

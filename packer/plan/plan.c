@@ -20,9 +20,9 @@ uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t sha
     return MIN(MAX(count, 1), MAX(samples, 1));
 }
 
-/* Divides samples into shards of similar size. The bytes of all samples form a line, which is cut
- * into equal parts. A sample belongs to the part that contains the middle of the sample's bytes.
- * Afterwards cuts are moved so that no shard is empty. */
+/* Divides samples into shards of similar size. Imagine the bytes of all samples as a line that is
+ * cut into equal parts. A sample belongs to the part in which the middle of its bytes lies.
+ * Afterwards the cuts are moved so that no shard is empty. */
 void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan: the samples, their order, and their division into shards. A plan depends only on the
- * source's files and the options (planner.h makes it). The plan and the content of the files
- * determine every byte of the output.
+ * A plan says which samples a data set has, in which order, and in which shard each sample is. It
+ * depends only on the source's files and the options (planner.h makes it). The plan and the content
+ * of the files determine every byte of the output.
  *
  * A plan consists of splits ("train", "val"), a split of shards, a shard of blocks, and a block of
- * samples. A sample has a range of the plan's files, in byte order of their suffixes.
+ * samples. A sample has a range of the plan's files, in byte order of their suffixes. A shard
+ * depends only on its own range of samples, so parts of a plan may be packed anywhere, in any
+ * order.
  *
- * A shard depends only on its own range of samples, so parts of a plan may be packed anywhere, in
- * any order. This struct holds samples and files only if it has one shard or a few shards (see
- * plan_batch.h). The samples of a whole plan are stored in sections (see plan_section.h). */
+ * struct plan holds samples and files only if it has one shard or a few shards (see plan_batch.h).
+ * The samples of a whole plan are stored in sections (see plan_section.h). */
 #ifndef PACKER_PLAN_PLAN_H
 #define PACKER_PLAN_PLAN_H
 
@@ -23,8 +24,8 @@
 #include "publish/names.h"
 #include "sheaf.h"
 
-/* A block (a job of consecutive samples) ends when the sizes of its files, plus BLOCK_FILE_BYTES
- * for each file, add up to BLOCK_BYTES or more. */
+/* Size of a block (the consecutive samples that are encoded as one job). A block ends when the
+ * sizes of its files, plus BLOCK_FILE_BYTES for each file, add up to BLOCK_BYTES or more. */
 #define BLOCK_BYTES      ((uint64_t)4 << 20)
 #define BLOCK_FILE_BYTES ((uint64_t)512)
 
@@ -33,8 +34,8 @@ struct plan_sample {
     uint32_t file, file_count;  /* a range of plan.files */
     uint32_t label;             /* an index of plan.labels */
     uint16_t split;
-    /* whether the sample has a field `cls`; if the field contains numbers, they are the sample's
-     * labels */
+    /* true if the sample has a field `cls`; if this field consists of numbers, they replace the
+     * sample's label */
     bool has_cls;
 };
 
@@ -51,8 +52,8 @@ struct plan_shard {
     uint64_t first;             /* number of its first sample within the split */
     uint64_t payload_bytes;
     uint64_t largest;           /* upper bound for the payload of its largest sample */
-    /* hash of the shard's source files: of their URLs and their stamps (size and time, or ETag); 0
-     * in a stored plan */
+    /* Hash of the shard's source files, from their URLs and stamps (size and time, or ETag). 0 if
+     * the plan was read from a file. */
     uint64_t source;
 };
 
@@ -72,13 +73,14 @@ struct plan {
     uint64_t payload_bytes;
     struct plan_label *labels;
     uint32_t label_count;
-    /* class names in byte order; if the plan appends to a data set, the classes of the data set
-     * come first */
+    /* Class names in byte order. If the plan appends to a data set, the classes of this data set
+     * come first. */
     const char **classes;
     double *class_values;       /* label_base, label_base + 1, ... */
-    /* number of samples of each class, not counting samples with a file .cls; or NULL */
+    /* number of samples of each class, without samples that have a field `cls`, whose class is not
+     * known yet; or NULL */
     uint64_t *class_samples;
-    /* memory for the names of classes that are named by their numbers; or NULL */
+    /* memory for names of classes that have only a number, which becomes their name; or NULL */
     char *class_texts;
     uint32_t class_count;
     struct plan_split splits[SPLIT_LIMIT];
@@ -87,36 +89,37 @@ struct plan {
     size_t shard_count;
     char hash[PLAN_HASH_SIZE];      /* covers everything that determines the bytes; in the
                                        manifest */
-    /* hash over the plan hash, the source's root, and the stamps and URLs of the source files; see
-     * plan_identify */
+    /* Hash over the plan hash, the source's root directory, and the stamps and URLs of the source
+     * files. A run that resumes another run compares it; see plan_identify. */
     char identity[PLAN_HASH_SIZE];
-    /* hash over the plan hash and the source files of all shards; stored in the manifest; "" if it
-     * is unknown */
+    /* hash over the plan hash and the source files of all shards, which the manifest stores; "" if
+     * unknown */
     char origin[PLAN_HASH_SIZE];
 };
 
 void plan_free(struct plan *plan);
 
-/* Returns the number of the sample at which a block ends that begins with sample `first`. The
- * result is at most `end`. */
+/* Returns the end of the block (the samples that are encoded as one job) that begins with sample
+ * `first`: the number of the first sample after it. The result is at most `end`. */
 uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 
-/* The type of a function that returns the size of a sample. */
+/* A function that returns the size of sample number `sample`. */
 typedef uint64_t plan_size_fn(void *context, uint64_t sample);
 uint64_t plan_shard_count(uint64_t payload_bytes, uint64_t samples, uint64_t shard_bytes,
                           uint64_t shard_count);
-/* Divides `count` samples into `shard_count` shards. The function size_of returns the size of a
- * sample, so that no array of sizes is needed. starts[k] becomes the first sample of shard k, and
- * starts[shard_count] becomes `count`. */
+/* Divides `count` samples into `shard_count` shards of similar size. starts[k] becomes the number
+ * of the first sample of shard k, and starts[shard_count] becomes `count`. The function size_of()
+ * returns the size of a sample, so that no array of sizes is needed. */
 void plan_cut(plan_size_fn *size_of, void *context, uint64_t count, uint64_t payload_bytes,
               uint64_t shard_count, uint64_t *starts);
 
-/* The plan hash covers everything that determines the bytes of the output (plan_hash.c). First call
- * plan_hash_begin. Then call _shard for each shard, _sample for each sample of the shard, and _file
- * for each file of the sample. At the end call _end, which frees the state. plan_hash_begin returns
- * NULL if memory is exhausted. */
+/* Compute the plan hash, which covers everything that determines the bytes of the output
+ * (plan_hash.c). First call plan_hash_begin(). Then call plan_hash_shard() for each shard,
+ * plan_hash_sample() for each sample of the shard, and plan_hash_file() for each file of the
+ * sample. At the end call plan_hash_end(), which frees the state. plan_hash_begin() returns NULL if
+ * memory is exhausted. */
 struct XXH3_state_s *plan_hash_begin(const struct plan *plan,
                                      const struct sheaf_pack_options *options,
                                      uint64_t shard_count);
@@ -127,38 +130,41 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
-/* Called before plan_hash_end for a plan that packs images other than JPEGs as TFRecord. Release
- * 0.2 wrote such an image as a feature with the name of its suffix, and not as image/encoded. */
+/* Must be called before plan_hash_end() for a plan that packs images other than JPEGs as TFRecord.
+ * It changes the hash, because release 0.2 wrote such an image under the name of its suffix, and
+ * not as image/encoded. */
 void plan_hash_images(struct XXH3_state_s *state);
 
-/* Adds one file, by its stamp and URL, to the hash over the source files of a shard. `source` is
- * the hash so far, 0 at first. `url` is NULL unless the file is an object with a URL of its own.
- * Returns the new hash. */
+/* Adds one file to the hash over the source files of a shard. `source` is the hash so far, 0 at
+ * first. `stamp` changes when the file changes. `url` is NULL unless the file is an object with a
+ * URL of its own. Returns the new hash. */
 uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url);
 
-/* Sets the plan's identity, which is a hash of the plan hash, the root, and (if `of_sources` is
- * set) the sources of all shards. Two plans with the same plan hash make the same bytes only if
- * their files are the same. Therefore a run that continues the shards of another run, or joins
- * another run, compares the identity. */
+/* Sets plan->identity, a hash of the plan hash, the root directory and, if `of_sources` is set, the
+ * source files of all shards. Two plans with the same plan hash make the same bytes only if their
+ * files are the same. Therefore a run that continues or joins another run compares the identity. */
 void plan_identify(struct plan *plan, const char *root, bool of_sources);
 
-/* Limit for sums of sizes, which makes sure that a sum fits into 63 bits. */
+/* Limit for sums of sizes in bytes. It makes sure that a sum of two sizes fits into 63 bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
-/* Sets *good to whether the files with one key can form a sample. If not, records the files as
- * problems. If `format` is not NULL, the files must also fit into one record of this container.
- * (plan_group.c) */
+/* Checks whether files with the same key can form a sample, and sets *good. If they cannot, records
+ * them as problems. If `format` is not NULL, the files must also fit into one record of this
+ * container. (plan_group.c) */
 int plan_check_group(const struct catalog_file *files, uint32_t count,
                      const struct format_ops *format, struct problems *problems, bool *good,
                      struct sheaf_error *err);
-/* Makes a sample of these files. The sample's label is an index into the catalog's labels. */
+/* Makes a sample from files with the same key. s->label is an index into the catalog's labels,
+ * which are not in their final order yet. */
 void plan_make_sample(const struct catalog_file *files, uint32_t count, struct plan_sample *s);
 
-/* Numbers the classes and sorts the labels. used[i] tells whether a sample has label i of the
- * catalog. (*renamed)[i] becomes the index of this label in the plan; the caller frees the array.
- * `grow` (or NULL) has the labels of the data set to which samples are appended; its classes come
- * first. `known` (or NULL) has classes whose numbers are given. Returns SHEAF_ERR_UNSUPPORTED if
- * the labels contradict `grow` or `known`. (plan_label.c) */
+/* Gives numbers to the classes and sorts the labels. used[i] tells whether any sample has label i
+ * of the catalog. (*renamed)[i] becomes the index of this label in the plan; the caller frees this
+ * array.
+ *
+ * `grow` describes the data set to which samples are appended, or is NULL; its classes come first.
+ * `known` has classes whose numbers are given, or is NULL. Returns SHEAF_ERR_UNSUPPORTED if the
+ * labels contradict `grow` or `known`. (plan_label.c) */
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
                      int label_base, const struct plan_grow *grow, const struct plan_classes *known,
                      uint32_t **renamed, struct sheaf_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compressed blocks of sample records, and plans of a few shards that are made from such blocks. */
+ * Compresses records of samples into blocks, and makes plans of a few shards from such blocks. */
 #include "packer/plan/plan_batch.h"
 
 #include <lz4.h>
@@ -27,9 +27,9 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     code = buf_reserve(out, sizeof(head) + (size_t)bound, err);
     if (code != SHEAF_OK)
         return code;
-    /* The head of the block consists of the block's sizes, so its length is known only after
-     * compressing. Therefore the records are first compressed to a position after the longest
-     * possible head, and then moved to the end of the actual head. */
+    /* The block begins with its raw and its compressed size, as varints. Their length is known only
+     * after compressing. So the records are first compressed to a position after the longest
+     * possible varints, and then moved. */
     size = (size_t)LZ4_compress_default((const char *)records->data,
                                         (char *)out->data + out->size + sizeof(head), (int)raw,
                                         bound);
@@ -43,8 +43,8 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Decompresses the next block of a shard's samples in a plan into `out`, and replaces the content
- * of `out`. */
+/* Decompresses the block at *at into `out`, whose content it replaces, and moves *at past the
+ * block. A block has samples of one shard of the plan. */
 static int plan_batch_take_block(const uint8_t **at, const uint8_t *end, struct buf *out,
                                  struct sheaf_error *err)
 {
@@ -99,7 +99,8 @@ int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t 
                : SHEAF_OK;
 }
 
-/* Reads the next sample of the shard from the block, and checks that it agrees with the plan. */
+/* Reads the next sample of the shard from the decompressed block into `batch`. Returns an error if
+ * the sample contradicts the plan. */
 static int plan_batch_take_sample(struct plan_batch *batch, const struct plan_shard *shard,
                                   uint64_t number, const uint8_t **at, const uint8_t *end,
                                   struct sheaf_error *err)

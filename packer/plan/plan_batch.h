@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A few shards of a plan in memory, and the compressed form of their samples, which needs about a
- * fifth of this memory: records (plan_record.h) in blocks. */
+ * Holds a few shards of a plan in memory, with their samples. In compressed form, samples are
+ * records (plan_record.h) in blocks, and take about a fifth of this memory. */
 #ifndef PACKER_PLAN_PLAN_BATCH_H
 #define PACKER_PLAN_PLAN_BATCH_H
 
@@ -12,23 +12,23 @@
 #define PLAN_BLOCK_LIMIT ((size_t)64 << 20)     /* maximum size of a block */
 
 /* Appends the records to `out` as one block, and empties `records`. A block consists of its raw
- * size, its stored size, and an LZ4 block; if LZ4 does not make the records smaller, they are
- * stored uncompressed. If there are no records, nothing is appended. */
+ * size, its stored size, and an LZ4 block. If LZ4 does not make the records smaller, they are
+ * stored uncompressed. Appends nothing if there are no records. */
 int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *err);
 
-/* A few shards of a plan with their samples and files. `plan` contains only these shards and points
- * to the labels of the whole plan. Zero-initialised. */
+/* A few shards of a plan with their samples and files. `plan` has only these shards, but points to
+ * the labels of the whole plan. The struct must be zero-initialised. */
 struct plan_batch {
     struct plan plan;
     struct catalog catalog;
 };
 
-/* Prepares an empty batch for the shards from `first` up to, but not including, `end`. The shards
- * have no samples yet. */
+/* Prepares `batch` for the shards `first` to `end` - 1 of the plan `whole`. The shards have no
+ * samples yet; plan_batch_take() adds them. */
 int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t first, size_t end,
                      struct sheaf_error *err);
-/* Fills the next shard of batch->plan.shards from its blocks in `data`, and checks that they agree
- * with the plan. `block` is a buffer for unpacked records. */
+/* Adds the samples of the next shard to the batch, from blocks in `data`. Returns an error if they
+ * contradict the plan. `block` is a buffer for decompressed records. */
 int plan_batch_take(struct plan_batch *batch, const struct plan_shard *shard, uint64_t files,
                     const uint8_t *data, size_t size, struct buf *block,
                     struct sheaf_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts the facts of a plan to bytes and back. Everything that is read from bytes is checked
+ * Converts the facts about a plan to bytes and back. Everything that is read from bytes is checked
  * here, so that other code can use labels, splits and texts without further checks. */
 #include <stdlib.h>
 #include <string.h>
@@ -203,7 +203,8 @@ static int take_hash(struct facts_cursor *c, char hash[PLAN_HASH_SIZE])
     return code;
 }
 
-/* A plan of version 1 has no identity, so its plan hash is used as its identity. */
+/* Plans of version 1 do not store an identity (a hash that tells whether two runs have the same
+ * files). Their plan hash is used as the identity. */
 static int take_hashes(struct facts_cursor *c, uint32_t version)
 {
     struct plan *plan = &c->facts->plan;
@@ -270,8 +271,8 @@ static int plan_facts_take_numbers(struct facts_cursor *c)
     return SHEAF_OK;
 }
 
-/* Returns whether the name of a split is valid. The name becomes the name of a directory. In a plan
- * without splits, the name must be "". */
+/* Returns whether a text can be the name of a split, which becomes the name of a directory. In a
+ * plan without splits, the name must be "". */
 static bool is_split_name(const char *name, uint32_t split_count)
 {
     return split_count == 1 && name[0] == '\0' ? true
@@ -416,9 +417,9 @@ static int plan_facts_take_images(struct facts_cursor *c, uint32_t version)
                                                    "the libraries of images") : code;
 }
 
-/* Reads the options about skipped files. Plans of earlier versions do not have these options. If
- * such a plan is packed, files that vanished or changed may be skipped, and the number of skipped
- * files is not limited. */
+/* Reads the options about skipped files. Plans of earlier versions do not have these options. When
+ * such a plan is packed, files that vanished or changed may be skipped, and any number of files may
+ * be skipped. */
 static int take_skipping(struct facts_cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;

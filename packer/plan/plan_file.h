@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan, which many machines can pack: one file or object, specified in PLAN.md. It is
- * written from start to end. A machine that packs some of its shards reads only the end of the file
- * and the sections of these shards. */
+ * Writes and reads stored plans, which many machines can pack. PLAN.md specifies the format. A
+ * stored plan is one file or object, and is written from start to end. A machine that packs some of
+ * its shards reads only the end of the file and the sections of these shards. */
 #ifndef PACKER_PLAN_PLAN_FILE_H
 #define PACKER_PLAN_PLAN_FILE_H
 
@@ -14,15 +14,16 @@
 #include "packer/plan/plan_section.h"
 #include "store/store.h"
 
-/* The facts about a whole plan. If the plan was read from a file, its arena (block of memory) holds
- * the texts. */
+/* The facts about a whole plan, without its samples. If the plan was read from a file, the texts
+ * lie in `arena`. */
 struct plan_facts {
     const char *dest;           /* an absolute path, or a URL */
-    /* prefix of the files' paths; "" if the paths are complete URLs */
+    /* beginning of the paths of all source files, such as a directory; "" if the paths are complete
+     * URLs */
     const char *root;
     const char *source;         /* kind of the source, as in the manifest */
-    /* fingerprint of the data set at `root` that is converted shard by shard (the plan of a
-     * conversion has no sections); "" if files are packed */
+    /* Fingerprint of the data set at `root` if the plan is for a conversion, which has no sections.
+     * "" if the plan is for files. */
     const char *fingerprint;
     bool is_remote;             /* whether the files are objects */
     enum sheaf_container container;
@@ -36,8 +37,8 @@ struct plan_facts {
     size_t skipped_bytes;
     uint64_t found;             /* files in the source */
     uint64_t files;             /* files in the plan */
-    /* labels, splits, shards and plan hash, but neither samples nor files; shard.sample is the
-     * number of the shard's first sample in the whole plan */
+    /* The plan's labels, splits, shards and hash, but not its samples and files.
+     * plan.shards[i].sample is the number of shard i's first sample in the whole plan. */
     struct plan plan;
     struct {                    /* as in struct sheaf_pack_options, and as image_libraries */
         uint64_t fix, check, quality, resize, mode;
@@ -51,10 +52,12 @@ struct plan_facts {
 struct plan_writer;
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* Returns the struct through which the samples of the plan's shards are written to the file. */
+/* Returns the struct to which the caller adds the samples of each shard, so that they are written
+ * to the plan file. */
 struct plan_sections *plan_writer_sections(struct plan_writer *writer);
-/* Writes everything that follows the sections, and makes the plan visible. facts->plan.shards are
- * the finished shards, in order. Frees the writer even after an error. */
+/* Writes the rest of the plan file after the samples, and makes the file visible.
+ * facts->plan.shards must be the finished shards, in order. Frees the writer even after an
+ * error. */
 int plan_writer_commit(struct plan_writer *writer, const struct plan_facts *facts,
                        struct sheaf_error *err);
 void plan_writer_abort(struct plan_writer *writer);     /* NULL is fine */
@@ -72,7 +75,8 @@ struct plan_file {
 int plan_file_open(const char *url, struct plan_file *file, struct sheaf_error *err);
 void plan_file_close(struct plan_file *file);
 
-/* Returns a struct through which the samples of the plan can be read, shard by shard. */
+/* Returns a struct with which plan_rows_load() reads the samples of a stored plan, a few shards at
+ * a time. */
 struct plan_rows plan_file_rows(const struct plan_file *file);
 
 /* Returns whether the object begins as a plan does. */
@@ -82,8 +86,8 @@ bool plan_file_is(const char *url);
 
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
-/* versions that can also be read: 1 (has no identity), 2 (has no facts about images), 3 (skips
- * any file) */
+/* Version of plan files that this release writes. It also reads version 1 (without an identity),
+ * version 2 (without facts about images) and version 3 (in which any file may be skipped). */
 #define PLAN_FILE_VERSION 4u
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
@@ -91,10 +95,11 @@ bool plan_file_is(const char *url);
 #define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
 
 /* plan_facts.c */
-/* Copies the facts that are options of the run into `facts`. The texts are borrowed from the
- * options. */
+/* Copies those options of the packing run that a plan stores into `facts`. The texts still belong
+ * to `options`. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
-/* Returns whether the plan is for a column (see formats/column_record.h). */
+/* Returns whether the plan is for a column, which adds a field to an existing data set (see
+ * formats/column_record.h). */
 bool plan_facts_is_column(const struct plan_facts *facts);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a plan. The end of the file has the positions of the facts and of the table of shards. The
- * table has the positions of the sections. Every part has a checksum, and every size is compared
- * with the size of the file before it is used. */
+ * Reads a plan file. The end of the file has the positions of the facts and of the table of shards.
+ * The table has the positions of the sections, which hold the samples. Every part has a checksum,
+ * and every size is compared with the size of the file before it is used. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -76,7 +76,7 @@ static int read_foot(struct store_object *object, struct foot *foot, struct shea
 
 /* ---- Facts and table ------------------------------------------------------------------------- */
 
-/* Reads a range of bytes from the plan into `room`, and verifies its checksum. */
+/* Reads `bytes` bytes at `offset` of the plan file into `room`, and verifies their checksum. */
 static int plan_file_read_part(struct store_object *object, uint64_t offset, uint64_t bytes,
                                uint64_t sum, const char *what, struct buf *room,
                                const uint8_t **data, struct sheaf_error *err)
@@ -96,8 +96,8 @@ static int plan_file_read_part(struct store_object *object, uint64_t offset, uin
     return code;
 }
 
-/* Parses the entry of one shard in the plan's table of shards. The section of the shard must begin
- * at `offset`. */
+/* Parses the entry of shard `i` in the plan file's table of shards. Returns an error unless the
+ * shard's section begins at `offset`, where the previous section ends. */
 static int plan_file_read_take_entry(struct plan_file *file, size_t i, const uint8_t *entry,
                                      uint64_t offset, uint64_t end, struct sheaf_error *err)
 {
@@ -124,7 +124,8 @@ static int plan_file_read_take_entry(struct plan_file *file, size_t i, const uin
     return SHEAF_OK;
 }
 
-/* Computes where the samples of each shard begin, in its split and in the whole plan. */
+/* Computes the number of the first sample of each shard, within its split and within the whole
+ * plan. */
 static int place_shards(struct plan_file *file, struct sheaf_error *err)
 {
     struct plan *plan = &file->facts.plan;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a plan: first a section for each shard when the shard ends, then the facts, the table of
- * shards, and the end of the file. */
+ * Writes a plan file. The section with the samples of a shard is written when the shard ends. After
+ * the last section follow the facts, the table of shards, and the end of the file. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Groups files into samples: files with the same key form one sample. A sample is packed completely
- * or not at all, so a bad file excludes all files with its key. */
+ * Groups files into samples: all files with the same key form one sample. A sample is packed
+ * completely or not at all, so one bad file excludes all files with its key. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static const char *suffix_of(const struct catalog_file *f)
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c; }
 
-/* Compares names. Ignores the case of ASCII letters, whatever the locale is. */
+/* Returns whether two names are equal. Ignores the case of ASCII letters, whatever the locale
+ * is. */
 static bool same_name(const char *a, const char *b)
 {
     while (*a != '\0' && lower(*a) == lower(*b)) {
@@ -34,8 +35,8 @@ struct key_group {
     uint32_t count;
 };
 
-/* Returns a file of the group that would be the same field as another file, and sets *other to that
- * file. Returns NULL if there is no such pair. */
+/* Finds two files of a group (the files with one key) that would become the same field. Returns one
+ * of them and sets *other to the other file. Returns NULL if there are no such files. */
 static const struct catalog_file *find_double(const struct key_group *g,
                                               const struct catalog_file **other)
 {
@@ -48,7 +49,8 @@ static const struct catalog_file *find_double(const struct key_group *g,
     return NULL;
 }
 
-/* Records every file of a group as a problem, unless it was recorded before. */
+/* Records every file of a group (the files with one key) as a problem, except files that were
+ * recorded before. */
 static int plan_group_refuse(const struct key_group *g, struct problems *problems, int why,
                              const char *reason, const char *path, const char *other,
                              struct sheaf_error *err)
@@ -62,9 +64,9 @@ static int plan_group_refuse(const struct key_group *g, struct problems *problem
     return code;
 }
 
-/* Records the files of a group as problems, because two of them (`a` and `b`) would be the same
- * field. The report names these two in byte order of their paths, so that it does not depend on the
- * order of the scan. */
+/* Records the files of a group (the files with one key) as problems, because the files `a` and `b`
+ * would become the same field. The report names `a` and `b` in byte order of their paths, so that
+ * it does not depend on the order of the scan. */
 static int refuse_double(const struct key_group *g, struct problems *problems, const char *a,
                          const char *b, struct sheaf_error *err)
 {
@@ -74,7 +76,8 @@ static int refuse_double(const struct key_group *g, struct problems *problems, c
                              : b, ordered ? b : a, err);
 }
 
-/* Sets *good to whether the files together are small enough for a record of the container. */
+/* Sets *good to whether all files with one key together are small enough for a record of the
+ * container. */
 static int plan_group_check_size(const struct key_group *g, const struct format_ops *format,
                                  struct problems *problems, bool *good, struct sheaf_error *err)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The plan hash: XXH3-128 of the options, the samples and their order. Two runs with the same plan
- * hash make the same bytes from the same files. The hash does not cover locations and times, so
- * that a copy of the files gives the same data set. The identity (plan_identify) tells whether two
- * runs have the same files. */
+ * Computes the plan hash: XXH3-128 of the options, the samples and their order.
+ *
+ * Two runs with the same plan hash make the same bytes from the same files. The hash does not cover
+ * locations and times, so that a copy of the files gives the same data set. Another hash, the
+ * identity (plan_identify), tells whether two runs have the same files. */
 #include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
@@ -13,7 +14,8 @@
 #include "image/image.h"
 #include "packer/plan/plan.h"
 
-/* Must be increased whenever the same plan results in different bytes. */
+/* part of the plan hash; must be increased whenever the same plan begins to result in different
+ * bytes */
 #define PLAN_VERSION 1
 
 static void plan_hash_add_number(XXH3_state_t *state, uint64_t value)
@@ -30,8 +32,8 @@ static void plan_hash_add_text(XXH3_state_t *state, const char *text)
     XXH3_128bits_update(state, text == NULL ? "" : text, size);
 }
 
-/* If no option for images is set, nothing is added to the hash, so that hashes of older releases
- * remain valid. */
+/* Adds the options for images to the hash. Adds nothing if none is set, so that the hashes of older
+ * releases remain valid. */
 static void add_images(XXH3_state_t *state, const struct sheaf_pack_options *o)
 {
     if (!o->fix_images && o->resize == 0 && o->check_images == SHEAF_CHECK_MARKERS)
@@ -129,7 +131,7 @@ uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url)
     return url == NULL ? source : XXH3_64bits_withSeed(url, strlen(url), source);
 }
 
-/* Stores both 64-bit words of the hash, the low word first. */
+/* Stores the two 64-bit words of a hash as bytes, the low word first. */
 static void store_hash(uint8_t *at, XXH128_hash_t hash)
 {
     store64(at, hash.low64);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The label map. The catalog has the labels in the order in which they were found, which is
- * arbitrary. Here they get their final order: first "no label", then classes in byte order, then
- * numbers. Classes are numbered in this order, after the known classes. Known classes are those of
- * the data set to which samples are appended, or those whose numbers the caller requires. A class
- * to which the source gives a number keeps this number. */
+ * Gives the labels of a plan their final order, and numbers the classes. The catalog has the labels
+ * in the order in which they were found, which is arbitrary. The final order is: first "no label",
+ * then classes in byte order, then numbers.
+ *
+ * Classes are numbered in this order, after the known classes. Known classes are those of the data
+ * set to which samples are appended, or those whose numbers the caller requires. A class to which
+ * the source gives a number keeps this number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +48,8 @@ static int compare_labels(const void *x, const void *y)
     return plan_label_compare_numbers(a, b);
 }
 
-/* Returns the labels that occur in samples, in their final order. labels[0] stays the label of
- * samples without a label. */
+/* Returns an array of the labels that samples have, in their final order. "No label", which is
+ * labels[0] of the catalog, is not in the array. */
 static struct ranked *rank_used(const struct catalog *catalog, const bool *used, uint32_t *count)
 {
     struct ranked *ranked = calloc((size_t)catalog->label_count + 1, sizeof(*ranked));
@@ -100,7 +102,8 @@ static int plan_label_reserve(struct plan *plan, size_t count, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Gives a class the number that the source states for it. */
+/* Gives a class the number that the source states for it. Returns an error if the number is invalid
+ * or belongs to another class. */
 static int place_class(struct plan *plan, const struct catalog_label *l, int label_base,
                        const struct plan_classes *known, struct sheaf_error *err)
 {
@@ -126,7 +129,7 @@ static int place_class(struct plan *plan, const struct catalog_label *l, int lab
                    l->class_name);
 }
 
-/* Gives each class without a name its number as its name, in decimal digits. */
+/* Gives each class that has a number but no name its number as its name, in decimal digits. */
 static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
 {
     const size_t digits = 12;
@@ -144,7 +147,8 @@ static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Sorts the classes by name. If `once` is set, refuses a name that has two numbers. */
+/* Sets *sorted to the classes in byte order of their names. If `once` is set, returns an error if
+ * two classes have the same name. */
 static int sort_classes(const struct plan *plan, int label_base, bool once,
                         struct numbered_name **sorted, struct sheaf_error *err)
 {
@@ -166,7 +170,7 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
     return SHEAF_OK;
 }
 
-/* Adds to the plan the classes whose numbers are fixed: known classes, and classes to which the
+/* Adds the classes whose numbers are fixed to the plan: the known classes, and classes to which the
  * source gives a number. New classes get their numbers later. */
 static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
                          int label_base, const struct plan_classes *known, struct sheaf_error *err)
@@ -181,7 +185,8 @@ static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_
     return code == SHEAF_OK ? name_gaps(plan, label_base, err) : code;
 }
 
-/* Finds the number of each class of the source. A new class gets the next free number. */
+/* Determines the number of each class of the source. A class that is new gets the next free
+ * number. */
 static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t count, int label_base,
                           const struct plan_classes *known, struct sheaf_error *err)
 {
@@ -218,7 +223,7 @@ static int number_classes(struct plan *plan, struct ranked *ranked, uint32_t cou
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
 /* Checks the labels of samples that are appended to a data set. If the classes of the data set have
- * names, a label without a name must be the number of one of these classes. */
+ * names, each label must be a name, or the number of one of these classes. */
 static int check_grown(const struct plan *plan, const struct plan_grow *grow,
                        struct sheaf_error *err)
 {
@@ -238,10 +243,11 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
     return SHEAF_OK;
 }
 
-/* Returns the index of a label in the plan. Index 0 is always "no label". In a plan for a new data
- * set, the classes follow in the order of their numbers, and then the labels without a class. In a
- * plan that appends to a data set (`grows`), the labels that samples have follow in byte order;
- * classes that no sample has get no index. */
+/* Returns the index that label `i` of `ranked` gets in the plan. Index 0 is always "no label".
+ *
+ * In a plan for a new data set, all classes follow in the order of their numbers, and then the
+ * labels without a class. In a plan that appends to a data set (`grows`), only labels that samples
+ * have get an index, in their order in `ranked`. */
 static uint32_t plan_label_slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                                    uint32_t names, bool grows)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts samples to records, which consist of varints and texts, and back. Records are not
- * trusted when they are read: a path that could not be packed, or a number above its limit, is an
- * error. */
+ * Converts a sample of a plan to a record (varints and texts) and back. Records are not trusted
+ * when they are read: a path that could not be packed, or a number above its limit, is an error. */
 #include "packer/plan/plan_record.h"
 
 #include <string.h>
@@ -99,8 +98,9 @@ static int plan_record_malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
 }
 
-/* Reads the facts about a file's content. They depend on where the content is (in a local file, in
- * an object, or in the record itself). `url` has room for URL_LIMIT bytes. */
+/* Reads where the content of a file is, and its other facts, from a record. `origin` says whether
+ * the content is in a local file, in an object, or in the record itself. `url` has room for
+ * URL_LIMIT bytes. */
 static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_stat *stat,
                        char *url, struct sheaf_error *err)
 {
@@ -128,8 +128,8 @@ static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_
     return SHEAF_OK;
 }
 
-/* Reads a file of a record: the part of its path after the key, and its other facts. `path` already
- * contains the key. */
+/* Reads one file of a record: the part of its path after the key, and its facts. `path` already
+ * contains the key, which the record stores only once. */
 static int plan_record_take_file(struct record_cursor *c, char path[KEY_LIMIT + 1], size_t key_size,
                                  struct catalog_stat *stat, char *url, struct sheaf_error *err)
 {
@@ -186,7 +186,7 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
     return SHEAF_OK;
 }
 
-/* Returns whether a file is an image other than a JPEG. */
+/* Returns whether a file with this suffix is an image other than a JPEG. */
 static bool is_other_image(const char *suffix)
 {
     const char *format = example_image_format(suffix, strlen(suffix));
@@ -223,7 +223,8 @@ int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *st
 
 /* ---- Records from elsewhere ------------------------------------------------------------------ */
 
-/* Reads a file of a record and adds it to the catalog. `path` already contains the key. */
+/* Reads one file of a record and adds it to the catalog. `path` already contains the key, which the
+ * record stores only once. */
 static int plan_record_read_file(struct record_cursor *c, struct catalog *catalog,
                                  char path[KEY_LIMIT + 1], size_t key_size, uint64_t *bytes,
                                  struct sheaf_error *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A sample of a plan as bytes: its label and its files, with everything that is needed to fetch the
- * files and to notice changes. Plan files consist of such records (see PLAN.md), and so do the
- * temporary files of planning. */
+ * Declares functions for records. A record is one sample of a plan as bytes: its label and its
+ * files, with everything that is needed to fetch the files and to notice changes. Plan files (see
+ * PLAN.md) and the temporary files of planning consist of records. */
 #ifndef PACKER_PLAN_PLAN_RECORD_H
 #define PACKER_PLAN_PLAN_RECORD_H
 
@@ -22,18 +22,18 @@ struct plan_record_head {
 };
 int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
                      struct sheaf_error *err);
-/* Appends a copy of the record to `out`. The copy has the label `label` instead of the record's own
- * label. */
+/* Appends a copy of a record to `out`, in which the label is replaced by `label`. */
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
-/* Adds the record to two hashes: the plan hash (`state`), and the hash of its shard's source files
- * (*source). Sets *has_other_images if a file is an image other than a JPEG. */
+/* Adds a record (a sample of a plan) to two hashes: the plan hash (`state`), and the hash of its
+ * shard's source files (*source). Sets *has_other_images if a file is an image other than a
+ * JPEG. */
 int plan_record_hash(const uint8_t *record, size_t size, struct XXH3_state_s *state,
                      uint64_t *source, bool *has_other_images, struct sheaf_error *err);
 
-/* Parses the record at *at, which must end before `end`, and moves *at past it. Appends its files
- * to catalog->files, and sets sample->file to the index of the first one. Returns SHEAF_ERR_CORRUPT
- * if the bytes are not a valid record. */
+/* Parses the record at *at into `sample`, and moves *at past it. The record must end before `end`.
+ * Appends the sample's files to catalog->files, and sets sample->file to the index of the first
+ * one. Returns SHEAF_ERR_CORRUPT if the bytes are not a valid record. */
 int plan_record_read(const uint8_t **at, const uint8_t *end, struct catalog *catalog,
                      struct plan_sample *sample, struct sheaf_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes sections to any destination, and loads shards from their sections. */
+ * Writes the sections of a plan (the samples of one shard each) to any destination, and loads
+ * shards from their sections. */
 #include "packer/plan/plan_section.h"
 
 #include "base/error.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The samples of a plan's shards as bytes. Each shard has one section, which consists of records
+ * Stores the samples of a plan as bytes. Each shard has one section, which consists of records
  * (plan_record.h) in compressed blocks. A section needs about a fifth of the memory that the
  * samples need as structs. Stored plans (plan_file.h) and plans that are packed immediately
  * (plan_stash.h) use the same sections. */
@@ -34,7 +34,8 @@ struct plan_sections {
 /* `offset` is the offset of the first section. */
 int plan_sections_open(struct plan_sections *sections, uint64_t offset, plan_put_fn *put,
                        void *context, struct sheaf_error *err);
-/* Adds the next sample of the shard, given by its record and its number of files. */
+/* Adds the next sample to the section of the current shard. `record` is the sample as bytes, and
+ * `files` is its number of files. */
 int plan_sections_add(struct plan_sections *sections, const uint8_t *record, size_t size,
                       uint64_t files, struct sheaf_error *err);
 int plan_sections_end_shard(struct plan_sections *sections, struct sheaf_error *err);
@@ -48,8 +49,8 @@ static inline const struct plan_section *plan_sections_ended(const struct plan_s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The type of a function that reads the section of shard number `shard` and verifies its checksum.
- * The bytes are in `room`, or in memory of the context. */
+/* A function that sets *data to the section of shard number `shard` (its samples as bytes), after
+ * verifying its checksum. The section lies in `room`, or in memory of the context. */
 typedef int plan_read_fn(const void *context, size_t shard, struct buf *room, const uint8_t **data,
                          struct sheaf_error *err);
 
@@ -59,12 +60,13 @@ struct plan_rows {
     const struct plan_section *sections;        /* of each shard */
     plan_read_fn *read;
     const void *context;
-    /* the plan's URL or path, for messages; NULL if the plan is in a temporary file */
+    /* URL or path of the plan file, for messages; NULL if the plan is in a temporary file */
     const char *url;
 };
 
-/* Fills a batch with the shards from `first` up to, but not including, `end`. Replaces the former
- * content of the batch. Pointers in the batch then point into the whole plan. */
+/* Fills a batch with the shards `first` to `end` - 1 of a plan and their samples. The former
+ * content of the batch is freed. The batch points to texts of the whole plan, which must stay
+ * valid. */
 int plan_rows_load(const struct plan_rows *rows, size_t first, size_t end,
                    struct plan_batch *batch, struct sheaf_error *err);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sorts the files of a source, and makes the samples of a plan from the sorted files. */
+ * Sorts the files of a source by their keys, and makes the samples of a plan from the sorted
+ * files. */
 #include "packer/plan/plan_sort.h"
 
 #include <stdio.h>
@@ -14,20 +15,23 @@
 #include "formats/format.h"
 #include "packer/plan/plan_cls.h"
 
-/* The sort buffer gets 1 / SORT_PART of the memory for packing, but at least SORT_LEAST. */
+/* The buffer for sorting files gets 1 / SORT_PART of the memory for packing, but at least
+ * SORT_LEAST bytes. */
 #define SORT_PART  8
 #define SORT_LEAST ((size_t)8 << 20)
-/* A stream of samples is kept in memory up to this size, and in a file when it becomes larger.
- * Streams are written and read from start to end, for which a file is as good as memory. */
+/* Largest size of a stream of samples that is kept in memory. A larger stream is moved to a file.
+ * Streams are written and read from start to end, so a file is about as fast as memory. */
 #define STREAM_BYTES ((size_t)4 << 20)
 
 /* ---- Files into the sort --------------------------------------------------------------------- */
 
-/* Adds a file to the sort. The sort key is the file's path, with a NUL instead of the dot that ends
- * the sample's key. This puts the files into the order that plan_group() needs. The value consists
- * of the label and a flag for bad files (a varint: label * 2 + flag), the origin (a varint: enum
- * catalog_origin), the file's size (a varint), its stamp, and then the file's URL or its content,
- * if the origin needs one of them. */
+/* Adds a file to the sort. The sort key is the file's path, in which the dot at the end of the
+ * sample's key is replaced by NUL. So files with the same key become adjacent, as plan_group()
+ * needs.
+ *
+ * The value consists of the label and a flag for bad files (a varint: label * 2 + flag), the origin
+ * (a varint: enum catalog_origin), the file's size (a varint), its stamp, and then the file's URL
+ * or its content, if the origin needs one of them. */
 static int plan_sort_take_file(void *context, const struct catalog_found *f,
                                struct sheaf_error *err)
 {
@@ -114,8 +118,8 @@ void plan_sort_close(struct plan_sort *g)
 struct file_group {
     uint64_t order;
     size_t key_size;
-    /* struct catalog_file[]; until the group is complete, their texts are offsets instead of
-     * pointers */
+    /* struct catalog_file[]; while the group grows, the pointers to their texts are offsets into
+     * `texts`, because `texts` may move */
     struct buf files;
     struct buf texts;
     struct buf record;
@@ -126,7 +130,8 @@ static size_t plan_sort_count_of(const struct file_group *g)
     return g->files.size / sizeof(struct catalog_file);
 }
 
-/* Appends a copy of a text and a NUL to the group's texts, at an offset that is a multiple of 8. */
+/* Appends a copy of a text and a NUL to g->texts, at an offset that is a multiple of 8, and sets
+ * *offset to it. */
 static int plan_sort_add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
                               struct sheaf_error *err)
 {
@@ -141,7 +146,7 @@ static int plan_sort_add_text(struct file_group *g, const void *text, size_t siz
     return SHEAF_OK;
 }
 
-/* For a file that is a remote object: appends its struct catalog_object to the group's texts. */
+/* Appends the struct catalog_object of a file that is a remote object to g->texts. */
 static int plan_sort_add_object(struct file_group *g, uint64_t stamp, const uint8_t *url,
                                 size_t size, uint64_t *offset, struct sheaf_error *err)
 {
@@ -215,10 +220,10 @@ static bool is_same_text(const struct catalog_file *a, const struct catalog_file
     return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }
 
-/* Merges texts (such as captions) if several lines of a list name files of the same sample. If all
- * these lines have the same text, it becomes one field. Texts that differ, such as the number of
- * each line, do not describe the sample; they are left out and counted. Files with the same name
- * must be adjacent. Returns the number of files that remain. */
+/* Merges the texts of a sample (such as captions) if several lines of a list name files of this
+ * sample. If all these lines have the same text, it becomes one field. If the texts differ, such as
+ * the number of each line, they do not describe the sample, so they are left out and counted. Files
+ * with the same name must be adjacent. Returns the number of files that remain. */
 static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uint32_t count)
 {
     uint32_t kept = 0, end;
@@ -251,9 +256,10 @@ static void count_cls(struct plan_sort *x, const struct catalog_file *files, boo
                  files->path);
 }
 
-/* Reads the files .cls of a few samples that also have another label, to find out whether such
- * files contain numbers. If the caller reports such files (`tells_cls`), reads the files .cls of
- * all samples, or of a few samples in a store. */
+/* Reads the file .cls of some samples, in order to learn whether such files consist of numbers.
+ * This decides about samples that also have another label, so a few of these are read. If the run
+ * reports such files (`tells_cls`), the files of all samples are read, or of a few samples in a
+ * store. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {
@@ -277,7 +283,7 @@ static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
     return SHEAF_OK;
 }
 
-/* Reports the files .cls that were examined and do not consist of numbers. */
+/* Reports how many of the files .cls that were read do not consist of numbers. */
 static void tell_cls(const struct plan_sort *x)
 {
     if (x->tells_cls && x->cls_words != 0)
@@ -287,16 +293,16 @@ static void tell_cls(const struct plan_sort *x)
                       plural(x->cls_looked), x->first_cls_word, x->cls_words == 1 ? "is" : "are");
 }
 
-/* Ends a group of files with the same key. Writes a sample to the stream, or records the files as
- * problems, and empties the group. */
+/* Ends a group (the files with one key). Writes the group as a sample to the stream `out`, or
+ * records its files as problems. Empties the group. */
 static int plan_sort_end_group(struct plan_sort *x, struct file_group *g, struct sample_stream *out,
                                struct sheaf_error *err)
 {
     struct catalog_file *files = plan_sort_settle(g);
     const uint32_t count = merge_texts(x, files, (uint32_t)plan_sort_count_of(g));
     struct plan_sample sample;
-    /* The container's size limit is not checked for a file that will be converted, because it may
-     * become smaller. */
+    /* Files that will be converted are not checked against the container's size limit, because they
+     * may become smaller. */
     const bool converts = x->options->fix_images || x->options->resize != 0;
     bool good = false;
     int code = count == 0 ? SHEAF_OK
