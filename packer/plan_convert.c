@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the plan of a conversion from the manifest of the data set. Each shard of the data set
- * becomes one shard of the plan. The plan has no sections, because the samples of a planned shard
- * are the samples of the data set's shard. */
+ * Makes the plan for converting a data set from its manifest. Each shard of the data set becomes
+ * one shard of the plan. The plan stores no samples, because the samples of a planned shard are the
+ * samples of the data set's shard. */
 #include "packer/plan_convert.h"
 
 #include <stdlib.h>
@@ -38,8 +38,8 @@ static int plan_convert_check_options(const struct sheaf_pack_options *o, const 
                    "keys are kept: a plan cannot split, shuffle or reshard it", source);
 }
 
-/* Makes a planned shard for each shard of the data set. Leaves out shards without samples. (A
- * conversion in a single call also leaves them out.) */
+/* Makes one planned shard for each shard of the data set. Shards without samples are left out, as
+ * in a conversion in a single call. */
 static int plan_convert_make_shards(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
@@ -66,8 +66,8 @@ static int plan_convert_make_shards(struct conversion *c, struct sheaf_error *er
                                   : err_set(err, SHEAF_ERR_NOT_FOUND, "the data set is empty");
 }
 
-/* Copies only the names of the classes into the plan, because the samples themselves contain their
- * labels. */
+/* Copies the names of the classes into the plan. Labels are not needed, because the samples
+ * themselves contain them. */
 static int make_labels(struct conversion *c, struct sheaf_error *err)
 {
     struct plan *plan = &c->facts.plan;
@@ -115,8 +115,8 @@ static int plan_convert_set_facts(struct conversion *c, const char *source, cons
     return SHEAF_OK;
 }
 
-/* Writes the plan in the same order of steps as sheaf_plan_make. The plan is stored before anything
- * at the destination is removed. */
+/* Writes the plan and prepares the destination, in the same order of steps as sheaf_plan_make().
+ * The plan is stored before anything at the destination is removed. */
 static int plan_convert_write_plan(const struct plan_facts *facts, enum output_ask ask,
                                    const char *url, struct output *output, struct sheaf_error *err)
 {
@@ -185,7 +185,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);
     if (code != SHEAF_OK)
-        /* any error means that the source is not a data set */
+        /* The source is not a data set, whatever the error is. */
         return SHEAF_END;
     code = plan_convert_make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_plan_make: makes a plan as sheaf_pack does, and stores it for other processes. */
+ * Implements sheaf_plan_make, which makes a plan as sheaf_pack does, and stores it so that several
+ * processes can pack it. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,8 +93,8 @@ static bool is_same_place(const char *a, const char *b)
            a_stat.st_ino == b_stat.st_ino;
 }
 
-/* Returns an error if there is already a plan at `url` for another destination, because parts of
- * that plan may be running. A plan for the same destination may be replaced. */
+/* Returns an error if a plan for another destination is stored at `url`, because processes may be
+ * packing its parts. A plan for the same destination may be replaced. */
 static int refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
 {
     struct plan_file there;
@@ -139,8 +140,7 @@ static int check_output(struct making *m, struct sheaf_error *err)
     return code;
 }
 
-/* Prepares the destination. Removes nothing there if the plan is not stored (a dry run) or would be
- * refused. */
+/* Claims the destination after the plan was stored. In a dry run, does nothing. */
 static int prepare_output(struct making *m, struct sheaf_error *err)
 {
     bool finished;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_planned: reads the samples of a stored plan as packing would, and returns them to a program
- * instead of encoding them.
+ * Implements sheaf_planned, which reads the samples of a stored plan as packing would, and returns
+ * them to a program instead of encoding them.
  *
- * The samples are read in the blocks of the plan, so that block boundaries do not depend on the
- * caller. The samples of a block are copied as they are read: keys, names and content go to one
- * buffer. The buffer is large enough from the start, so that it does not move and pointers into it
- * stay valid. */
+ * The samples are read in the blocks of the plan (about 4 MiB each), so that the blocks do not
+ * depend on the caller. The keys, names and content of a block's samples are copied to one buffer.
+ * It has its full size from the start, so that it does not move and pointers into it stay valid. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,8 +103,8 @@ void sheaf_planned_free(struct sheaf_planned *p)
 
 /* ---- Which ----------------------------------------------------------------------------------- */
 
-/* Loads the shard that contains sample number `number` of the whole plan. Sets *first to the number
- * of the shard's first sample. */
+/* Loads the plan's shard that contains sample number `number` of the whole plan, unless it is
+ * loaded already. Sets *first to the number of the shard's first sample. */
 static int load_shard(struct sheaf_planned *p, uint64_t number, uint64_t *first,
                       struct sheaf_error *err)
 {
@@ -150,15 +149,16 @@ static const char *plan_samples_put_text(struct buf *to, const char *text)
     return text == NULL ? NULL : plan_samples_put(to, text, strlen(text) + 1);
 }
 
-/* Copies a sample's labels, because the numbers in a field `cls` are not stored in the plan. */
+/* Copies a sample's labels. They may come from a field `cls`, and then the plan does not contain
+ * them. */
 static int plan_samples_put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
                                    struct sheaf_sample *to, struct sheaf_error *err)
 {
     const size_t at = p->labels.size, size = from->label_count * sizeof(double);
     const int code = buf_append(&p->labels, from->labels, size, err);
 
-    /* The buffer of labels may still move, so `labels` holds an offset instead of an address until
-     * the whole block is read. */
+    /* The buffer of labels may still move. So `labels` is an offset instead of a pointer until the
+     * whole block is read. */
     to->labels = (const double *)(uintptr_t)at;
     return code;
 }
@@ -188,8 +188,8 @@ static int plan_samples_take(struct block *block, const struct sheaf_sample *sam
                                    p->samples.size / sizeof(copy) - 1, err);
 }
 
-/* Reserves room for the samples of a block. The sizes of their texts follow from the plan, in which
- * each path contains the key. */
+/* Reserves room for the samples of a block. The plan determines how much: a key and the names of
+ * fields are parts of the files' paths. */
 static int plan_samples_make_room(struct sheaf_planned *p, struct sheaf_error *err)
 {
     struct block *b = &p->block;

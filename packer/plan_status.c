@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_plan_open: finds the state of a stored plan, which is the set of shards that a commit would
- * accept. The state follows from listings of the destination and from journal entries. A shard
- * itself is read only if its stamp (time, inode or ETag) differs from the stamp in its entry. */
+ * Implements sheaf_plan_open, which finds out which shards of a stored plan are finished, so that
+ * sheaf_commit would accept them.
+ *
+ * Listings of the destination and journal entries (the stored facts about finished shards) are
+ * enough. A shard itself is read only if its stamp (time, inode or ETag) differs from the stamp in
+ * its entry. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,9 +39,9 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* Fills in the split and the number of the shard for entries_next, which reads the journal entry of
- * this shard next. Returns SHEAF_END, so that no request is made, if the listing of the destination
- * has no entry for the shard. */
+/* Sets *shard to shard `number`, whose journal entry entries_next() will read next. Returns
+ * SHEAF_END if the listing of the destination lacks the shard or its entry, which saves a
+ * request. */
 static int plan_status_shard_with_entry(const void *context, uint64_t number,
                                         struct entries_shard *shard, struct sheaf_error *err)
 {
@@ -93,8 +96,8 @@ static int list_done(struct sheaf_plan *p, struct sheaf_error *err)
     return code;
 }
 
-/* Counts the shards of a published split that exist and have the sizes that the split's manifest
- * states. A shard without samples is not in the manifest. */
+/* Counts the shards of a published split that exist with the size that the split's manifest states.
+ * A shard without samples is not in the manifest and counts as existing. */
 static int check_split(struct sheaf_plan *p, const struct output_listing *listing, uint32_t split,
                        struct sheaf_error *err)
 {
@@ -122,7 +125,7 @@ static int check_split(struct sheaf_plan *p, const struct output_listing *listin
     return code;
 }
 
-/* Finds which shards of a published data set exist. If the store does not list its objects, all
+/* Counts the shards of a published data set that exist. If the store does not list its objects, all
  * shards are assumed to exist. */
 static int check_published(struct sheaf_plan *p, struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan together with its destination. It is used to pack a part of the plan, to commit the
+ * A stored plan together with its destination, as needed to pack a part of the plan, to commit the
  * data set, and to show the progress. */
 #ifndef PACKER_PLANNED_H
 #define PACKER_PLANNED_H
@@ -20,14 +20,14 @@ struct planned {
 
 int planned_open(const char *url, struct planned *planned, struct sheaf_error *err);
 void planned_close(struct planned *planned);
-/* Refuses a plan that converts images with other libraries or versions than those of this machine.
- * All parts must make the same bytes; otherwise the data set would depend on which machine packed
- * which part. */
+/* Returns an error if the plan converts images with other image libraries, or other versions of
+ * them, than this machine has. Otherwise the bytes of the data set would depend on which machine
+ * packed which part. */
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
-/* Sets *first and *end so that part `part` of `parts` consists of the shards from *first up to, but
- * not including, *end. A part may have no shards. All parts have about the same number of payload
- * bytes. The shards of a part are consecutive, so that the part reads one range of the plan. */
+/* Sets *first and *end so that part `part` of `parts` consists of the plan's shards *first to *end
+ * - 1. They are consecutive, so that the part reads one range of the plan file. All parts have
+ * about the same number of payload bytes. A part may have no shards. */
 int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
                  size_t *end, struct sheaf_error *err);
 

@@ -71,8 +71,8 @@ static int planner_open_sources(struct planner *p, const char *const *urls, size
     return code;
 }
 
-/* Refuses a source that is itself a data set, because its shards would be packed as if they were
- * samples. */
+/* Returns an error if a source is itself a data set. Otherwise its shards would be packed as if
+ * they were files of samples. */
 static int refuse_dataset(const struct source *source, struct sheaf_error *err)
 {
     struct manifest manifest;
@@ -94,8 +94,8 @@ int planner_refuse(const struct planner *p, const char *dest, struct sheaf_error
     return code;
 }
 
-/* Reports aliases (other names that the user gave to fields) that apply to no field, because they
- * may be misspelled. */
+/* Reports aliases ("jpeg=jpg": new names that the user gave to fields) that did not rename any
+ * field, because they may be misspelled. */
 static void tell_aliases(const struct planner *p)
 {
     const char *const *aliases = p->naming.aliases;
@@ -108,7 +108,8 @@ static void tell_aliases(const struct planner *p)
 
 #define LEFT_OUT_ROOM 80
 
-/* Writes a text such as "2 directories and 1 file". */
+/* Writes how many directories and files a filter left out to `text`, as in "2 directories and 1
+ * file", and returns `text`. */
 static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_OUT_ROOM])
 {
     const uint64_t files = rule->left_out - rule->directories;
@@ -125,8 +126,8 @@ static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_
     return text;
 }
 
-/* Reports the number of files that each filter left out. Also reports filters that had no effect,
- * because they may be misspelled. */
+/* Reports how many files each pattern of the filter left out. Also reports patterns that matched
+ * nothing, because they may be misspelled. */
 static void tell_filters(const struct planner *p)
 {
     for (size_t i = 0; i < p->filter.count; i++) {
@@ -190,8 +191,8 @@ static uint64_t next_size(void *context, uint64_t sample)
     return bytes;
 }
 
-/* Divides the samples of one split into shards. The payload of a shard is counted later, when the
- * shard's samples are written to the plan. */
+/* Divides the samples of split number `s` into shards. The payload sizes of the shards are counted
+ * later, when their samples are written to the plan. */
 static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
 {
     struct plan *plan = p->plan;
@@ -263,8 +264,8 @@ static unsigned depth_of(const char *name)
     return depth;
 }
 
-/* Reports if classes are directories of different depths, because then one class may lie inside
- * another one. */
+/* Reports if the classes are directories of different depths ("cats" and "dogs/big"), because one
+ * class may then lie inside another one. */
 static void tell_depths(const struct planner *p)
 {
     const char *deep = NULL, *flat = NULL;
@@ -294,8 +295,8 @@ void planner_count_classes(const struct planner *p)
     }
 }
 
-/* Sorts the files into samples. If bad files are skipped and a split gets a fixed number of good
- * samples, also tests each sample. */
+/* Groups the files into samples and sorts them. If bad files are skipped and a split gets a fixed
+ * number of good samples, also tests each sample. */
 static int sort_samples(struct planner *p, struct sheaf_error *err)
 {
     const bool tries = p->options->split != NULL && p->options->on_error == SHEAF_SKIP;
@@ -325,8 +326,8 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
         code = planner_make_shards(p, err);
     if (code == SHEAF_OK)
         tell_depths(p);
-    /* When appending, an empty plan is not an error if the data set already has all samples of the
-     * source. */
+    /* An append may have nothing to pack, because the data set already has all samples of the
+     * source. This is not an error. */
     if (code == SHEAF_OK && p->plan->sample_count == 0 && !problems_have_known(p->problems))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
@@ -348,8 +349,8 @@ static int planner_make_plan(struct planner *p, const char *const *urls, size_t 
     return code == SHEAF_OK ? planner_plan(p, err) : code;
 }
 
-/* Makes the plan. The caller can interrupt only the planning. Later steps cannot be interrupted, so
- * that they leave the destination in order. */
+/* Scans the sources and makes the plan. Only this step can be interrupted by the caller. Later
+ * steps cannot be interrupted, so that they leave the destination in order. */
 int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err)
 {
@@ -366,7 +367,8 @@ struct shard_writing {
     struct plan_sections *out;
     XXH3_state_t *hash;
     struct buf found, record;
-    bool has_other_images;      /* whether a file is an image other than a JPEG */
+    /* true if a file is an image other than a JPEG */
+    bool has_other_images;
     struct sheaf_progress progress;
 };
 
@@ -454,8 +456,8 @@ int planner_write(struct planner *p, struct plan_sections *out, struct sheaf_err
                             : code;
 }
 
-/* Size of the part of the plan that stays in memory while blocks are made. It is constant, so that
- * packing ten times as many files needs no more memory. */
+/* Number of bytes of the plan that stay in memory while the blocks are packed; the rest is in a
+ * temporary file. The number is constant, so packing ten times the files needs no more memory. */
 #define STASH_BYTES ((size_t)1 << 20)
 
 int planner_stash(struct planner *p, struct plan_stash *stash, struct sheaf_error *err)
@@ -499,8 +501,8 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* The columns of a list may have values that did not become fields. Adds the number of these values
- * to the options in `json`, if the number is not 0. */
+/* Adds the number of values in the columns of lists that could not become fields to the options
+ * `json`, if the number is not 0. */
 static int add_left_out(const struct planner *p, char **json, struct sheaf_error *err)
 {
     char *own = *json;

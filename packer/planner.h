@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes a plan: scans the sources, sorts the files, and divides the samples into shards. The
- * samples of each shard are written to a plan file for many machines (plan_make.c) or to a stash
- * for this machine (pack.c). The samples are never all in memory, because plan_sort.h makes streams
- * of them. */
+ * Makes a plan: scans the sources, sorts the files into samples, and divides the samples into
+ * shards. The samples of each shard are written to a plan file for many machines (plan_make.c) or
+ * to a stash for this process (pack.c). The samples are never all in memory, because plan_sort.h
+ * makes streams of them. */
 #ifndef PACKER_PLANNER_H
 #define PACKER_PLANNER_H
 
@@ -18,7 +18,7 @@ struct planner {
     const struct sheaf_pack_options *options;
     struct problems *problems;
     struct watch *watch;
-    /* the plan that is being made; the planner owns its texts */
+    /* the plan that is being made; the planner owns the texts to which it points */
     struct plan *plan;
     const char *name;           /* the first source, for messages */
     struct source *sources;     /* with one root */
@@ -28,44 +28,45 @@ struct planner {
     struct filter filter;
     struct naming naming;
     bool has_directories;       /* whether a class is a directory */
-    /* whether planning reports files .cls that do not consist of numbers, because no packing
-     * follows that would report them */
+    /* true if planning reports files .cls that do not consist of numbers; set if no packing
+     * follows, which would report them */
     bool tells_cls;
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
-    /* NULL, or the settings of the run; if they are given, samples that do not fit into the run's
-     * memory are refused */
+    /* NULL or the settings of the run; if not NULL, a sample that does not fit into the run's
+     * memory is an error */
     const struct block_setup *setup;
     uint64_t memory_left;
-    /* counts of the fields in each split; NULL if fields are not counted */
+    /* counts of the fields of each split's samples; NULL if fields are not counted */
     struct tally *fields;
 };
 
-/* Initialises a planner. Takes the classes out of *list, unless `list` is NULL. The other arguments
- * are borrowed, and *plan must be empty. Temporary files are created in the directory of the local
- * path `near`, or in a default directory if `near` is NULL or not local. */
+/* Initialises a planner. Moves the given classes from *list to the planner, unless `list` is NULL.
+ * The other arguments must stay valid, and *plan must be empty. Temporary files are created in the
+ * directory of the local path `near`, or in a default directory if `near` is NULL or not local. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct class_list *list, struct problems *problems, struct watch *watch,
                  struct plan *plan, const char *near, struct sheaf_error *err);
 void planner_close(struct planner *planner);
 
 /* Opens the sources, finds their files and makes the plan. The caller's interrupt flag can end this
- * call. `dest` is the destination, for planner_refuse, or NULL if nothing will be written. */
+ * call. `dest` is the destination, which must not lie in a source, or NULL if nothing will be
+ * written. */
 int planner_make(struct planner *planner, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err);
-/* Returns an error if the destination lies inside one of the sources. */
+/* Returns an error if the destination `dest` lies inside one of the sources, because its files
+ * would become sources of the next run. */
 int planner_refuse(const struct planner *planner, const char *dest, struct sheaf_error *err);
-/* Makes samples of the files that were found, and divides them into shards. Returns
+/* Groups the files that were found into samples, and divides the samples into shards. Returns
  * SHEAF_ERR_NOT_FOUND if there is nothing to pack. */
 int planner_plan(struct planner *planner, struct sheaf_error *err);
-/* Writes the samples, shard by shard, to `out`. Afterwards each shard of the plan has its payload
- * size and a hash of its source files, and the plan has its plan hash. */
+/* Writes the samples of the plan, shard by shard, to `out`. Only then does each shard of the plan
+ * have its payload size and the hash of its source files, and the plan its plan hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
-/* Writes the planned samples to a new stash (in memory, or in a temporary file), from which this
+/* Writes the samples of the plan to a new stash (memory or a temporary file), from which this
  * process packs them. */
 int planner_stash(struct planner *planner, struct plan_stash *stash, struct sheaf_error *err);
-/* Sets those fields of `setup` (the settings with which blocks are packed) that the plan
- * determines. */
+/* Sets those settings of blocks (the packer's jobs) that follow from the plan. */
 void planner_setup(const struct planner *planner, struct block_setup *setup);
 
 /* Calls options->class_count for each class. */
@@ -73,13 +74,13 @@ void planner_count_classes(const struct planner *planner);
 
 /* Gives the plan its identity (plan_identify). Called after planner_write. */
 int planner_identify(const struct planner *planner, bool of_sources, struct sheaf_error *err);
-/* Makes the texts of the options for the manifest, one for each split. The caller frees them even
- * after an error. */
+/* Sets json[i] to the options for the manifest of split i, as JSON text. The caller frees the texts
+ * even after an error. */
 int planner_options_json(const struct planner *planner, char *json[SPLIT_LIMIT],
                          struct sheaf_error *err);
 
-/* Sets the numbers of files that were found, skipped and planned. May also be called after a
- * failure. */
+/* Sets the numbers of files in *result that were found, skipped and planned. May also be called
+ * after the planner has failed. */
 void planner_result(const struct planner *planner, struct sheaf_pack_result *result);
 
 #endif

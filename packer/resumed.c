@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the shards that an earlier run of the same program finished; see resumed.h. */
+ * Finds the shards that an earlier, interrupted run of the same program finished; see resumed.h. */
 #include "packer/resumed.h"
 
 #include <inttypes.h>
@@ -29,8 +29,8 @@ static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
                          : buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
-/* Returns whether it is known with which sample the program must continue after this shard. It is
- * not known if the shard has no samples, or if samples were left out of it. */
+/* Returns whether the packer can tell with which sample the program must continue after this shard.
+ * It cannot if the shard has no samples, or if samples were left out of it. */
 static bool resumed_is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shards that an earlier run of the same program finished. They are the first shards of the
- * data set. The program makes the samples of these shards again in the same order, and the packer
- * skips them. So each sample gets the same position as before, and the published data set is the
- * same as without an interruption. */
+ * The shards that an earlier run of the same program finished before it was interrupted. They are
+ * the first shards of the data set.
+ *
+ * The program makes the samples of these shards again in the same order, and the packer skips them.
+ * So each sample gets the same position as before, and the published data set is the same as
+ * without an interruption. */
 #ifndef PACKER_RESUMED_H
 #define PACKER_RESUMED_H
 
@@ -12,40 +14,40 @@
 struct resumed {
     struct resumed_shard {
         uint64_t samples, payload_bytes, files;
-        /* the program's position in its input, which it stored with the shard; 0 if it stored
-         * none */
+        /* the program's position in its input at the end of the shard, which the program stored
+         * with it; 0 if it stored none */
         uint64_t place;
     } *shards;
     size_t count;
     size_t at;                  /* the shard whose samples come now; `count`: none */
-    /* whether any sample of these shards has a field `cls` */
+    /* true if any sample of the finished shards has a field `cls` */
     bool has_cls;
     struct buf keys;            /* key_hash() of the keys of their samples */
     bool drops_keys;            /* whether the keys are not needed: all keys differ */
     bool lacks_keys;            /* whether some of the keys are missing */
-    /* whether images in these shards were converted, so that their sizes differ from the
-     * program's images */
+    /* true if images in these shards were converted, so that their sizes differ from the images
+     * that the program appends */
     bool converts;
 };
 
-/* Finds the finished shards, and counts them in the engine's progress. */
+/* Finds the shards that an earlier run has finished, and counts them in the engine's progress. */
 int resumed_find(struct resumed *resumed, const struct output *output, struct engine *engine,
                  struct sheaf_error *err);
 void resumed_free(struct resumed *resumed);
 
 static inline bool resumed_has_next(const struct resumed *r) { return r->at < r->count; }
 
-/* Called while the program makes the samples of a finished shard again. `shard` has the number and
- * the bytes of the samples that the program has appended to this shard so far. Sets *ends to
- * whether this number equals the number of samples in the finished shard. If so, but the number of
- * bytes differs, returns SHEAF_ERR_CHANGED. */
+/* Called for each sample of a finished shard that the program makes again. `shard` has the number
+ * and the bytes of the samples that it has appended to this shard so far. Sets *ends to whether
+ * these are all samples of the finished shard. If they are, but their bytes differ, returns
+ * SHEAF_ERR_CHANGED. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);
-/* Returns whether the program may continue after the finished shards without making their samples
- * again. */
+/* Returns whether the program may continue after the finished shards, without making their samples
+ * again. This needs the program's position and the keys of these samples. */
 bool resumed_has_place(const struct resumed *resumed);
 /* Called when the program has appended its last sample. Returns SHEAF_ERR_CHANGED if the finished
- * shards have more samples than the program has made. */
+ * shards have more samples than the program has made now. */
 int resumed_check_end(const struct resumed *resumed, struct sheaf_error *err);
 
 #endif

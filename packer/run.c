@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs a plan: finds finished shards, divides the others into blocks, and takes memory for the
- * blocks from the budget. The plan's samples of a shard are in memory while its blocks are
- * packed. */
+ * Packs the shards of a plan: finds finished shards, divides the others into blocks (about 4 MiB of
+ * samples), and takes memory for the blocks from the budget. The samples of a shard are in memory
+ * only while its blocks are packed. */
 #include "packer/run.h"
 
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static uint64_t run_payload_of(const struct plan *plan, uint64_t first, uint64_t
     return bytes;
 }
 
-/* Returns the error for a sample that needs too much memory. Such a sample is never skipped, even
- * if bad files are skipped, because the content of a data set must not depend on the machine. */
+/* Returns the error about a sample that needs too much memory. The run fails even if bad files are
+ * skipped, because the content of a data set must not depend on the memory of a machine. */
 static int run_refuse_sample(const struct block *b, uint64_t needed, uint64_t limit,
                              struct sheaf_error *err)
 {
@@ -36,9 +36,9 @@ static int run_refuse_sample(const struct block *b, uint64_t needed, uint64_t li
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Takes the memory for a block from the budget. A block that is too large is reported as a fault of
- * its last sample. A block ends as soon as it is large enough, so only its last sample can be the
- * reason. */
+/* Takes the memory for a block from the budget. If the budget is too small for it, the error names
+ * the block's last sample. This sample is the reason, because a block ends as soon as it is large
+ * enough. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
@@ -87,12 +87,12 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-/* A block needs less than this memory in addition to the bytes of its files, unless file names are
- * long. */
+/* More bytes of memory than a block needs in addition to the bytes of its files, unless file names
+ * are long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
-/* Returns whether at most `left` bytes of memory are certainly enough for each block of the
- * shard. */
+/* Returns whether `left` bytes of memory are certainly enough for every block of the shard, so that
+ * the blocks need not be examined. */
 static bool surely_fits(const struct plan_shard *shard, uint64_t left)
 {
     const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);
@@ -147,7 +147,7 @@ int run_check_memory(const struct pack_run *run, struct sheaf_error *err)
 struct running {
     const struct pack_run *run;
     struct engine engine;
-    /* for each shard, whether the shard is kept, because an earlier run has finished it */
+    /* for each shard, true if an earlier run has finished it, so that this run keeps it */
     bool *kept;
     uint64_t batch_bytes;       /* memory of the largest loaded shard */
 };
@@ -164,8 +164,8 @@ static void count_kept(struct running *r, const struct plan_shard *shard,
     watch_show(r->run->watch, &e->progress);
 }
 
-/* Returns whether a finished shard can be kept. Its source files must not have changed. If the
- * shard skipped files, this run must skip bad files as well. */
+/* Returns whether this run can keep a finished shard. Its source files must not have changed. If
+ * files were skipped in it, this run must skip bad files as well. */
 static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard,
                       const struct journal_entry *entry)
 {
@@ -173,7 +173,7 @@ static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard
            (entry->skipped.size == 0 || run->problems->on_error == SHEAF_SKIP);
 }
 
-/* A search for shards that an earlier run has finished. */
+/* State of a search for shards that an earlier run has finished. */
 struct kept_search {
     struct running *running;
     struct output_listing *listing;     /* NULL: the destination may not be listed */
@@ -185,9 +185,9 @@ static int run_name_of(const struct pack_run *run, const struct plan_shard *shar
     return output_shard_name(run->output, shard->split, shard->number, name, err);
 }
 
-/* Fills in the split and the number of a shard for entries_next, which may read the journal entry
- * of this shard next. If the destination was listed (s->listing is not NULL) and the listing has no
- * entry for the shard, returns SHEAF_END, so that no request is made. */
+/* Sets *found to the shard whose journal entry (the stored facts about a finished shard)
+ * entries_next() will read next. Returns SHEAF_END if the destination was listed (s->listing is not
+ * NULL) and has no entry for the shard, which saves a request. */
 static int run_shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
                                 struct sheaf_error *err)
 {
@@ -204,8 +204,8 @@ static int run_shard_with_entry(const void *context, uint64_t number, struct ent
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-/* Keeps a finished shard if the shard and the files beside it are those that its journal entry
- * describes. If the listing of the destination shows this, the files need not be read. */
+/* Keeps a finished shard if the shard and its index files are as its journal entry describes them.
+ * If the listing of the destination shows this, the files need not be read. */
 static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
                       struct sheaf_error *err)
 {
@@ -270,8 +270,8 @@ static int find_kept(struct running *r, struct sheaf_error *err)
 
 /* Checks that the destination has enough free space for the shards that this run packs. In addition
  * to its payload, a shard needs at most two tar headers with padding for each file, and a little
- * for the index. If there is a codec, or images are converted, the size of the shards is unknown
- * and nothing is checked. */
+ * for the index. With a codec, or if images are converted, the size of the shards is unknown, and
+ * nothing is checked. */
 static int run_check_space(const struct running *r, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;
@@ -321,12 +321,12 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     return code;
 }
 
-/* A shard whose samples are in memory, because its blocks are being packed or will be packed
+/* A shard of the plan whose samples are in memory, because its blocks are being packed or are
  * next. */
 struct loaded {
     struct plan_batch batch;
-    /* number of blocks, from the start of the run up to the last block of this shard; when this
-     * number of blocks has been written, the struct can be freed */
+    /* Number of blocks from the start of the run to the end of this shard. When this number of
+     * blocks was written, the struct can be freed. */
     uint64_t end;
     struct loaded *next;
 };
@@ -375,8 +375,8 @@ static int load_and_run(struct running *r, struct loaded_list *list, size_t i,
     return code == SHEAF_OK ? run_shard(&r->engine, l, err) : code;
 }
 
-/* Packs all shards that are not kept. After a failure, stops the engine before freeing the loaded
- * samples, so that no running block needs them any more. */
+/* Packs all shards of the run that are not kept. After a failure, stops the engine before the
+ * loaded samples are freed, because blocks that are being filled still use them. */
 static int run_shards(struct running *r, struct sheaf_error *err)
 {
     const struct pack_run *run = r->run;
@@ -399,8 +399,8 @@ static int run_shards(struct running *r, struct sheaf_error *err)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* Returns the number of threads. For remote objects it is higher, because a thread that waits for
- * objects costs nothing and keeps more requests running. */
+/* Returns the number of worker threads. It is higher for remote objects. A thread that waits for
+ * them takes no processor time, and more threads keep more requests running. */
 static unsigned jobs_of(const struct pack_run *run)
 {
     const unsigned jobs = run->options->jobs == 0 ? MIN(workers_processors(), 8u)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packs some or all shards of a plan into a destination, by means of the engine. This code is used
- * both if the plan is packed where it was made, and if several machines share a stored plan. */
+ * Packs some or all shards of a plan into a destination with the engine. This code is used if the
+ * plan is packed where it was made, and also if several machines share a stored plan. */
 #ifndef PACKER_RUN_H
 #define PACKER_RUN_H
 
@@ -21,27 +21,27 @@ struct pack_run {
     bool resumes;               /* whether some shards may exist */
 };
 
-/* Returns SHEAF_ERR_LIMIT if a sample, or a shard that is sent to a remote store, needs more than
- * the memory. It must be called before anything is written or removed. */
+/* Returns SHEAF_ERR_LIMIT if a sample, or a shard that is sent to a remote store, needs more memory
+ * than the run may use. The caller must call this before anything is written or removed. */
 int run_check_memory(const struct pack_run *run, struct sheaf_error *err);
 
-/* Packs the shards, and waits until all are in place. Finished shards of the same files are kept.
- * The samples of a shard are loaded from the plan when its first block is packed, and freed when
- * its last block is written. Sets the numbers of packed and kept shards, samples and bytes, and the
- * peak of memory in *result. */
+/* Packs the shards of the run, and waits until all of them have their final names. Finished shards
+ * of the same files are kept. The samples of a shard are loaded from the plan when its first block
+ * is packed, and freed when its last block is written. Sets the numbers of packed and kept shards,
+ * samples and bytes, and the peak of memory in *result. */
 int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struct sheaf_error *err);
 
-/* Returns the approximate size of the largest shard from `first` up to, but not including,
- * `end`. */
+/* Returns the approximate size, before compression, of the largest of the shards `first` to `end` -
+ * 1. */
 uint64_t run_largest_shard(const struct plan *plan, size_t first, size_t end);
 
-/* Computes how much of the run's memory is left for blocks, and sets *left to this number of bytes.
- * Returns SHEAF_ERR_LIMIT if there is not even room for the data on its way to the destination
- * `dest`. */
+/* Sets *left to the number of bytes of the run's memory that are left for blocks. Returns
+ * SHEAF_ERR_LIMIT if even the data on its way to the destination `dest` needs more than the run's
+ * memory. */
 int run_memory_left(const struct block_setup *setup, const char *dest, uint64_t largest_shard,
                     uint64_t memory_bytes, uint64_t *left, struct sheaf_error *err);
 /* Returns SHEAF_ERR_LIMIT if a sample needs more than `left` bytes of memory even if it is alone in
- * a block. The sample has `bytes` bytes in `files` files. */
+ * its block. The sample has `bytes` bytes in `files` files. */
 int run_check_sample(const struct block_setup *setup, const char *key, size_t key_size,
                      uint64_t bytes, uint64_t files, uint64_t left, struct sheaf_error *err);
 

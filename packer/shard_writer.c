@@ -57,8 +57,8 @@ static int create_names(struct shard_writer *w, struct sheaf_error *err)
     return shard_writer_create(w, name, 0, &w->names, err);
 }
 
-/* Writes the bytes with which a compressed shard begins, before its first block. Does nothing if
- * there is no codec. */
+/* Writes the bytes that the codec writes at the start of a shard, before the first block. Does
+ * nothing without a codec. */
 static int shard_writer_put_lead(struct shard_writer *w, struct sheaf_error *err)
 {
     int code;
@@ -118,8 +118,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     return SHEAF_OK;
 }
 
-/* Adds a sample's label to the index of the shard. The index has labels for all samples of the
- * shard or for none. */
+/* Adds a sample's label to the index of the shard. As soon as the index cannot store a label, no
+ * more are added, because the index has labels for all samples or for none. */
 static int index_label(struct shard_writer *w, uint64_t label, struct sheaf_error *err)
 {
     w->has_label |= label != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests whether a sample can be packed; see trial.h. trial_try packs the sample into a block in
+ * Tests whether a sample can be packed; see trial.h. trial_try() packs the sample into a block in
  * memory exactly as a run does, so that the result is the same. */
 #include "packer/trial.h"
 
@@ -29,8 +29,9 @@ void trial_close(struct trial *t)
     image_memory_close(&t->images);
 }
 
-/* Packs the only sample of a plan. If a buffer of the block is too small for the sample, the sample
- * counts as good, because a run then tries again with more memory. */
+/* Packs a plan that has only one sample, and sets *good to whether this worked. If a buffer of the
+ * block is too small for the sample, the sample counts as good, because a run then tries again with
+ * more memory. */
 static int trial_run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
                      bool *good, struct sheaf_error *err)
 {

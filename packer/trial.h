@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * While a plan is made, tests whether samples can be packed. A split with a fixed number of
- * samples of each class must get only good samples; otherwise bad samples would be found only by
- * packing. */
+ * Tests whether samples can be packed while a plan is made. This is needed for a split with a fixed
+ * number of samples of each class, because it must get only good samples. Without the test, bad
+ * samples would be found only when they are packed. */
 #ifndef PACKER_TRIAL_H
 #define PACKER_TRIAL_H
 
@@ -15,14 +15,15 @@ struct trial {
     struct block block;
 };
 
-/* Opens a trial. `options` and `source` must be those of the run. If the call succeeds, trial_close
- * must be called. */
+/* Prepares tests of samples. `options` and `source` must be those of the run that will pack them.
+ * If the call succeeds, the caller must call trial_close(). */
 int trial_open(struct trial *trial, const struct sheaf_pack_options *options,
                const struct source *source, struct sheaf_error *err);
 void trial_close(struct trial *trial);
 
-/* Tests whether a sample, given by its record in the plan, can be packed, by packing it into
- * memory. The function has the type plan_try_fn. `context` is a struct trial. */
+/* Tests whether a sample can be packed, by packing it into memory, and sets *good. `record` is the
+ * sample as it is stored in the plan. `context` is a struct trial, because the function has the
+ * type plan_try_fn. */
 int trial_try(void *context, const struct plan *plan, const uint8_t *record, size_t size,
               uint32_t label, bool *good, struct sheaf_error *err);
 

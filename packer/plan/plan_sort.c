@@ -383,11 +383,12 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* Gives the labels their final indexes. If a sample's file .cls contains numbers, they replace the
- * label that the directory or list gives to the sample. If all samples with a label from a
- * directory or list have a file .cls, and at least one of these files contains numbers, the labels
- * from directories and lists are dropped. For example, a data set that was extracted into files has
- * such files, and its directories are not classes. */
+/* Gives the labels their final indexes. If a sample has a file .cls with numbers, they replace the
+ * label that its directory or list gives to it. So such labels are dropped if all samples that have
+ * one also have a file .cls, and at least one of these files contains numbers.
+ *
+ * For example, a data set that was extracted into files has such files, and its directories are not
+ * classes. */
 static int plan_sort_number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds samples whose keys already exist in the data set to which samples are appended. They are
- * reported as bad files. */
+ * For an append, finds samples whose keys already exist in the data set. Their files are reported
+ * as bad files and not packed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +41,8 @@ static int plan_sort_known_take(struct known_asking *a, struct buf *record, stru
     return SHEAF_OK;
 }
 
-/* Records each file of a sample as a problem, because the key already exists. `split` is the other
- * split that has the key, or "" for the data set itself. */
+/* Records each file of a sample as a problem, because the sample's key already exists. `split` is
+ * the name of the other split that has the key, or "" if the data set itself has it. */
 static int plan_sort_known_leave_out(struct known_asking *a, const uint8_t *record, size_t size,
                                      const char *split, struct sheaf_error *err)
 {

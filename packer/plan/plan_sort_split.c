@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Assigns samples to splits if the samples do not fit into memory, with the same result as split.c.
- * The samples are sorted by (label, a hash, key) and assigned to splits in this order. Sorting them
- * back by position gives the split of each sample in stream order. */
+ * Divides samples among splits, with the same result as split.c, if the samples do not fit into
+ * memory. The samples are sorted by (label, a hash, key) and assigned to splits in this order. A
+ * second sort by position gives the split of each sample in the order of the stream. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "packer/plan/plan_sort.h"
 
-/* Limit for what rounding owes to a split, so that sums do not overflow. */
+/* Largest fraction of samples that rounding may owe to a split, in units of 1 / SPLIT_WHOLE. The
+ * limit makes sure that sums do not overflow. */
 #define OWED_MOST ((__int128)SPLIT_WHOLE << 20)
 
 struct dealing {
@@ -20,8 +21,9 @@ struct dealing {
     struct plan *plan;
     struct split_spec spec;
     bool tries;                 /* whether samples of N/class splits are checked first */
-    /* An entry for each sample, sorted by label, hash and key. Its value is the sample's
-     * position in the stream. If samples are tested, the value also contains the record. */
+    /* One entry for each sample, sorted by label, hash and key. The entry's value is the sample's
+     * position in the stream, followed by its record if samples are tested before they are
+     * assigned. */
     struct sort *strata;
     struct sort *positions;        /* by position; value: the split, a byte */
     uint64_t *counts;           /* samples of each label of the plan */
@@ -96,7 +98,7 @@ static int plan_sort_split_give(struct dealing *d, const struct sort_entry *e, u
     return code;
 }
 
-/* Assigns the next sample of a class to split number s. */
+/* Assigns the next sample, in the order of label, hash and key, to split number s. */
 static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 {
     struct sort_entry e;
@@ -107,8 +109,9 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* Sets what rounding owes to each split at the beginning, so that the totals of the grown data sets
- * keep the proportions even if few samples are appended at a time. */
+/* Sets how many samples rounding owes to each split before an append begins. Each split gets back
+ * what earlier appends took from it. So the proportions stay right even if few samples are appended
+ * at a time. */
 static void owe_before(const struct dealing *d, struct split_carry *carry)
 {
     const struct plan_grow *grow = d->sort->grow;
@@ -121,7 +124,8 @@ static void owe_before(const struct dealing *d, struct split_carry *carry)
     }
 }
 
-/* Subtracts from the numbers of samples per class the samples that the splits have already. */
+/* For an append, reduces the number of samples that each split shall get of a class by the number
+ * that the split already has. */
 static int subtract_class(const struct dealing *d, uint32_t label, struct split_spec *spec,
                           struct sheaf_error *err)
 {
@@ -148,8 +152,8 @@ static int subtract_class(const struct dealing *d, uint32_t label, struct split_
 
 /* ---- Dealing --------------------------------------------------------------------------------- */
 
-/* Assigns the samples of a class if splits get fixed numbers of good samples. Bad samples go to the
- * split that gets the rest, where packing skips them. */
+/* Assigns the samples of one class if splits get a fixed number of good samples. Tests each sample
+ * first. Bad samples go to the split that gets the rest, where packing skips them. */
 static int deal_good(struct dealing *d, const struct split_spec *spec, uint32_t label,
                      struct sheaf_error *err)
 {
@@ -235,7 +239,7 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
     return code;
 }
 
-/* A new data set must have a sample in each split. */
+/* Returns an error if a split of a new data set would have no sample. */
 static int check_splits(const struct dealing *d, struct sheaf_error *err)
 {
     for (uint32_t s = 0; s < d->spec.count && d->sort->grow == NULL; s++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps the samples of a plan that is packed immediately, until their shard is packed. The samples
- * are in memory, or in a temporary file if there are many. */
+ * Keeps the samples of a plan until their shard is packed, if the plan is packed at once by the
+ * process that made it. The samples are in memory, or in a temporary file if they take too much
+ * memory. */
 #ifndef PACKER_PLAN_PLAN_STASH_H
 #define PACKER_PLAN_PLAN_STASH_H
 
@@ -14,12 +15,12 @@ struct plan_stash {
     const struct plan *plan;
 };
 
-/* Opens a stash. If the samples take more than `memory_bytes` bytes, they go to a file in
- * `directory`. */
+/* Opens a stash, which keeps the samples of a plan. If they take more than `memory_bytes` bytes,
+ * they go to a file in `directory`. */
 int plan_stash_open(struct plan_stash *stash, const char *directory, size_t memory_bytes,
                     struct sheaf_error *err);
-/* Ends writing to the stash. The shards of `plan` must be the shards whose samples were written, in
- * the same order. */
+/* Ends writing to the stash, so that its samples can be read. The shards of `plan` must be the
+ * shards whose samples were written, in the same order. */
 int plan_stash_end(struct plan_stash *stash, const struct plan *plan, struct sheaf_error *err);
 struct plan_rows plan_stash_rows(const struct plan_stash *stash);
 void plan_stash_close(struct plan_stash *stash);

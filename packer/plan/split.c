@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits: parses their definition, and divides samples by the method of largest remainders. The
- * error of rounding is carried from class to class. */
+ * Parses the definition of splits ("train=0.8,val=0.2"), and divides samples among them by the
+ * method of largest remainders. The error of rounding is carried from class to class. */
 #include "packer/plan/split.h"
 
 #include <string.h>
@@ -30,8 +30,8 @@ static int parse_name(const char *text, size_t size, struct split_spec *spec,
     return SHEAF_OK;
 }
 
-/* Parses a decimal fraction in (0, 1]. Returns it in units of 1 / SPLIT_WHOLE, or 0 if it is
- * malformed. */
+/* Parses a decimal fraction greater than 0 and at most 1. Returns it in units of 1 / SPLIT_WHOLE,
+ * or 0 if it is malformed. */
 static uint32_t parse_fraction(const char *text, size_t size)
 {
     uint64_t value = 0, unit = SPLIT_WHOLE;
@@ -191,8 +191,9 @@ void split_class(const struct split_spec *spec, uint64_t samples, struct split_c
         carry->owed[i] += (int64_t)(exact % SPLIT_WHOLE);
         left -= counts[i];
     }
-    /* The remainders add up to `left`, and each is less than one. So as long as `left` is above 0,
-     * there is a split whose remainder was not rounded up yet. */
+    /* Gives the samples that rounding down has left over to splits whose share was not a whole
+     * number. There are enough such splits, because the fractional parts add up to `left` and each
+     * is less than 1. */
     for (; left > 0; left--) {
         uint32_t most = SPLIT_LIMIT;
 

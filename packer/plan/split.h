@@ -25,20 +25,23 @@ struct split {
 struct split_spec {
     struct split splits[SPLIT_LIMIT];
     uint32_t count;
-    /* whether the values are numbers of samples per class; the split "rest" has no value */
+    /* true if the values are numbers of samples of each class; the split that gets the rest has no
+     * value */
     bool per_class;
 };
 
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
-/* For each split, the fraction of a sample that rounding in earlier classes still owes to it, in
- * units of 1 / SPLIT_WHOLE. Zero-initialised. */
+/* How much each split has lost by rounding in the classes that were divided before, in units of 1 /
+ * SPLIT_WHOLE samples. Later classes give it back. Must be zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 
-/* Divides the `samples` of a class among the splits. The counts add up to `samples`. If splits are
- * fractions, each count is the exact share rounded up or down. A sample that a split loses by
- * rounding in one class is given back in a later class. So the totals over all classes are also
- * exact shares (for two splits; nearly exact for more). */
+/* Divides the `samples` samples of a class among the splits: sets counts[i] to the number of
+ * samples for split i.
+ *
+ * If splits are fractions, each count is the exact share rounded up or down. A sample that a split
+ * loses by rounding in one class is given back in a later class. So the totals over all classes are
+ * also exact shares (for two splits; nearly exact for more). */
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 

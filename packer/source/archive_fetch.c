@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies an archive with several reads at once, because a store can deliver bytes faster than a
- * single connection can transfer them. */
+ * Copies an archive from a store with several reads at the same time, because the store delivers
+ * bytes faster than a single connection transfers them. */
 #include "packer/source/archive_fetch.h"
 
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies an archive from a store into a temporary file. In the copy, the members can be read in the
- * order in which the plan packs them; in the store, each member would need a request of its own. */
+ * Copies an archive from a store into a temporary file. The plan packs the members of an archive in
+ * another order than the archive has them. They can be read so from the copy, but would need one
+ * request each in the store. */
 #ifndef PACKER_SOURCE_ARCHIVE_FETCH_H
 #define PACKER_SOURCE_ARCHIVE_FETCH_H
 
@@ -9,9 +10,9 @@
 
 #include "base/watch.h"
 
-/* Copies an archive into the open file `to`. Sets *stamp to a number that identifies the content.
- * Returns SHEAF_ERR_CHANGED if the archive was replaced meanwhile. `watch` may be NULL; otherwise
- * it receives the progress. */
+/* Copies the archive at `url` into the open file `to`. Sets *bytes to its size, and *stamp to a
+ * number that differs if the archive was replaced. Returns SHEAF_ERR_CHANGED if it was replaced
+ * during the copy. `watch` receives the progress unless it is NULL. */
 int archive_fetch(const char *url, int to, uint64_t *bytes, uint64_t *stamp, struct watch *watch,
                   struct sheaf_error *err);
 

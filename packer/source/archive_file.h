@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random access to an archive file, and the facts about a member that are known before the member
- * is read. */
+ * Reads an archive file at any offset. Also declares the struct for a member, as far as the
+ * archive's directory or headers describe it. */
 #ifndef PACKER_SOURCE_ARCHIVE_FILE_H
 #define PACKER_SOURCE_ARCHIVE_FILE_H
 
@@ -18,7 +18,8 @@ struct archive_member {
     const char *path;
     uint64_t bytes;
     const char *problem;        /* NULL; or why it cannot be packed */
-    /* location of the member in the archive, as text that only zip_read or the tar reader parses */
+    /* position of the member in the archive; only zip_read() and the reader of tars know the form
+     * of the text */
     char where[80];
 };
 typedef int archive_member_fn(void *context, const struct archive_member *member,

@@ -26,9 +26,9 @@ void augmented_free(struct augmented *a)
     buf_free(&a->texts);
 }
 
-/* Appends the key of the sample that a line describes to a->texts, which must be empty. The key is
- * the path of the first object that the line names, up to the first dot of the base name. If the
- * line names no object, the key is the number of the line. */
+/* Appends the key of a line's sample to a->texts, which must be empty. The key is the path of the
+ * first object in the line, up to the first dot of the base name. If the line has no object, the
+ * key is the line's number. */
 static int augmented_keep_key(struct augmented *a, const struct augmented_line *line,
                               uint64_t number, struct sheaf_error *err)
 {
@@ -107,9 +107,8 @@ static int augmented_add_text(struct augmented *a, const struct attribute *text,
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
-/* Uses the value of the attribute *name as the name of the label's class. Sets *name to NULL if the
- * label cannot have a class name (see list_name_label). In that case the attribute becomes a
- * field. */
+/* Uses the value of the attribute *name as the name of the label's class. If the label cannot have
+ * a class name (see list_name_label), sets *name to NULL, and the attribute will become a field. */
 static int augmented_take_class(struct augmented *a, const struct attribute **name,
                                 struct sheaf_error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses a line of SageMaker's augmented manifest. A line is a JSON object that describes a sample,
- * such as {"source-ref": "s3://bucket/cats/1.jpg", "label": "cat", "boxes": [[1, 2]]}. It has three
- * kinds of attributes:
+ * Parses a line of SageMaker's augmented manifest: a JSON object that describes one sample, such as
+ * {"source-ref": "s3://bucket/cats/1.jpg", "label": "cat", "boxes": [[1, 2]]}. The members are
+ * called attributes. There are three kinds of them:
  *
- * An attribute NAME-ref has the URL of an object. The object's bytes become a field. The field's
- * suffix is the suffix of the object's name. If the object's name has no suffix, the field's suffix
- * is NAME. If the sample already has a field with the object's suffix, it is NAME.SUFFIX.
+ * An attribute NAME-ref has the URL of an object. The object's bytes become a field, whose suffix
+ * is the suffix of the object's name. If the object's name has no suffix, the field's suffix is
+ * NAME. If the sample already has a field with the object's suffix, it is NAME.SUFFIX.
  *
  * The first of the attributes label, labels, class and class_name is the label: a number, an array
  * of numbers, or the name of a class. If it is a number and the line also has an attribute class,
@@ -42,8 +42,8 @@ struct augmented {
 void augmented_init(struct augmented *a);
 void augmented_free(struct augmented *a);
 
-/* Parses a line. Returns SHEAF_OK, SHEAF_END if the line is blank, or SHEAF_ERR_CORRUPT if it is
- * malformed. */
+/* Parses a line of an augmented manifest into `a`. `number` is the line's number. Returns SHEAF_END
+ * if the line is blank, and SHEAF_ERR_CORRUPT if it is malformed. */
 int augmented_parse(struct augmented *a, const char *line, size_t size, uint64_t number,
                     struct sheaf_error *err);
 

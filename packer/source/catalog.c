@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The catalog of files. The files are in one array, their names in an arena, and labels are found
- * by a hash table. */
+ * Implements the catalog, which holds the files of a source. The files are in one array, their
+ * names in an arena, and each label is found by a hash table. */
 #include "packer/source/catalog.h"
 
 #include <stdlib.h>
@@ -45,8 +45,8 @@ static bool label_same(const struct catalog_label *a, const struct catalog_label
             memcmp(a->values, b->values, a->value_count * sizeof(double)) == 0);
 }
 
-/* Searches the hash table for the label. Returns the position that has the label, or the empty
- * position at which it must be inserted. */
+/* Searches the hash table of labels. Returns the address of the entry that has the label, or of the
+ * empty entry where it must be inserted. */
 static uint32_t *find_slot(const struct catalog *c, const struct catalog_label *l)
 {
     const uint32_t mask = c->slot_count - 1;
@@ -90,7 +90,7 @@ static int catalog_make_room(struct catalog *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Adds a new label. A label may have an array of numbers (`values`); the array is copied. */
+/* Adds a label that the catalog does not have yet. Copies its texts and its array of numbers. */
 static int add_label(struct catalog *c, const struct catalog_label *wanted, uint32_t *slot,
                      struct sheaf_error *err)
 {
@@ -153,8 +153,8 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Records where the content of a file is, and the values that will show whether the file has
- * changed. */
+/* Stores in the catalog where the content of a file is, and the values (time or stamp) that will
+ * show whether the file has changed. */
 static int set_origin(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
                       struct sheaf_error *err)
 {
@@ -245,10 +245,9 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* Returns the name of a file for messages: its location, if the file is a local file that is packed
- * under another name, otherwise the path under which it is packed. The location of a member of an
- * archive is only a position in the archive. Such a position contains no dot and would mean nothing
- * to users, so the path is returned. */
+/* A local file that is packed under another name has its location as the URL of its object. The
+ * location of a member of an archive is only a position, which contains no dot and would mean
+ * nothing to users. So messages name the path in this case. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The catalog: the files of a source with their labels. Sources fill it in any order, and the plan
- * is made from it.
+ * The catalog holds the files of a source and their labels. Sources add files in any order, and the
+ * plan is made from the catalog.
  *
  * It is as small as possible, because there may be many millions of files. It takes 32 bytes and a
  * path for each file, and stores each different label once. */
@@ -15,8 +15,8 @@
 #include "packer/source/problems.h"
 #include "sheaf.h"
 
-/* The location of a file that is not stored at its path under the root of the source. `url` is a
- * URL, the path of a local file, or the position of a member in an archive. */
+/* Where the content of a file is, if it is not at the file's path under the root of the source.
+ * `url` is a URL, the path of a local file, or the position of a member in an archive. */
 struct catalog_object {
     uint64_t stamp;
     char url[];
@@ -30,28 +30,27 @@ enum catalog_origin {
 };
 
 struct catalog_file {
-    /* path relative to the root; it consists of key_size bytes of key, a dot, and the suffix */
+    /* path of the file, relative to the root: `key_size` bytes of key, a dot, and the suffix */
     const char *path;
     uint64_t bytes;             /* size of the file */
     union {                     /* when it was scanned: */
         int64_t mtime_ns;       /* for BELOW with a local root */
-        /* for a file under a root in a store: its stamp (a number that differs if the file was
-         * replaced) */
+        /* for BELOW with a root in a store: a number that differs if the file was replaced */
         uint64_t stamp;
         const struct catalog_object *object;
         const char *text;
     };
     uint32_t label;             /* an index of catalog.labels */
     uint16_t key_size;
-    /* whether a problem was recorded for the file, so that its sample cannot be packed */
+    /* true if a problem was recorded for the file, so that its sample cannot be packed */
     bool bad;
     uint8_t origin;             /* enum catalog_origin */
 };
 
 #define LABEL_NONE 0u           /* the label of files without one */
 
-/* A label. It is one of: the name of a class, to which the plan gives a number; numbers; or the
- * number and the name of a class. */
+/* A label: the name of a class, to which the plan will give a number; or one or more numbers; or a
+ * number and the name of its class. */
 struct catalog_label {
     const char *class_name;     /* NULL: numbers */
     const double *values;
@@ -66,8 +65,8 @@ struct catalog_stat {
     const char *text;           /* CATALOG_TEXT's; else NULL */
 };
 
-/* Describes a file. It is passed to the function `sink` if the catalog does not store files. The
- * caller owns all texts. */
+/* Describes a file to the function `sink`, which receives the files if the catalog does not store
+ * them. The caller owns all texts. */
 struct catalog_found {
     const char *path;
     size_t key_size;
@@ -80,8 +79,8 @@ typedef int catalog_sink_fn(void *context, const struct catalog_found *found,
 
 /* Zero-initialised. */
 struct catalog {
-    /* a function that receives the files, so that the catalog stores only labels; NULL if the
-     * catalog stores the files */
+    /* function that receives each file instead of the catalog, which then stores only labels; or
+     * NULL */
     catalog_sink_fn *sink;
     void *sink_context;
     struct catalog_file *files;
@@ -94,25 +93,25 @@ struct catalog {
     struct arena texts;         /* of files */
 };
 
-/* catalog_class returns the index of the label for the class `name`. catalog_numbers returns the
- * index of the label that consists of `count` numbers; 0 numbers give LABEL_NONE. The catalog
- * stores each different label once. `number` points to the number of the class, or is NULL if the
- * plan will choose the number. */
+/* Set *label to the index of a label in the catalog, which stores each different label once.
+ * catalog_class() takes the class `name`; `number` points to the number of the class, or is NULL if
+ * the plan will choose it. catalog_numbers() takes a label of `count` numbers; 0 numbers give
+ * LABEL_NONE. */
 int catalog_class(struct catalog *c, const char *name, size_t size, const double *number,
                   uint32_t *label, struct sheaf_error *err);
 int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
                     struct sheaf_error *err);
 
-/* Adds a file. If its path cannot be packed, records a problem instead. */
+/* Adds a file to the catalog. If the file's path cannot be packed, records a problem instead. */
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Reports a bad file. `named` is the name under which the file would be packed. If a sample key can
- * be taken from this name, the plan leaves out all files with this key. */
+/* Records a file that cannot be packed as a problem. `named` is the path under which it would be
+ * packed. If this path contains a key, the plan also leaves out all other files with the key. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
-/* Returns the name of a file for messages: its location if it is a local file that is packed under
- * another name, otherwise the path under which it is packed. */
+/* Returns how messages name a file: by its location if it is a local file that is packed under
+ * another name, and otherwise by the path under which it is packed. */
 const char *catalog_shown(const struct catalog_file *file);
 
 /* Returns the bytes of memory that the catalog needs. */

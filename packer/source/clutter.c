@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recognises the names of files that are not data; see clutter.h. */
+ * Recognises files that are not data by their names (.DS_Store, ...); see clutter.h. */
 #include "packer/source/clutter.h"
 
 #include <string.h>
@@ -22,8 +22,8 @@ bool clutter_is_path(const char *path)
     const char *slash;
 
     for (; (slash = strchr(path, '/')) != NULL; path = slash + 1) {
-        /* The components "." and ".." are not hidden directories. A path with ".." is reported as a
-         * problem. */
+        /* The components "." and ".." do not count as hidden directories. A path with ".." is
+         * reported as a problem. */
         const size_t size = (size_t)(slash - path);
 
         if (clutter_is_directory(path) && strncmp(path, "..", size) != 0)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Clutter: files and directories that are ignored in trees, prefixes and archives. These are hidden
- * directories (.git, .ipynb_checkpoints), which other programs that read class directories ignore
- * as well, and files that operating systems create (.DS_Store, ._*, Thumbs.db, desktop.ini). Any
- * other hidden file may be data, so it is reported as a bad file. A list names its files
+ * Recognises clutter: files and directories that are ignored in trees, prefixes and archives,
+ * because they are not data.
+ *
+ * Clutter is hidden directories (.git, .ipynb_checkpoints), which other programs that read class
+ * directories ignore as well, and files that operating systems create (.DS_Store, ._*, Thumbs.db,
+ * desktop.ini).
+ *
+ * Any other hidden file may be data, so it is reported as a bad file. A list names its files
  * explicitly, so nothing in a list is ignored. */
 #ifndef PACKER_SOURCE_CLUTTER_H
 #define PACKER_SOURCE_CLUTTER_H
@@ -14,8 +18,8 @@
 bool clutter_is_directory(const char *name);
 bool clutter_is_file(const char *name);
 
-/* Returns whether a path, relative to the root, is clutter or lies in a directory that is
- * clutter. */
+/* Returns whether a path, relative to the source's root, is clutter (not data) or lies in a
+ * directory that is clutter. */
 bool clutter_is_path(const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides which paths are packed; see filter.h. The directories above a path are examined first,
- * from the root downwards. The result for a directory is remembered, because the next path is
- * usually in the same directory. */
+ * Decides which paths are packed; see filter.h. To decide about a path, the directories that
+ * contain it are examined first, from the root downwards. The result for a directory is stored,
+ * because the next path is usually in the same directory. */
 #include "packer/source/filter.h"
 
 #include <stdlib.h>
@@ -69,7 +69,8 @@ static void filter_enter(struct filter *f, const char *path)
     f->pruned = rule->packs ? NULL : rule;
 }
 
-/* Finds out whether the directory of the path, or a directory above it, is left out. */
+/* Sets f->state to the decision about the directory of a path, unless it is still stored from the
+ * path before. The directory is left out if a directory that contains it is left out. */
 static int ask_directory(struct filter *f, const char *path, size_t size, struct sheaf_error *err)
 {
     char *directory;

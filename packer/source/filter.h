@@ -4,9 +4,9 @@
  * pattern either selects paths to be packed or leaves paths out. If several patterns match a path,
  * the last one decides. If a directory is left out, nothing in it is packed.
  *
- * The first pattern decides about paths that match no pattern. If the first pattern leaves paths
- * out, all such paths are packed. If it selects paths, such a path is packed only if it is in a
- * directory that a pattern has selected. */
+ * The first pattern decides about paths that match no pattern. If it leaves paths out, all such
+ * paths are packed. If it selects paths, such a path is packed only if it is in a directory that a
+ * pattern has selected. */
 #ifndef PACKER_SOURCE_FILTER_H
 #define PACKER_SOURCE_FILTER_H
 
@@ -35,7 +35,7 @@ struct filter {
     struct filter_rule *rules;
     size_t count;
     bool only;                  /* whether the first rule packs */
-    /* number of files that were left out because they match no pattern */
+    /* number of files that were left out because no pattern matches them */
     uint64_t unmatched;
     struct buf directory;       /* the directory of the last question, with a NUL; */
     enum filter_state state;    /* the decision about its content, */
@@ -47,8 +47,8 @@ int filter_open(struct filter *filter, const struct sheaf_filter *rules, size_t 
                 struct sheaf_error *err);
 void filter_close(struct filter *filter);
 
-/* Sets *out to whether a path is left out. Consecutive calls for paths in the same directory are
- * fast. */
+/* Sets *out to whether a path is left out. The call is fast if the previous call was about a path
+ * in the same directory. */
 int filter_ask(struct filter *filter, const char *path, bool is_directory, bool *out,
                struct sheaf_error *err);
 

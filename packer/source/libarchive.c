@@ -3,7 +3,7 @@
  * Loads libarchive; see libarchive.h. */
 #include "packer/source/libarchive.h"
 
-/* libarchive is linked statically, as in a wheel, which then needs no other file */
+/* A wheel contains libarchive (linked statically), so that it needs no other file. */
 #ifdef LIBARCHIVE_INSIDE
 
 int libarchive_load(struct libarchive *l, struct sheaf_error *err)
@@ -21,11 +21,12 @@ int libarchive_load(struct libarchive *l, struct sheaf_error *err)
 
 #include "base/error.h"
 
-/* The file name of libarchive's ABI version, which is unchanged since 2012. */
+/* File name of the library libarchive. The 13 is the version of its ABI, which is unchanged since
+ * 2012. */
 #define LIBRARY "libarchive.so.13"
 
-/* Looks up a function. Stores the result of dlsym through a void pointer, because C does not
- * convert it to a function pointer. */
+/* Looks up a function of the library and stores its address in *call. Uses a void pointer, because
+ * C does not convert the result of dlsym to a function pointer. */
 static bool find_call(void *library, const char *name, void *call)
 {
     *(void **)call = dlsym(library, name);

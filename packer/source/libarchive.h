@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Loads libarchive only when a tar is read. libarchive loads eight more libraries, with an XML
- * parser and character tables, and most processes read no tar. */
+ * Loads libarchive when the first tar is read, and not when the process starts. libarchive itself
+ * loads eight more libraries, with an XML parser and character tables, and most processes read no
+ * tar. */
 #ifndef PACKER_SOURCE_LIBARCHIVE_H
 #define PACKER_SOURCE_LIBARCHIVE_H
 
@@ -27,8 +28,8 @@ struct libarchive {
     LIBARCHIVE_CALLS(LIBARCHIVE_MEMBER)
 };
 
-/* Loads libarchive, which then stays loaded. Returns SHEAF_ERR_UNSUPPORTED if it is not
- * installed. */
+/* Loads libarchive and fills in its functions. The library then stays loaded. Returns
+ * SHEAF_ERR_UNSUPPORTED if it is not installed. */
 int libarchive_load(struct libarchive *libarchive, struct sheaf_error *err);
 
 #endif

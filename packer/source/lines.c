@@ -30,7 +30,8 @@ void lines_close(struct lines *l)
     l->object = NULL;
 }
 
-/* Reads the next bytes of the list's file or object. Sets *got to 0 at its end. */
+/* Reads up to READ_BYTES bytes of the list's file or object into `data`. Sets *got to their number,
+ * which is 0 at the end. */
 static int read_object(struct lines *l, void *data, size_t *got, struct sheaf_error *err)
 {
     int code;
@@ -45,7 +46,8 @@ static int read_object(struct lines *l, void *data, size_t *got, struct sheaf_er
     return code;
 }
 
-/* Reads and decompresses the next bytes of the list. `data` must have room for READ_BYTES. */
+/* Reads and decompresses the next bytes of the list into l->text, which must have room for
+ * READ_BYTES. Sets *got to their number, which is 0 at the end. */
 static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     for (;;) {
@@ -73,8 +75,8 @@ static int read_decoded(struct lines *l, size_t *got, struct sheaf_error *err)
     }
 }
 
-/* Finds out whether the first bytes of the list are compressed. If so, passes them to a
- * decompressor. */
+/* Opens a decompressor if the first *got bytes of the list are compressed, and replaces them by
+ * their decompressed form. */
 static int look_for_codec(struct lines *l, size_t *got, struct sheaf_error *err)
 {
     const enum sheaf_codec codec = codec_detect(l->text.data, *got);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the lines of a local or remote list, which may be compressed. Only a window of the list is
- * in memory. */
+ * Reads a list line by line. The list may be local or remote, and may be compressed. Only a part of
+ * it is in memory at a time. */
 #ifndef PACKER_SOURCE_LINES_H
 #define PACKER_SOURCE_LINES_H
 
@@ -20,7 +20,7 @@ struct lines {
     struct buf stored;          /* input that the decoder has not consumed */
     struct buf text;            /* text that was read and not yet returned */
     size_t taken;               /* of text */
-    /* size of the line that lines_next returned last, including the end of the line */
+    /* number of bytes of the line that lines_next() returned last, including the end of the line */
     size_t given;
     bool begun;                 /* whether a line was returned */
     bool ended;
@@ -32,9 +32,10 @@ int lines_open(struct lines *lines, const char *url, const struct list_parser *p
                struct sheaf_error *err);
 void lines_close(struct lines *lines);
 
-/* Returns the next line without its end. In CSV, a record may consist of several lines. The text is
- * valid until the next call. A byte order mark before the first line is removed. *number is set to
- * the number of the record's first line. Returns SHEAF_END after the last line. */
+/* Sets *line to the next line of the list, without the end of the line. With CSV, this is the next
+ * record, which may consist of several lines. A byte order mark before the first line is removed.
+ * *number is set to the number of the record's first line. The text is valid until the next call.
+ * Returns SHEAF_END after the last line. */
 int lines_next(struct lines *lines, const char **line, size_t *size, uint64_t *number,
                struct sheaf_error *err);
 

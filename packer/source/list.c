@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses plain lists and MXNet's lists. Also has the code that all kinds of lists share. */
+ * Parses the lines of plain lists and MXNet's lists. Also has the code that all kinds of lists
+ * share. */
 #include "packer/source/list.h"
 
 #include <string.h>
@@ -37,8 +38,8 @@ int list_add_numbers(struct list_parser *p, const char *text, size_t size,
                      struct sheaf_error *err)
 {
     const size_t room = LABEL_LIMIT - p->labels.size / sizeof(double);
-    /* The most labels that the text can hold: each number except the last one takes at least a
-     * digit and a separator. */
+    /* largest number of labels that the text can hold, because each except the last takes at least
+     * a digit and a separator */
     const size_t most = MIN(room, size / 2 + 1);
     int code = most == 0 ? SHEAF_END : buf_reserve(&p->labels, most * sizeof(double), err);
     long count;
@@ -60,8 +61,8 @@ bool list_is_blank(const char *text, size_t size)
     return true;
 }
 
-/* Returns whether the text is an integer. Called for a text that is not a valid label. If the text
- * is an integer, it is too large for a label, and must not silently become the name of a class. */
+/* Returns whether a text that is not a valid label is an integer. Such an integer is too large for
+ * a label. It must be reported as an error and not silently become the name of a class. */
 static bool is_integer(const char *text, size_t size)
 {
     size_t at = size != 0 && (text[0] == '-' || text[0] == '+');
@@ -167,8 +168,8 @@ static int list_check_path(const struct list_entry *entry, struct sheaf_error *e
     return SHEAF_OK;
 }
 
-/* Copies a line. Reserves enough room for it, and for the names and strings of a JSON line, which
- * together are not longer than the line. */
+/* Copies a line to p->text. Reserves room for the line and also for the names and strings of a JSON
+ * line, which together are not longer than the line. */
 static int keep_line(struct list_parser *p, const char *line, size_t size,
                      struct sheaf_error *err)
 {

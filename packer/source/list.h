@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parses the lists that name files and their labels, line by line. The functions have no side
- * effects. There are four kinds of lists.
+ * effects. There are four kinds of lists:
  *
- * A line of a plain list is a path. A line of MXNet's .lst file consists of an index, one or more
- * labels, and a path, separated by TABs. A .csv file (RFC 4180) has a path and then labels in each
- * line, or begins with a header line that names the columns; its columns may also be separated by
- * tabs or semicolons. A line of a .jsonl file is a JSON object: either {"path": PATH, "label":
- * LABEL}, where LABEL is a number, an array of numbers or the name of a class, or a line of an
- * augmented manifest, such as {"NAME-ref": PATH, "label": LABEL}. A plain list whose first line
- * looks like a .csv file with several columns is read as a .csv file.
+ * A line of a plain list is a path.
  *
+ * A line of MXNet's .lst file consists of an index, one or more labels, and a path, separated by
+ * TABs.
+ *
+ * A .csv file (RFC 4180) has a path and then labels in each line, or begins with a header line that
+ * names the columns. Its columns may also be separated by tabs or semicolons.
+ *
+ * A line of a .jsonl file is a JSON object: either {"path": PATH, "label": LABEL}, where LABEL is a
+ * number, an array of numbers or the name of a class, or a line of an augmented manifest, such as
+ * {"NAME-ref": PATH, "label": LABEL}.
+ *
+ * A plain list whose first line looks like a .csv file with several columns is read as a .csv file.
  * formats/column_names.h has the names of columns and members that are paths and labels. The
  * content of other columns and members is returned as further fields.
  *
@@ -33,17 +38,18 @@ struct list_field {
     const char *name;           /* NUL-terminated */
     const char *text;
     size_t size;
-    /* whether the text is the path of a file; it is then NUL-terminated and not empty */
+    /* true if the text is the path of a file, whose content becomes the field; the text is then
+     * NUL-terminated and not empty */
     bool is_file;
 };
 
-/* The content of one line. It belongs to the parser and is valid until the next call of the
- * parser. */
+/* The content of one line of a list. Its texts belong to the parser and are valid until the next
+ * line is parsed. */
 struct list_entry {
     const char *path;           /* as written, NUL-terminated; any text but "" */
     size_t path_size;
-    /* name of the label's class, or NULL if the line does not name a class; if the line has a
-     * number as well, the number is the class's number */
+    /* name of the label's class, or NULL if the line names no class; if `labels` has a number, it
+     * is the number of this class */
     const char *class_name;
     size_t class_size;
     const double *labels;
@@ -58,10 +64,10 @@ struct list_parser {
     struct buf cells;           /* CSV: struct list_cell[] */
     struct buf labels;          /* double[] */
     struct buf fields;          /* struct list_field[] */
-    /* for CSV: the column names in the header, each followed by a NUL */
+    /* CSV: the names of the columns from the header, each followed by a NUL */
     struct buf names;
-    /* set by the caller: whether the list names samples (by their keys, or by paths that contain
-     * the keys), and not files */
+    /* Set by the caller. True if the lines of the list name samples (by their keys, or by paths
+     * that contain the keys) and not files. */
     bool by_key;
     bool begun;                 /* whether the first record was seen */
     bool has_header;
@@ -73,28 +79,30 @@ struct list_parser {
 void list_parser_init(struct list_parser *parser, enum list_kind kind);
 void list_parser_free(struct list_parser *parser);
 
-/* Returns whether the text contains an odd number of CSV quotes. A CSV record ends at a line end
- * only if an even number of quotes precedes the line end. */
+/* Returns whether the text contains an odd number of CSV quotes. A line end inside quotes does not
+ * end a CSV record. So a record ends only if the number of quotes before the line end is even. */
 bool list_toggles(const struct list_parser *parser, const char *text, size_t size);
 
-/* Parses a line, given without its end. Returns SHEAF_END if the line has no entry (it is empty or
- * a header), and SHEAF_ERR_CORRUPT with a message if it is malformed. */
+/* Parses a line of a list, without the end of the line, into *entry. Returns SHEAF_END if the line
+ * has no entry, because it is empty or a header. Returns SHEAF_ERR_CORRUPT with a message if it is
+ * malformed. */
 int list_parse(struct list_parser *parser, const char *line, size_t size,
                struct list_entry *entry, struct sheaf_error *err);
 
 /* ---- Between the parsers -------------------------------------------------------------------- */
 
-/* Adds the numbers in the text of a label to parser->labels. Returns SHEAF_END if the text is not a
- * label. */
+/* Parses the numbers in the text of a label and adds them to parser->labels. Returns SHEAF_END if
+ * the text does not consist of numbers. */
 int list_add_numbers(struct list_parser *parser, const char *text, size_t size,
                      struct sheaf_error *err);
 
-/* Sets the entry's class or numbers from the text of one label. An empty text is not a label. */
+/* Sets the label of an entry, either numbers or the name of a class, from the text of one label. An
+ * empty text is not a label. */
 int list_set_label(struct list_parser *parser, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err);
 
-/* Uses the text as the name of the entry's class, if the entry's label is a class number. Returns
- * false if the label is not a class number or the text is not a class name. */
+/* Sets the name of the entry's class to the text. Returns false if the entry's label is not the
+ * number of a class, or if the text cannot be the name of a class. */
 bool list_name_label(struct list_entry *entry, const char *text, size_t size);
 
 bool list_is_blank(const char *text, size_t size);
@@ -104,24 +112,24 @@ struct list_cell {
     char *text;                 /* NUL-terminated */
     size_t size;
 };
-/* Splits a CSV record at parser->separator into parser->cells (struct list_cell[]). Removes quotes
- * in place, and writes a NUL after the line. */
+/* Splits a CSV record into cells, which are stored in parser->cells (struct list_cell[]). The
+ * separator is parser->separator. Removes quotes in place, and writes a NUL after the line. */
 int list_csv_split(struct list_parser *parser, char *line, size_t size, struct sheaf_error *err);
-/* Detects the separator of a table's cells in its first record, and stores the column names of a
- * header. For a plain list, sets *is_table to whether its first line shows that the list is a
- * table. */
+/* Detects the separator of cells in the first record of a table, and stores the names of the
+ * columns if the record is a header. Sets *is_table to whether the line looks like the first line
+ * of a table, because a plain list may be a table. */
 int list_csv_begin(struct list_parser *parser, const char *line, size_t size, bool *is_table,
                    struct sheaf_error *err);
 /* Unquotes in place. */
 int list_parse_csv(struct list_parser *parser, char *line, size_t size,
                    struct list_entry *entry, struct sheaf_error *err);
-/* Uses a JSON value (a number, an array of numbers, or the name of a class) as the entry's label.
- * The name is appended to parser->text. */
+/* Sets the label of an entry from a JSON value: a number, an array of numbers, or the name of a
+ * class. Appends the name to parser->text. */
 struct json_t;
 int list_json_label(struct list_parser *parser, const struct json_t *label,
                     struct list_entry *entry, struct sheaf_error *err);
-/* Parses a line of JSON Lines. Texts that need no conversion are not copied and point into
- * `line`. */
+/* Parses a line of a list in JSON Lines into *entry. Texts that need no conversion are not copied:
+ * the entry points into `line`. */
 int list_parse_jsonl(struct list_parser *parser, const char *line, size_t size,
                      struct list_entry *entry, struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Counts the values in the additional columns or members of a list. Some values become fields and
- * others cannot. Both are counted, so that no value is lost silently. */
+ * Counts the values in a list's columns that are neither paths nor labels. Some of these values
+ * become fields, and others cannot. Both kinds are counted, so that no value is lost silently. */
 #ifndef PACKER_SOURCE_LIST_COLUMNS_H
 #define PACKER_SOURCE_LIST_COLUMNS_H
 
@@ -16,14 +16,13 @@ struct list_columns {
 #define LIST_COLUMNS_MOST 64
 
 void list_columns_free(struct list_columns *columns);
-/* Counts a value of a list. `problem` is the reason why the value is left out, or NULL if the value
- * became a field. */
+/* Counts one value of the list's column `name`. `problem` is the reason why the value is left out,
+ * or NULL if it becomes a field. */
 int list_columns_count(struct list_columns *columns, const char *name, const char *problem,
                        struct sheaf_error *err);
-/* Reports to the user which columns of the list `url` became fields, and how many values of each
- * column were left out. Adds the number of left-out values to problems->left_out_values.
- * `has_label` tells whether the list has labels; if not, the report says which names a column of
- * labels must have. */
+/* Reports which columns of the list `url` became fields, and how many values of each column were
+ * left out. Adds the number of left-out values to problems->left_out_values. If the list has no
+ * labels (`has_label` is false), the report says which names a column of labels may have. */
 void list_columns_tell(const struct list_columns *columns, struct problems *problems,
                        const char *url, bool has_label);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parses CSV as in RFC 4180: cells are separated by commas, and in a quoted cell "" stands for a
- * quote. Quotes are removed in place, and a NUL is added to each cell. Both fit into the line,
- * because a cell never becomes longer.
+ * quote.
  *
- * Spreadsheets also use semicolons as separators, and other programs use tabs. The first record
- * shows which separator is used. */
+ * Quotes are removed in place, and a NUL is added to each cell. Both fit into the line, because a
+ * cell never becomes longer. Spreadsheets also use semicolons as separators, and other programs use
+ * tabs. The first record shows which separator is used. */
 #include "packer/source/list.h"
 
 #include <string.h>
@@ -30,8 +30,8 @@ static const struct list_cell *list_csv_cell_at(const struct list_parser *p, siz
     return (const struct list_cell *)(const void *)p->cells.data + i;
 }
 
-/* Parses a quoted cell. `from` is the position after its opening quote. Returns the end of the
- * cell, or NULL if the cell is malformed. */
+/* Removes the quotes from a quoted cell of a CSV record. `from` is the position after its opening
+ * quote. Returns the end of the cell in the record, or NULL if the cell is malformed. */
 static char *list_csv_unquote(char *from, char *end, struct list_cell *cell)
 {
     char *to = from;
@@ -91,8 +91,9 @@ int list_csv_split(struct list_parser *p, char *line, size_t size, struct sheaf_
 
 /* ---- The first record ------------------------------------------------------------------------ */
 
-/* Finds the column for a role (path, label or class), by the columns' names. Returns the index of
- * the column with the best name, or SIZE_MAX if no name fits. Blanks around a name are ignored. */
+/* Returns the index of the column whose name has the role `role` (path, label or class). If several
+ * names do, chooses the preferred one, which column_rank() ranks lowest. Returns SIZE_MAX if none
+ * does. The names must be in p->cells, without blanks around them. */
 static size_t column_of(const struct list_parser *p, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -120,9 +121,8 @@ static void list_csv_trim(struct list_cell *cell)
     cell->text[cell->size] = '\0';
 }
 
-/* Splits a copy of a line into cells at `separator`, and removes blanks around each cell, because
- * the line may be a header whose cells are the names of columns. Returns false if the line cannot
- * be split. */
+/* Splits a copy of a line into cells at `separator`, in order to try this separator. Removes blanks
+ * around each cell, because the line may be a header. Returns false if the line cannot be split. */
 static bool split_copy(struct list_parser *p, const char *line, size_t size, char separator,
                        int *code, struct sheaf_error *err)
 {
@@ -141,7 +141,8 @@ static bool split_copy(struct list_parser *p, const char *line, size_t size, cha
     return true;
 }
 
-/* Returns whether the first cell is the path of a file, or a key, and the others are labels. */
+/* Returns whether a first record is data and not a header: its first cell is the path of a file, or
+ * a key, and the other cells are labels. */
 static bool is_entry(const struct list_parser *p)
 {
     const size_t count = list_csv_cell_count(p);
@@ -162,7 +163,8 @@ static bool is_entry(const struct list_parser *p)
     return true;
 }
 
-/* Stores the cells of the header as the names of columns, one after another. */
+/* Stores the cells of a header as the names of the columns in p->names, and finds the columns with
+ * the path, the label and the class. */
 static void take_header(struct list_parser *p)
 {
     char *to = (char *)p->names.data;
@@ -215,8 +217,8 @@ int list_csv_begin(struct list_parser *p, const char *line, size_t size, bool *i
 
 /* ---- Entries --------------------------------------------------------------------------------- */
 
-/* Sets the labels of an entry in a table without a header. All cells except the first one are
- * labels. */
+/* Sets the labels of an entry from a record of a table without a header. All cells except the first
+ * one are labels. */
 static int list_csv_take_labels(struct list_parser *p, struct list_entry *entry,
                                 struct sheaf_error *err)
 {
@@ -241,8 +243,8 @@ static int list_csv_take_labels(struct list_parser *p, struct list_entry *entry,
     return SHEAF_OK;
 }
 
-/* Adds each column that is neither path nor label to the entry as a field. Empty cells are
- * ignored. */
+/* Adds the cells of a record that are neither path nor label to the entry as fields. Empty cells
+ * are ignored. */
 static int take_fields(struct list_parser *p, const struct list_entry *entry,
                        struct sheaf_error *err)
 {

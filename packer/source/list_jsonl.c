@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses JSON Lines: one object per line, with a path, a label and further fields as members. A
- * line of an augmented manifest has paths in its members NAME-ref instead. */
+ * Parses lists in JSON Lines: one JSON object per line, with a path, a label and further fields as
+ * its members. A line of an augmented manifest has paths in its members NAME-ref instead. */
 #include <jansson.h>
 #include <string.h>
 
@@ -21,18 +21,17 @@ static int malformed_label(struct sheaf_error *err)
                    "the name of a class");
 }
 
-/* Converts an integer to a label. Returns false if the label would not be exactly the same
- * number. */
+/* Converts an integer to a label, which is a double. Returns false if the double would not be
+ * exactly the same number. */
 static bool integer_label(json_int_t integer, double *label)
 {
     *label = (double)integer;
     return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
 }
 
-/* Adds a label (a double) that is a JSON number. The rule is the same as for labels in text. A
- * number without point and exponent must be stored exactly, otherwise it is an error. A number with
- * a point or an exponent is rounded to a 32-bit float, unless it is a whole number up to 2^53 such
- * as 1.0. */
+/* Appends a JSON number to the labels of the line. The rule is the same as for labels in text: an
+ * integer must be exact, otherwise it is an error. A number with a point or an exponent is rounded
+ * to a 32-bit float, unless it is a whole number up to 2^53 such as 1.0. */
 static int list_jsonl_add_number(struct list_parser *p, const json_t *number,
                                  struct sheaf_error *err)
 {
@@ -53,7 +52,8 @@ static int list_jsonl_add_number(struct list_parser *p, const json_t *number,
     return buf_append(&p->labels, &value, sizeof(value), err);
 }
 
-/* Copies a string, because the JSON value is freed before the string is used. */
+/* Copies a JSON string to p->text and sets *text to the copy, because the JSON value is freed
+ * before the text is used. */
 static int list_jsonl_keep_text(struct list_parser *p, const json_t *string, const char **text,
                                 size_t *size, struct sheaf_error *err)
 {
@@ -96,9 +96,9 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     return code;
 }
 
-/* Returns the member of a line that is the path or key of a file. This is the member with a known
- * name (see column_rank). If there is none, it is the first member NAME-ref, as in an augmented
- * manifest. Returns NULL if the line has neither. */
+/* Returns the member of a line that is the path or the key of a file. This is the string with a
+ * name that means a path or key (see column_rank). If there is none, it is the first member
+ * NAME-ref, as in an augmented manifest. Returns NULL if the line has neither. */
 static const struct attribute *list_jsonl_path_of(const struct list_parser *p,
                                                   const struct augmented_line *l)
 {
@@ -121,8 +121,8 @@ static const struct attribute *list_jsonl_path_of(const struct list_parser *p,
     return found;
 }
 
-/* Adds a member that is neither path nor label as a field. The field of a string is its text; the
- * field of any other value is the value as it was written. */
+/* Adds a member of a line that is neither path nor label as a field. The content of the field is
+ * the text of a string, or any other value as the line writes it. */
 static int list_jsonl_add_member(struct list_parser *p, const struct attribute *a,
                                  struct sheaf_error *err)
 {
@@ -181,8 +181,8 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     struct augmented_line l;
     int code = augmented_line_parse(line, size, &l, err);
 
-    /* Reserve enough room, so that the buffers do not move. All names and strings come from the
-     * line, and a class name may be copied twice. */
+    /* Reserves enough room that the buffer does not move while the entry points into it. All names
+     * and strings come from the line, and a class name may be copied twice. */
     if (code == SHEAF_OK)
         code = buf_reserve(&p->text, 2 * (size + 1), err);
     if (code == SHEAF_OK)

@@ -16,7 +16,8 @@
 
 /* ---- The names of the root ------------------------------------------------------------------- */
 
-/* Makes an absolute path clean (see name_clean), without a slash at its end. "/" becomes "". */
+/* Removes the meaningless parts of an absolute path (see name_clean), and a slash at its end. "/"
+ * becomes "". */
 static void clean_absolute(char *path)
 {
     bool climbs;
@@ -27,7 +28,7 @@ static void clean_absolute(char *path)
         path[0] = '\0';
 }
 
-/* Adds the path DIRECTORY/NAME to r->names, the absolute paths by which the root is known. Frees
+/* Adds the path DIRECTORY/NAME to r->names, which has the absolute paths of the list's root. Frees
  * `directory`. Does nothing if `directory` is NULL. */
 static int list_root_add_name(struct list_root *r, char *directory, const char *name,
                               struct sheaf_error *err)
@@ -46,8 +47,8 @@ static int list_root_add_name(struct list_root *r, char *directory, const char *
     return SHEAF_OK;
 }
 
-/* Returns the working directory's path from the variable PWD, if it is still correct. Returns NULL
- * otherwise. */
+/* Returns the path of the working directory from the variable PWD, which may contain symbolic
+ * links. Returns NULL if PWD does not name the working directory. */
 static char *shell_directory(void)
 {
     const char *name = getenv("PWD");
@@ -92,8 +93,8 @@ void list_root_close(struct list_root *r)
 
 /* ---- Paths ----------------------------------------------------------------------------------- */
 
-/* Returns the part of a path after a directory and a slash, or NULL if the path is not under the
- * directory. */
+/* Returns the rest of a path after the directory `name` and a slash. Returns NULL if the path is
+ * not in this directory. */
 static const char *list_root_after(const char *path, const char *name)
 {
     const size_t size = strlen(name);
@@ -101,8 +102,9 @@ static const char *list_root_after(const char *path, const char *name)
     return strncmp(path, name, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
 }
 
-/* Resolves the symbolic links in the directory of a path. The result is remembered for the next
- * path, because lists are usually sorted by directory. */
+/* Resolves the symbolic links in the directory of a path, and sets r->below to the result relative
+ * to the root. The result is kept for the next path, because lists are usually sorted by
+ * directory. */
 static int follow_links(struct list_root *r, const char *path, size_t size, struct sheaf_error *err)
 {
     const char *root = r->name_count == 0 ? NULL : r->names[r->name_count - 1];
@@ -126,7 +128,8 @@ static int follow_links(struct list_root *r, const char *path, size_t size, stru
     return SHEAF_OK;
 }
 
-/* Finds the part of a path after the root, after resolving the symbolic links of both. */
+/* Sets *below to the path relative to the list's root, after the symbolic links of both were
+ * resolved. Returns SHEAF_END if the path is not under the root. */
 static int find_real(struct list_root *r, const char **below, struct sheaf_error *err)
 {
     char *path = (char *)r->text.data, *slash = strrchr(path, '/');

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts the paths in a list to paths relative to the list's root. A path in a list is relative
- * to the root, or absolute. An absolute path must be under one of the root's names: the name that
- * was given, the name with the working directory from PWD, or the name without symbolic links. */
+ * Converts the paths in a list to paths relative to the list's root.
+ *
+ * A path in a list is relative to the root, or absolute. An absolute path must be under one of the
+ * root's names: the name that was given, the name with the working directory from PWD, or the name
+ * without symbolic links. */
 #ifndef PACKER_SOURCE_LIST_ROOT_H
 #define PACKER_SOURCE_LIST_ROOT_H
 
@@ -15,13 +17,14 @@
 struct list_root {
     bool is_remote;
     char *root;                 /* the given name */
-    /* names of a local root: absolute and clean paths without a slash at the end */
+    /* absolute paths of a local root, clean (see name_clean) and without a slash at the end */
     char *names[LIST_ROOT_NAMES];
     size_t name_count;          /* the last name is the one without symbolic links */
     struct buf text;            /* the path that was found last */
-    /* the directory whose symbolic links were resolved last; NULL if there is none */
+    /* directory whose symbolic links were resolved last, or NULL if there is none */
     char *directory;
-    /* path of `directory` relative to the root; NULL if `directory` is not under the root */
+    /* path of `directory` relative to the root, without symbolic links; NULL if `directory` is not
+     * under the root */
     char *below;
 };
 
@@ -30,9 +33,9 @@ int list_root_open(struct list_root *root, const char *name, bool is_remote,
                    struct sheaf_error *err);
 void list_root_close(struct list_root *root);
 
-/* Sets *below to the path relative to the root, which is valid until the next call. For a local
- * root it is a clean path (see name_clean); for a remote root it is the part of the URL after the
- * root. Returns SHEAF_END if the path is absolute and not under the root. */
+/* Sets *below to the path relative to the list's root. With a local root, this is a clean path (see
+ * name_clean). With a remote root, it is the part of the URL after the root. The result is valid
+ * until the next call. Returns SHEAF_END if the path is absolute and not under the root. */
 int list_root_find(struct list_root *root, const char *path, const char **below,
                    struct sheaf_error *err);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the names that files have in their samples, if they differ from the names on disk.
- * Aliases ("jpeg=jpg") give fields of several names the same name. Keys can end at the last dot of
- * the base name instead of the first one. For every reader, a key in a shard ends at its first dot.
- * So the dots that stay in a key become underscores: the file IMG.2024.01.02.jpg becomes the field
- * jpg of the sample IMG_2024_01_02. */
+ * Chooses the names that files get in their samples, if they differ from the names on disk.
+ *
+ * An alias ("jpeg=jpg") renames a field, so that fields of several names get the same name.
+ *
+ * Keys can end at the last dot of the base name instead of the first one. For every reader, a key
+ * in a shard ends at its first dot. So the dots that stay in a key become underscores: the file
+ * IMG.2024.01.02.jpg becomes the field jpg of the sample IMG_2024_01_02. */
 #ifndef PACKER_SOURCE_NAMING_H
 #define PACKER_SOURCE_NAMING_H
 
@@ -21,21 +23,21 @@ struct naming {
     struct buf path;
 };
 
-/* Returns NULL if `field` is a valid field name, and otherwise a text that says why it is
- * invalid. */
+/* Returns NULL if `field` can be the name of a field. Otherwise returns a text that says why it
+ * cannot. */
 const char *naming_problem(const char *field);
 
-/* Returns SHEAF_ERR_ARGUMENT if an alias does not have the form FROM=TO, or if TO is not a valid
- * field name. */
+/* Takes the aliases and the rule for keys from the options. Returns SHEAF_ERR_ARGUMENT if an alias
+ * does not have the form FROM=TO, or if TO is not a valid field name. */
 int naming_open(struct naming *naming, const struct sheaf_pack_options *options,
                 struct sheaf_error *err);
 void naming_close(struct naming *naming);
 
-/* Returns the alias of a field, or the field itself if it has no alias. The field's name may be in
- * upper or lower case. */
+/* Returns the new name of a field if the user gave it an alias ("jpeg=jpg"), and otherwise `field`.
+ * The case of the name does not matter. */
 const char *naming_alias(struct naming *naming, const char *field);
-/* Sets *named to the path under which a file is packed. The file's own path must be valid for
- * packing. *named is `path` itself, or another path that is valid until the next call. */
+/* Sets *named to the path under which the file `path` is packed. `path` must be valid for packing.
+ * *named is `path` itself, or another path that is valid until the next call. */
 int naming_apply(struct naming *naming, const char *path, const char **named,
                  struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matches patterns for paths, component by component. If a match fails, only the last `**` is tried
- * again with more components. base/glob.c does the same with stars inside a component. */
+ * Matches patterns with paths, component by component. If the match fails, only the last `**` is
+ * tried again with more components. base/glob.c does the same with stars inside a component. */
 #include "packer/source/path_glob.h"
 
 #include <stdint.h>
@@ -9,8 +9,8 @@
 
 #include "base/glob.h"
 
-/* Returns the length of the pattern's first component. It ends at a slash that is not inside a
- * "[...]" set. */
+/* Returns the length of a pattern's first component, which ends at the first slash that is not
+ * inside a "[...]" set. */
 static size_t component(const char *pattern, size_t size)
 {
     size_t at = 0;
@@ -68,8 +68,8 @@ const char *path_glob_parse(const char *text, struct path_glob *g)
     return path_glob_component_problem(g);
 }
 
-/* Returns the position after the slash at `at`. In a pattern, the slash may have a backslash before
- * it. */
+/* Returns the start of the component after the slash at position `at`. In a pattern, the slash may
+ * have a backslash before it. */
 static size_t next_component(const char *text, size_t at, size_t size)
 {
     if (at < size)
@@ -79,8 +79,8 @@ static size_t next_component(const char *text, size_t at, size_t size)
 
 static bool match_components(const struct path_glob *g, const char *path, size_t path_size)
 {
-    /* `any` is the position after the last `**` of the pattern; `taken` is the end of the
-     * components that this `**` matches */
+    /* `any` is the position after the last `**` of the pattern. `taken` is the end of those
+     * components of the path that this `**` matches. */
     size_t p = 0, t = 0, any = SIZE_MAX, taken = 0;
 
     while (p < g->size || t < path_size) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pattern for paths, with the syntax of a line in a .gitignore. The functions have no side
- * effects.
+ * Parses and matches a pattern for paths, with the syntax of a line in a .gitignore. The functions
+ * have no side effects.
  *
  * A pattern without a slash, such as `*.tmp`, must match the base name of a path, at any depth. A
  * slash at the end, as in `raw/`, means that only directories match. With a slash elsewhere, as in
  * `/notes` or `a/?/b.jpg`, the pattern must match the path from the root, and `*` and `?` match no
- * slash. Two stars between two slashes match any number of directories, including none. Two stars
- * after the last slash match everything in the directory.
+ * slash.
  *
- * `!` at the beginning inverts the pattern. A backslash makes the next byte literal. */
+ * Two stars between two slashes match any number of directories, including none. Two stars after
+ * the last slash match everything in the directory. `!` at the beginning inverts the pattern. A
+ * backslash makes the next byte literal. */
 #ifndef PACKER_SOURCE_PATH_GLOB_H
 #define PACKER_SOURCE_PATH_GLOB_H
 
@@ -23,8 +24,8 @@ struct path_glob {
     bool inverted, anchored, of_directories;
 };
 
-/* Parses a pattern. Returns NULL if the pattern is valid, and otherwise a text that says why it is
- * invalid. An invalid pattern would match nothing. */
+/* Parses a pattern. Returns NULL if the pattern is valid. Otherwise returns a text that says why it
+ * is invalid, because an invalid pattern would match nothing. */
 const char *path_glob_parse(const char *text, struct path_glob *glob);
 
 /* `path` is relative to the root. */

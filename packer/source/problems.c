@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collects bad files. Their paths come from outside and may contain any bytes. They are stored in a
- * form that fits on one line of text. */
+ * Collects files that cannot be packed, with the reasons. Their paths come from outside and may
+ * contain any bytes. So they are stored in a form that fits on one line of text. */
 #include "packer/source/problems.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@
 #include "formats/format.h"
 #include "formats/name.h"
 
-/* Returns a printable form of a path. Control characters and the backslash become \xNN. If the path
- * is not valid UTF-8, all bytes beyond ASCII become \xNN as well. */
+/* Returns a printable form of a path, allocated from `arena`. Control characters and the backslash
+ * become \xNN. If the path is not valid UTF-8, all bytes beyond ASCII become \xNN as well. */
 static const char *printable(struct arena *arena, const char *text)
 {
     const size_t size = strlen(text);
@@ -134,9 +134,9 @@ static int problems_compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* Ranks problems. The problem with the lowest rank is named in the error message. Files that are
- * themselves bad come first, because they say more than files that were left out with them, or
- * files with a key that the data set already has. */
+/* Ranks a problem, because the error message names only one, with the lowest rank. Files that are
+ * themselves bad come first. Files that were left out with them, and files with a key that the data
+ * set already has, say less to the user. */
 static int problems_rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :
@@ -163,7 +163,8 @@ bool problems_have_known(const struct problems *p)
     return false;
 }
 
-/* Returns the problem that the error message names. There must be at least one problem. */
+/* Returns the problem that the error message names: the first one in the order of rank and path.
+ * There must be at least one problem. */
 static const struct problem *first_problem(const struct problems *p)
 {
     const struct problem *first = p->items;
@@ -186,8 +187,8 @@ int problems_check_packed(const struct problems *p, uint64_t samples, struct she
                    "%s: %s", p->count, p->count == 1 ? "" : "s", first->path, first->reason);
 }
 
-/* Parses a limit: "12" is a number of files, "0.5%" is a share of the files. Returns false if the
- * text has neither form. */
+/* Parses the limit for skipped files: "12" is a number of files, "0.5%" is a share of the files.
+ * Returns false if the text has neither form, or if the share is more than 100%. */
 static bool parse_limit(const char *text, double *number, bool *is_share)
 {
     char *end;
@@ -222,8 +223,9 @@ void problems_limit(struct problems *p, uint64_t found)
     p->most = (uint64_t)(is_share ? number / 100 * (double)found : number);
 }
 
-/* Returns the error of a run that may skip bad files, or SHEAF_OK. Returns an error if too many
- * files are bad, or if files have changed during the run and p->on_change is SHEAF_FAIL. */
+/* Returns the error of a run that may skip bad files, or SHEAF_OK. It is an error if more files
+ * are bad than may be skipped, or if files have changed during the run and p->on_change is
+ * SHEAF_FAIL. */
 static int verdict_of_skipped(const struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A queue of requests for the sizes of objects in a store. At most WINDOW requests run at the same
- * time. The answers are taken in the order of the requests. */
+ * Requests the sizes of objects in a store, and takes the answers in the order of the requests. At
+ * most WINDOW requests run at the same time. */
 #include "packer/source/size_queue.h"
 
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* Number of requests at once. A request takes about 20 ms, so this number allows ten thousand
- * requests per second. */
+/* Number of requests that run at the same time. One request takes about 20 ms, so this number
+ * allows about ten thousand requests per second. */
 #define WINDOW 192
 
 struct size_request {
@@ -49,7 +49,8 @@ static void size_queue_answered(struct store_stat *stat)
                                                    offsetof(struct size_request, stat)));
 }
 
-/* Takes the answer to the oldest request. Returns SHEAF_END if no request is outstanding. */
+/* Waits for the answer to the oldest request and passes it to the function `take`. Returns
+ * SHEAF_END if no request is running. */
 static int size_queue_consume(struct size_queue *s, struct sheaf_error *err)
 {
     struct size_request *q = (struct size_request *)inflight_next(&s->window);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the sizes of objects. Many requests run at the same time; answers come in the order of
- * the requests. */
+ * Requests the sizes of objects in a store. Many requests run at the same time, and their answers
+ * come in the order of the requests. */
 #ifndef PACKER_SOURCE_SIZE_QUEUE_H
 #define PACKER_SOURCE_SIZE_QUEUE_H
 
@@ -9,21 +9,22 @@
 
 struct size_queue;
 
-/* The type of a function that receives the answer to a request. `about` is the value that the
- * caller passed to size_queue_ask. When a queue is closed, the function is called once more for
- * each request without an answer; `stat` is then NULL, and the result of the function is
- * ignored. */
+/* A function that receives the answer to a request. `about` is the value that the caller passed to
+ * size_queue_ask(). When the queue is closed, the function is called once more for each request
+ * without an answer. `stat` is then NULL, and the result of the function is ignored. */
 typedef int size_queue_fn(void *context, void *about, const struct store_stat *stat,
                         struct sheaf_error *err);
 
 int size_queue_open(struct size_queue **queue, size_queue_fn *take, void *context,
                    struct sheaf_error *err);
-/* Closes the queue after waiting for outstanding requests. NULL is allowed. */
+/* Waits for the requests that are still running, and frees the queue. NULL is allowed. */
 void size_queue_close(struct size_queue *queue);
 
-/* Requests the size of the object at `url`. The queue takes ownership of `url` even after an error.
- * A NULL `url` means that memory is exhausted. The call may wait for earlier requests; it fails if
- * the function `take` fails for one of them. After a failure, the caller still owns `about`. */
+/* Starts a request for the size of the object at `url`. Takes ownership of `url` even after an
+ * error. A NULL `url` means that the caller had not enough memory to make it.
+ *
+ * The call may wait for earlier requests, and fails if the function `take` fails for one of them.
+ * After a failure, the caller still owns `about`. */
 int size_queue_ask(struct size_queue *queue, char *url, void *about, struct sheaf_error *err);
 /* Waits for all answers, until `take` fails. */
 int size_queue_drain(struct size_queue *queue, struct sheaf_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the sizes of a list's objects, and adds the objects to the catalog. */
+ * Requests the sizes of the objects that a list names, and adds the objects to the catalog of
+ * files. */
 #include "packer/source/sizes.h"
 
 #include <stdlib.h>

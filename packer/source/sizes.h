@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the sizes of the objects in a list, with many requests at the same time, and adds the
- * objects to the catalog. If an object is missing or may not be read, this is a problem of the
- * list's entry. Any other error ends the scan. */
+ * Finds the sizes of the objects that a list names, with many requests at the same time, and adds
+ * the objects to the catalog of files. An object that is missing or may not be read is recorded as
+ * a problem. Any other error ends the scan of the list. */
 #ifndef PACKER_SOURCE_SIZES_H
 #define PACKER_SOURCE_SIZES_H
 
@@ -11,13 +11,13 @@
 struct sizes;
 
 int sizes_open(struct sizes **sizes, struct scan *scan, struct sheaf_error *err);
-/* Frees the state after waiting for outstanding requests. NULL is allowed. */
+/* Waits for the requests that are still running, and frees the state. NULL is allowed. */
 void sizes_close(struct sizes *sizes);
 
-/* Requests the size of the object at `url`, which becomes the file `path` of the catalog.
- * `is_below` tells whether `url` is the root of the source followed by `path`; the catalog then
- * need not store `url`. The call may wait for the answer about an earlier object, and may return an
- * error of that object. */
+/* Starts a request for the size of the object at `url`, which becomes the file `path` of the
+ * catalog. `is_below` means that `url` is the root of the source followed by `path`, so that the
+ * catalog need not store `url`. The call may wait for the answer about an earlier object, and may
+ * return an error of that object. */
 int sizes_add(struct sizes *sizes, const char *path, const char *url, bool is_below,
               uint32_t label, struct sheaf_error *err);
 /* Waits for all. */

@@ -24,7 +24,8 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* The kinds of sources. If several kinds match a URL, the first one is used. */
+/* The kinds of sources, such as a list or an archive. If several kinds match a URL, the first one
+ * is used. */
 static const struct source_ops *const kinds[] = {
     &source_tree_ops, &source_prefix_ops, &source_inventory_ops, &source_manifest_ops,
     &source_augmented_ops, &source_archive_ops, &source_lst_ops, &source_csv_ops,
@@ -44,7 +45,7 @@ char *source_root_name(const struct source *s)
 struct source_look {
     const char *url;
     enum source_at at;
-    /* whether the content can be read at any offset (a pipe does not allow this) */
+    /* true if the content can be read at any offset, and false for a pipe */
     bool is_readable;
     bool is_read;
     char bytes[4096];           /* the first ones */
@@ -120,7 +121,8 @@ static int find_kind(struct source_look *look, const struct source_ops **kind,
     return SHEAF_OK;
 }
 
-/* Examines a source in a store. If its URL is not the URL of an object, it is a prefix. */
+/* Finds out whether the URL of a source in a store is an object. If it is not, the URL is the
+ * prefix of several objects. */
 static int look_at_store(struct source_look *look, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(look->url, err);
@@ -157,8 +159,8 @@ static int look_at_file(struct source_look *look, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Refuses a view as a source. A view (formats/view.h) is a file that selects and mixes samples of
- * data sets. It is neither a list of files nor a file with samples. */
+/* Returns an error if the source is a view (formats/view.h). A view is a file that selects and
+ * mixes samples of data sets. It is neither a list of files nor a file with samples. */
 static int source_refuse_view(struct source_look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -172,8 +174,8 @@ static int source_refuse_view(struct source_look *look, struct sheaf_error *err)
                    "make a data set of it with sheaf convert first", look->url);
 }
 
-/* Refuses a list that is a pointer file or a web page. Otherwise its first line would be reported
- * as a missing file. */
+/* Returns an error if a list turns out to be a pointer file or a web page. Otherwise its first line
+ * would be reported as a missing file. */
 static int source_refuse_replacing(struct source_look *look, const struct source_ops *ops,
                                    struct sheaf_error *err)
 {
@@ -211,15 +213,15 @@ static int source_open_directory(struct source *s, struct sheaf_error *err)
                            : err_errno(err, errno, "%s: cannot open the directory", s->root);
 }
 
-/* Sets the root of the source's paths. A root in a store ends with a slash, so that a path can be
- * appended. */
+/* Opens the root of the source's paths. A root in a store gets a slash at its end, so that a path
+ * can be appended to it. */
 static int open_root(struct source *s, struct sheaf_error *err)
 {
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    /* The root is not resolved here in two cases: if it is empty, because the content of the source
-     * will state it, or if the source is an archive, which contains its files. */
+    /* The root is not opened here if it is empty, because only the content of the source will state
+     * it. It is not opened either if the source contains its files, as an archive does. */
     if (s->root[0] == '\0' || s->ops->read != NULL)
         return SHEAF_OK;
     if (s->is_remote) {
@@ -343,8 +345,8 @@ int source_read(const struct source *s, const struct catalog_file *f, void *data
 
 /* ---- Where the tree is ----------------------------------------------------------------------- */
 
-/* Returns the directory of a path, with symbolic links resolved. If this directory does not exist,
- * returns the nearest existing directory above it. */
+/* Returns the path of a directory with symbolic links resolved, in memory that the caller frees. If
+ * it does not exist, returns the nearest existing directory that contains it. */
 static char *nearest(const char *path)
 {
     char *name = strdup(path), *real = NULL;
@@ -427,8 +429,8 @@ void scan_end(struct scan *scan)
     buf_free(&scan->clean);
 }
 
-/* Returns whether name_clean would leave a path unchanged. The path of a directory may end with a
- * slash. */
+/* Returns whether a path is clean, so that name_clean() need not be called. The path of a directory
+ * may end with a slash. */
 static bool is_clean(const char *path)
 {
     for (;;) {
@@ -481,7 +483,8 @@ static int name_file(struct scan *scan, const char *path, const char **named,
     return code == SHEAF_OK ? scan_name(scan, cleaned, named, err) : code;
 }
 
-/* Adds a file that is packed under the name `named`, which differs from its path. */
+/* Adds a file to the catalog that is packed under the path `named`. If this is not the file's own
+ * path `path`, also stores where the file is. */
 static int add_named(struct scan *scan, const char *path, const char *named,
                      const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
@@ -510,8 +513,8 @@ static int add_bad(struct scan *scan, const char *path, const char *named, int w
                                               reason, err) : code;
 }
 
-/* Adds a file under the name `named`, or, if `named` is NULL, under the name that follows from its
- * path. */
+/* Adds a file that is packed under the path `named`. If `named` is NULL, computes this path from
+ * the file's own path. */
 static int source_add_file(struct scan *scan, const char *path, const char *named,
                            const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
@@ -632,7 +635,8 @@ int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char 
     return code;
 }
 
-/* Returns the length of the part of a path that names its class. */
+/* Returns the length of the part of a path that is its class: the first `depth` directories, or all
+ * if `depth` is 0. */
 static size_t class_size(const char *path, uint32_t depth)
 {
     const char *slash = strrchr(path, '/'), *end = path;
@@ -654,7 +658,8 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     own = path + MIN(scan->below_size, strlen(path));
     slash = strrchr(own, '/');
     size = class_size(own, scan->class_depth);
-    /* if the file is directly in one of several sources, the name of that source is the class */
+    /* If several sources are combined and a file lies directly in one of them, the name of this
+     * source is the file's class. */
     if (slash == NULL && own != path) {
         const char *end = own - 1;
 
@@ -673,8 +678,8 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     return catalog_class(scan->catalog, own, size, NULL, label, err);
 }
 
-/* Records a line of a list that does not yield a file. Returns SHEAF_END if the line is to be
- * skipped. */
+/* Records a line of a list that names no usable file as a problem. Returns SHEAF_END if this
+ * succeeds, because the caller then skips the line. */
 static int refuse_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                        struct sheaf_error *err)
 {
@@ -683,8 +688,8 @@ static int refuse_line(struct scan *scan, const char *url, uint64_t line, const 
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Finds the label of a list's entry. A list may contain names of classes or numbers of classes, but
- * not both, because a named class might then get a number that is already in use. */
+/* Finds the label of a list's entry. The labels of a list may be names of classes or numbers of
+ * classes, but not both. Otherwise a named class might get a number that is already in use. */
 static int entry_label(struct scan *scan, const char *url, uint64_t line,
                        const struct list_entry *entry, uint32_t *label, struct sheaf_error *err)
 {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive of files, a tar or a zip. It is read as if it were the directory to which it would be
- * unpacked.
+ * An archive of files (tar or zip) as a source. It is read as if it were the directory to which it
+ * would be unpacked. A scan records the position of each member's bytes. So any number of threads
+ * can read the members in the plan's order, and nothing is unpacked.
  *
- * A scan records the position of each member's bytes. So any number of threads can read the members
- * in the plan's order, and nothing is unpacked. In a tar that is compressed as a whole (gzip, xz,
- * zstd, bzip2, lz4), a position can only be reached by decompressing everything before it.
- * Therefore such a tar is decompressed once into a temporary file without a name. An archive in a
- * store is first copied to such a file (archive_fetch.c). A tar inside a tar, as in ImageNet, is
- * read as a directory with its name.
+ * In a tar that is compressed as a whole (gzip, xz, zstd, bzip2, lz4), a position can only be
+ * reached by decompressing everything before it. Therefore such a tar is decompressed once into a
+ * temporary file without a name. An archive in a store is first copied to such a file
+ * (archive_fetch.c). A tar inside a tar, as in ImageNet, is read as a directory with its name.
  *
  * The position of a member is stored as the "URL" of its catalog_object. For a tar it is the offset
  * of the member's bytes, for a zip the text that zip.h describes. */
@@ -42,18 +41,19 @@
 #define NESTED_MOST  4          /* tars within tars */
 
 struct archive_content {
-    /* the directory in the archive that is the source's root; NULL if the root is the whole
-     * archive */
+    /* directory in the archive that is the root of the source; NULL for the whole archive */
     char *below;
-    /* descriptor of the archive; -1 if the archive is not open, or if its copy was closed because
-     * it is no longer needed */
+    /* File descriptor of the archive. -1 if the archive is not open, or if it was a copy that is no
+     * longer needed. */
     int archive_fd;
-    /* whether the file is our own copy of a remote archive; nobody else can write to such a copy */
+    /* true if the file is our own copy of a remote archive, which nobody else can change */
     bool is_copy;
-    /* the file that contains the members' bytes: the archive itself, or its decompressed content */
+    /* the file with the members' bytes: the archive itself, or a temporary file with its
+     * decompressed content */
     struct archive_file file;
     bool is_zip;
-    /* stamp (a number computed from size and time) that the archive had when it was opened */
+    /* stamp of the archive when it was opened: a number computed from its size and time, which
+     * shows a change */
     uint64_t stamp;
     struct libarchive lib;      /* of a tar */
 };
@@ -107,9 +107,9 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Opens libarchive with only the decompressors that it contains; for other compressions it would
- * start programs. Sheaf's own codecs decompress gzip, zstd and LZ4, because libarchive does not
- * verify gzip's checksum. */
+/* Opens libarchive with only those decompressors that it contains, because it would start other
+ * programs for other compressions. Sheaf's own codecs decompress gzip, zstd and LZ4, because
+ * libarchive does not verify gzip's checksum. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();
@@ -156,8 +156,8 @@ struct tar_unpacking {
     uint8_t stored[CHUNK_BYTES], raw[CHUNK_BYTES];
 };
 
-/* Decompresses some bytes of the tar, and reads more of the archive if necessary. Sets *got to 0 at
- * the end. */
+/* Decompresses the next bytes of a tar into u->raw, and reads more of the archive if necessary.
+ * Sets *got to the number of decompressed bytes, which is 0 at the end. */
 static int unpack_some(const struct archive_content *c, struct tar_unpacking *u, size_t *got,
                        struct sheaf_error *err)
 {
@@ -249,8 +249,8 @@ static int spool_by_codec(struct archive_content *c, enum sheaf_codec codec, str
            ? err_prefix(err, "damaged or truncated: ") : code;
 }
 
-/* Decompresses a compressed tar into a temporary file. Does not look for faults in the tar itself,
- * which the scan will find. */
+/* If the tar is compressed, decompresses it into a temporary file. Faults of the tar itself are
+ * found later, by the scan. */
 static int spool_if_compressed(struct archive_content *c, struct watch *watch,
                                struct sheaf_error *err)
 {
@@ -313,7 +313,7 @@ static int open_remote(struct archive_content *c, const char *url, struct watch 
     return code;
 }
 
-/* Closes the copy of a remote archive, which is no longer needed after it was decompressed. */
+/* Closes the copy of a remote archive if a decompressed form has replaced it. */
 static void drop_copy(struct archive_content *c)
 {
     if (!c->is_copy || c->file.fd == c->archive_fd)
@@ -348,7 +348,8 @@ struct scanning {
     struct scan *scan;
 };
 
-/* Returns the part of the path after the root, or NULL if the path is not under the root. */
+/* Returns the part of a member's path after the source's root directory in the archive. Returns
+ * NULL if the path is not under the root. */
 static const char *below_root(const struct scanning *x, const char *path)
 {
     const char *below = x->content->below;
@@ -462,8 +463,8 @@ static bool is_nested(const struct archive_member *m)
            m->path[size - 5] != '/';
 }
 
-/* Adds a member of a tar to the catalog. If the member is itself a tar, adds its members. `path` is
- * NUL-terminated and belongs to the caller. */
+/* Adds a member of a tar to the catalog. If the member is itself a tar, adds the members of that
+ * tar. `path` must be NUL-terminated, and the function changes it. */
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {
@@ -520,8 +521,8 @@ static int source_archive_take_entries(struct tar *t, struct archive *a, struct 
     return code;
 }
 
-/* Checks that a tar ends with blocks of zeros. They are missing if the tar was cut between two
- * members. */
+/* Returns an error if a tar does not end with blocks of zeros. They are missing if the tar was cut
+ * between two members. */
 static int check_end(const struct tar *t, struct sheaf_error *err)
 {
     if (t->end >= t->members_end && t->end - t->members_end >= TAR_BYTES)
@@ -530,8 +531,8 @@ static int check_end(const struct tar *t, struct sheaf_error *err)
                    "blocks of zeros that end a tar, so it was cut short", t->end);
 }
 
-/* Reads the members of all tars in a range of a file. The range may contain several tars, one after
- * another. */
+/* Reads the headers of all members of the tars in a range of a file, and adds the members to the
+ * catalog. The range may contain several tars, one after another. */
 static int scan_tar(struct scanning *x, uint64_t begin, uint64_t end, const char *directory,
                     unsigned depth, struct sheaf_error *err)
 {
@@ -581,7 +582,7 @@ static int read_member(const struct source *s, const struct catalog_file *f, voi
         return err_set(err, SHEAF_ERR_CORRUPT, "invalid location in an archive");
     code = c->is_zip ? zip_read(&c->file, f->object->url, data, f->bytes, err)
                      : read_tar_member(c, f, data, err);
-    /* If the archive has changed meanwhile, the bytes that were just read are invalid. */
+    /* If the archive has changed since the scan, the bytes that were just read are invalid. */
     if (check_stamp(c, f->object->stamp, err) != SHEAF_OK)
         code = err->code;
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "in the archive %s: ", s->root);
@@ -620,8 +621,8 @@ static int reopen_archive(struct source *s, struct sheaf_error *err)
     return code == SHEAF_OK ? open_content(s, NULL, err) : code;
 }
 
-/* Called if a file cannot be read as an archive. If its content is of another known kind, adds the
- * kind to the error message. */
+/* Completes the error message about a file that cannot be read as an archive. If the content is of
+ * another known kind, the message names this kind. */
 static int name_content(const struct archive_file *file, struct sheaf_error *err)
 {
     uint8_t begins[DETECT_BYTES];

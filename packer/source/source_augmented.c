@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An augmented manifest: each line is one sample, whose fields are objects and values in the line
- * itself. */
+ * An augmented manifest of SageMaker as a source. Each line is one sample, whose fields are objects
+ * in a store and values in the line itself. */
 #include <string.h>
 #include <strings.h>
 
@@ -80,8 +80,8 @@ static int scan_augmented(struct source *s, struct scan *scan, struct sheaf_erro
     return code;
 }
 
-/* Returns whether the first line of a file names an object by its URL. Sets *names_paths to whether
- * the line has a member that is a path. */
+/* Returns whether the first line of a file names an object by its URL. Also sets *names_paths to
+ * whether the line has a member that is a path, as in a list. */
 static bool names_objects(const char *text, size_t size, bool *names_paths)
 {
     struct augmented_line line;
@@ -90,8 +90,8 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
 
     *names_paths = false;
     if (augmented_line_parse(text, size, &line, &ignored) != SHEAF_OK)
-        /* the first line is longer than `text` and cannot be parsed, so `text` is searched for a
-         * URL */
+        /* The first line is longer than `text`, so it cannot be parsed. Instead, `text` is searched
+         * for a URL. */
         found = memmem(text, size, "://", 3) != NULL;
     for (size_t i = 0; i < line.count; i++) {
         const struct attribute *a = &line.attributes[i];
@@ -109,10 +109,10 @@ static bool names_objects(const char *text, size_t size, bool *names_paths)
     return found;
 }
 
-/* Returns whether the file is an augmented manifest, judging by its first line. The line must begin
+/* Returns whether a file is an augmented manifest, judging by its first line. The line must begin
  * with `{`. If the line has a member with a path, the file is a list instead. If the file's name
- * ends with ".jsonl", the line must have an attribute NAME-ref with the URL of an object; with
- * other names, a line without such an attribute is accepted. */
+ * ends with ".jsonl", the line must have an attribute NAME-ref with the URL of an object. With
+ * other names, it need not have one. */
 static bool source_augmented_detect(const char *url, const char *text, size_t size)
 {
     const char *end = size == 0 ? NULL : memchr(text, '\n', size), *dot = strrchr(url, '.');

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A report of S3 Inventory. Its manifest.json names the columns and the data files. The data files
- * are gzipped CSV files that list a bucket's objects with size and ETag. So no object needs a
- * request, and a bucket of any size is listed as fast as its names can be read.
+ * A report of S3 Inventory as a source. Its manifest.json names the columns and the data files. The
+ * data files are gzipped CSV files that list a bucket's objects with size and ETag. So no object
+ * needs a request, and a bucket of any size is listed as fast as its names can be read.
  *
  * Rows that are not current objects (delete markers, older versions, markers of directories) are
- * skipped and counted. So are rows of objects that are not under the source's root, which the user
- * may set. The class of an object is the directory in its path, as for a prefix. */
+ * skipped and counted. Rows of objects that are not under the source's root, which the user may
+ * set, are also skipped and counted. The class of an object is the directory in its path, as for a
+ * prefix. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +62,8 @@ static int source_inventory_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Decodes a percent-encoded key in place. Returns false if the key is malformed or contains an
- * encoded NUL. */
+/* Decodes a percent-encoded key of an object in place, and sets *size to its new length. Returns
+ * false if the key is malformed or contains an encoded NUL. */
 static bool source_inventory_decode(char *text, size_t *size)
 {
     char *to = text;
@@ -183,9 +184,10 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Finds a data file of the report in a local copy. Tries four paths relative to the directory
- * x->data_root: the whole key; then the file's base name in ../data/, where the bucket has it, in
- * data/, and in the directory itself. Returns the last path without testing it. */
+/* Returns the path of a data file of the report in a local copy of the report. Tries four paths
+ * relative to the directory x->data_root: the whole key; then the file's base name in ../data/,
+ * where the bucket has it, in data/, and in the directory itself. Returns the last path without
+ * testing it. */
 static char *source_inventory_find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };
@@ -246,8 +248,8 @@ static int take_schema(struct inventory *x, const char *schema, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Sets the root of the objects' paths. It is the root that the user gave, which must be in the
- * listed bucket, or otherwise the whole bucket. */
+/* Sets the root to which the objects' paths are relative. This is the root that the user gave,
+ * which must be in the listed bucket. Without such a root, it is the whole bucket. */
 static int source_inventory_set_root(struct source *source, struct inventory *x, const char *bucket,
                                      struct sheaf_error *err)
 {

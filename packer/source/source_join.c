@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Combines several sources into one. The common beginning of their roots becomes the root, so that
- * files in different directories have different paths. */
+ * Combines several sources into one. The common beginning of their roots becomes the root of all,
+ * so that files in different directories have different paths. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "packer/source/source.h"
 #include "store/store.h"
 
-/* Returns the root of a source as an absolute path or a URL, with one slash at its end. */
+/* Returns the root of a source as an absolute path or a URL that ends with one slash. The caller
+ * frees it. Returns NULL after a failure. */
 static char *whole_root(const struct source *s)
 {
     char *real = s->is_remote ? strdup(s->root) : realpath(s->root, NULL);
@@ -22,7 +23,8 @@ static char *whole_root(const struct source *s)
     return whole;
 }
 
-/* Returns the length of the common beginning of two roots. It ends with a slash. */
+/* Returns the length of the common beginning of the roots `a` and `b`, up to and including a slash.
+ * Only the first `size` bytes are compared. */
 static size_t common_size(const char *a, const char *b, size_t size)
 {
     size_t at = 0, end = 0;
@@ -33,8 +35,8 @@ static size_t common_size(const char *a, const char *b, size_t size)
     return end;
 }
 
-/* Returns whether the text can be a common root. "s3://" cannot be one, because it is not a
- * directory: everything in it is a bucket. */
+/* Returns whether the text can be the common root of several sources. "s3://" cannot, because it is
+ * not a directory: everything in it is a bucket. */
 static bool is_root(const char *root, size_t size)
 {
     return size > 0 && (size < 3 || memcmp(root + size - 3, "://", 3) != 0);
@@ -68,8 +70,9 @@ static int check_overlaps(const struct source *sources, char **roots, size_t cou
     return SHEAF_OK;
 }
 
-/* Sets the root of a source to the common root, the first `size` bytes of `whole`, which is its own
- * root. The rest of its own root becomes s->below, the directory or prefix to be scanned. */
+/* Sets the root of a source to the common root, which is the first `size` bytes of the source's own
+ * root `whole`. The rest of `whole` becomes s->below, the directory or prefix that the scan
+ * searches. */
 static int source_join_set_root(struct source *s, const char *whole, size_t size,
                                 struct sheaf_error *err)
 {

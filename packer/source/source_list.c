@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A list of files. The list itself is read with the functions of store.h, so that it may be a local
- * file or an object. Each file of the list is then found under the root, which is a directory or a
- * prefix in a store. */
+ * A list of files as a source. The list itself may be a local file or an object in a store. Each
+ * file that it names is then found under the root, which is a directory or a prefix in a store. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -31,8 +30,8 @@ struct list_reading {
     struct sizes *sizes;        /* else of objects */
 };
 
-/* Sets r->path to the path of a list's entry, relative to the source's root. Returns SHEAF_END if
- * the path is absolute and not under the root. */
+/* Sets r->path to the path `given` of a list's entry, in the form relative to the source's root.
+ * Returns SHEAF_END if the path is absolute and not under the root. */
 static int source_list_set_path(struct list_reading *r, const char *given, struct sheaf_error *err)
 {
     const struct source *s = r->source;
@@ -74,16 +73,16 @@ static int look_for(struct list_reading *r, const char *path, const char *named,
 
 /* ---- Further fields -------------------------------------------------------------------------- */
 
-/* The key of the sample that a line of the list describes, and the suffix of the file that the line
- * names. */
+/* The key of the sample that a line of the list describes, and the suffix of the first file that
+ * the line names. */
 struct line_key {
     const char *path;           /* the first `size` bytes */
     size_t size;
     const char *suffix;
 };
 
-/* Sets r->named to the path under which a field is packed: the key, a dot, and the field's name or
- * its alias. */
+/* Sets r->named to the path under which a field is packed: the sample's key, a dot, and the field's
+ * name. If the user gave the field an alias ("jpeg=jpg"), this replaces its name. */
 static int source_list_name_field(struct list_reading *r, const struct line_key *key,
                                   const char *name, const char *suffix, struct sheaf_error *err)
 {
@@ -97,7 +96,8 @@ static int source_list_name_field(struct list_reading *r, const struct line_key 
     return code == SHEAF_OK ? buf_append(&r->named, "", 1, err) : code;
 }
 
-/* Returns whether an earlier field of the line has the same name, in upper or lower case. */
+/* Returns whether an earlier field of the line has the same name as field number `at`, in upper or
+ * lower case. */
 static bool is_repeated(const struct list_entry *entry, size_t at)
 {
     for (size_t i = 0; i < at; i++)
@@ -130,9 +130,10 @@ static int source_list_add_text(struct list_reading *r, const struct line_key *k
                          err);
 }
 
-/* Adds another file of the line's sample as a field. The field is named by the suffix of the file.
- * If the suffix is that of the sample's first file, the field is named COLUMN.SUFFIX, with the name
- * of the file's column. If the file has no suffix, the field is named COLUMN. */
+/* Adds another file that a line names, in addition to its first file, as a field of the sample. The
+ * field is named by the suffix of the file. If the suffix is that of the first file, the field is
+ * named COLUMN.SUFFIX, where COLUMN is the name of the file's column. If the file has no suffix,
+ * the field is named COLUMN. */
 static int source_list_add_file(struct list_reading *r, const struct line_key *key,
                                 const struct list_field *field, uint32_t label,
                                 struct sheaf_error *err)
@@ -158,7 +159,8 @@ static int source_list_add_file(struct list_reading *r, const struct line_key *k
          : look_for(r, r->path, (const char *)r->named.data, label, err);
 }
 
-/* Adds the columns or members of a line that are neither path nor label as fields. */
+/* Adds those columns or members of a line to the sample as fields that are neither path nor
+ * label. */
 static int source_list_add_fields(struct list_reading *r, const char *path,
                                   const struct list_entry *entry, uint32_t label,
                                   struct sheaf_error *err)
@@ -213,7 +215,8 @@ static int source_list_take_line(struct list_reading *r, uint64_t number, const 
         code = scan_filter(r->scan, r->path, false, &out, err);
     if (code != SHEAF_OK || out)
         return code;
-    /* a plain list has no labels, so the classes are directories, as in a tree */
+    /* A plain list states no labels. So the directory of a file is its class, as in a directory
+     * tree. */
     if (r->parser.kind == LIST_PLAIN)
         code = scan_class_of(r->scan, r->path, &label, err);
     if (code == SHEAF_OK)
@@ -273,7 +276,7 @@ static int scan_list(const struct source *source, enum list_kind kind, struct sc
 
 /* ---- The kinds ------------------------------------------------------------------------------- */
 
-/* Opens a list. By default, its paths are relative to the directory of the list. */
+/* Opens a list as a source. Without `root`, its paths are relative to the directory of the list. */
 static int source_list_open(struct source *s, const char *root, struct sheaf_error *err)
 {
     const char *slash = strrchr(s->url, '/');
@@ -321,8 +324,8 @@ const struct source_ops source_csv_ops = {
     .open = source_list_open, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
-/* Returns whether the file is a list in JSON Lines. SageMaker's manifests are detected before this
- * function is asked. An augmented manifest whose files are local counts as a list. */
+/* Returns whether a file is a list in JSON Lines. SageMaker's manifests are detected before this
+ * function is called, but an augmented manifest whose files are local counts as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

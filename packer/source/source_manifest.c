@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * SageMaker's manifest file: a JSON array with {"prefix": "s3://bucket/some/prefix/"} as its first
- * element, followed by the rest of each object's URL. It selects some of the objects under the
- * prefix. The class of an object is the directory in its path, as if the prefix itself were the
- * source. */
+ * SageMaker's manifest file as a source: a JSON array with {"prefix": "s3://bucket/some/prefix/"}
+ * as its first element. Each further element is the rest of an object's URL. So the manifest
+ * selects some of the objects under the prefix. The class of an object is the directory in its
+ * path, as if the prefix itself were the source. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A directory tree. The class of a file is the path of its directory relative to the root; files
- * directly in the root have no class. Symbolic links are followed. If a link leads to a directory
- * above itself, this is a loop, and the scan does not follow it. Clutter (see clutter.h) is left
- * out and counted. One thread reads the directories. It reads each directory completely and closes
- * it before the next one, so that the number of open files does not grow with the depth. Other
- * threads request the attributes of the files (stat_queue.h). */
+ * A directory tree as a source. The class of a file is the path of its directory relative to the
+ * root. Files directly in the root have no class.
+ *
+ * Symbolic links are followed. If a link leads to a directory above itself, this is a loop, and the
+ * scan does not follow it. Clutter (files that are not data; see clutter.h) is left out and
+ * counted.
+ *
+ * One thread reads the directories. It reads each directory completely and closes it before the
+ * next one, so that the number of open files does not grow with the depth. Other threads request
+ * the attributes of the files (stat_queue.h). */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,26 +25,27 @@
 #include "packer/source/source.h"
 #include "packer/source/stat_queue.h"
 
-/* Size of the path buffer. It has room for any path that can be packed, followed by a file name of
- * the greatest length. */
+/* Size of the buffer for the current path in bytes. It has room for the longest path that can be
+ * packed, followed by the longest name of a file. */
 #define PATH_BYTES (KEY_LIMIT + FIELD_LIMIT + 256)
 
 struct tree {
     const struct source *source;
     struct scan *scan;
     struct stat_queue *queue;
-    /* a stack of the directories that were found but not read yet; each entry consists of a path
-     * and a struct with its length; the directory on top of the stack is read first */
+    /* Stack of the directories that were found but not read yet. Each entry consists of a path and
+     * a struct with the path's length. The directory on top of the stack is read first. */
     struct buf below;
-    /* whether the path may contain a symbolic link; without a link there can be no loop */
+    /* true if the current path may contain a symbolic link; a loop needs a link */
     bool linked;
-    /* length of the path of the directory at which the scan began */
+    /* length of the path of the directory at which the scan of this tree began */
     size_t start;
     size_t path_size;
     char path[PATH_BYTES + 1];  /* the current path, relative to the root */
 };
 
-/* Appends a file name to the path. Returns false if the path would become too long. */
+/* Appends the name of a file or directory to the current path. Returns false if the path would
+ * become too long. */
 static bool source_tree_push(struct tree *t, const char *name)
 {
     const size_t size = strlen(name), slash = t->path_size != 0;
@@ -79,7 +84,8 @@ static int keep_directory(struct tree *t, const char *path, bool linked, struct 
     return code;
 }
 
-/* Sets the path to the directory that is read next. Returns false if none is left. */
+/* Sets the current path to the directory that is read next, and removes it from the stack. Returns
+ * false if no directory is left. */
 static bool next_directory(struct tree *t)
 {
     struct kept kept;
@@ -125,7 +131,7 @@ static int source_tree_found(void *context, const struct stat_question *asked, i
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Finds the label for the class that the current directory stands for. */
+/* Sets *label to the label for the class that the current directory stands for. */
 static int source_tree_class_of(struct tree *t, uint32_t *label, struct sheaf_error *err)
 {
     const size_t size = t->path_size;
@@ -141,8 +147,9 @@ static int source_tree_class_of(struct tree *t, uint32_t *label, struct sheaf_er
     return code;
 }
 
-/* Handles one entry of a directory. Requests its attributes, unless the entry is known to be a
- * directory. */
+/* Handles one entry of a directory, whose path is the current path. Clutter (files that are not
+ * data) is counted and left out. A directory is put on the stack. For anything else, requests the
+ * attributes. */
 static int source_tree_look_at(struct tree *t, const struct dirent *d, uint32_t label,
                                struct sheaf_error *err)
 {
@@ -182,8 +189,8 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Returns whether the directory is the same as one of the directories above it. The scan must then
- * not enter it, because it would never end. */
+/* Returns whether the current directory is the same directory as one that contains it. A symbolic
+ * link then leads upwards, and the scan must not enter it, because it would never end. */
 static bool is_loop(struct tree *t, const struct stat *st)
 {
     bool loop = false;
@@ -202,7 +209,7 @@ static bool is_loop(struct tree *t, const struct stat *st)
     return loop;
 }
 
-/* Opens the directory at t->path. If that fails, records a problem and sets *directory to NULL. */
+/* Opens the directory at t->path. If this fails, records a problem and sets *directory to NULL. */
 static int source_tree_open_directory(struct tree *t, DIR **directory, struct sheaf_error *err)
 {
     const char *path = t->path_size == 0 ? "." : t->path;

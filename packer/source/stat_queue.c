@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests attributes of files in chunks of paths. One chunk is being filled; the chunks before it
- * are waiting for a thread or done. The answers of the oldest chunk are taken first. */
+ * Requests the attributes of files, in chunks of paths. One chunk is being filled. Earlier chunks
+ * wait for a thread, or are done. The answers of the oldest chunk are taken first, so that they
+ * come in order. */
 #include "packer/source/stat_queue.h"
 
 #include <errno.h>
@@ -13,8 +14,8 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* number of paths in a chunk; reading the attributes of a chunk takes about 100 us if the kernel
- * has them in memory */
+/* Number of paths in a chunk, for which a thread requests the attributes in one job. A chunk takes
+ * about 100 us if the kernel has the attributes in memory. */
 #define CHUNK_PATHS 128u
 #define CHUNKS      32u
 #define THREADS     8u          /* they wait for the disk, not for a processor */
@@ -87,7 +88,8 @@ void stat_queue_close(struct stat_queue *s)
     free(s);
 }
 
-/* Takes the answers of the oldest chunk. Returns SHEAF_END if there is no chunk. */
+/* Passes the answers of the oldest chunk to the function `take`. Waits for them if necessary.
+ * Returns SHEAF_END if there is no chunk. */
 static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
 {
     struct chunk *c = (struct chunk *)inflight_next(&s->window);
@@ -109,8 +111,8 @@ static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
     return code;
 }
 
-/* Submits the chunk that is being filled. If the source has only a few paths, this thread itself
- * requests their attributes. */
+/* Submits the chunk that is being filled to the threads, and begins the next chunk. If the source
+ * has too few paths to fill a chunk, this thread itself requests their attributes. */
 static int stat_queue_ask(struct stat_queue *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the attributes of files on several threads, and returns the answers in order. If a
- * directory is not in the kernel's memory, each answer must come from the disk or from a server. */
+ * Requests the attributes of files (size, time) on several threads, and returns the answers in
+ * order. Several threads are faster, because each answer must come from the disk or a server if the
+ * kernel does not have the directory in memory. */
 #ifndef PACKER_SOURCE_STAT_QUEUE_H
 #define PACKER_SOURCE_STAT_QUEUE_H
 
@@ -14,13 +15,13 @@ struct stat_queue;
 /* A question about a file. */
 struct stat_question {
     const char *path;
-    /* the path under which the file is packed; NULL if this is the file's own path */
+    /* path under which the file is packed, or NULL if this is the file's own path */
     const char *named;
     uint32_t label;
 };
 
-/* The type of a function that receives an answer. If `errnum` is not 0, it is the reason why the
- * attributes could not be read. The function must not add further paths. */
+/* A function that receives the attributes of a file. `errnum` is 0, or the reason why the
+ * attributes could not be read. The function must not add further paths to the queue. */
 typedef int stat_queue_fn(void *context, const struct stat_question *asked, int errnum,
                      const struct stat *st, struct sheaf_error *err);
 
@@ -30,9 +31,8 @@ int stat_queue_open(struct stat_queue **queue, int root_fd, stat_queue_fn *take,
 /* Drops questions without an answer. NULL is accepted. */
 void stat_queue_close(struct stat_queue *queue);
 
-/* Requests the attributes of a file. The function `take` later receives the question and its
- * answer. The call may first pass earlier answers to the function `take`, and fails if `take`
- * fails. */
+/* Adds a request for the attributes of a file. The function `take` later receives the question and
+ * its answer. The call may first pass earlier answers to `take`, and fails if `take` fails. */
 int stat_queue_add(struct stat_queue *queue, const struct stat_question *question,
                    struct sheaf_error *err);
 /* Takes all answers, until `take` fails. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the directory of a zip archive, and the members that it lists. libarchive also reads zips,
- * but does not report where in the file the members are. */
+ * Reads the directory of a zip archive (its list of members), and the members. libarchive also
+ * reads zips, but does not report where in the file the members are. */
 #include "packer/source/zip.h"
 
 #include <inttypes.h>
@@ -39,8 +39,8 @@ bool zip_is(const struct archive_file *file)
 struct zip {
     const struct archive_file *file;
     uint64_t at, end;           /* range of the directory in the file */
-    /* number of bytes before the zip archive in the file, which the archive's offsets do not
-     * include */
+    /* Number of bytes in the file before the zip archive begins. The offsets in the archive do not
+     * count them. */
     uint64_t shift;
     uint64_t members;           /* from the end record */
     uint64_t stored_bytes;      /* of the members so far */
@@ -51,8 +51,8 @@ static int zip_malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "damaged or truncated zip archive: %s", what);
 }
 
-/* Finds the directory of a large zip. If a zip has more than 4 GiB or 65535 members, its end record
- * does not have these numbers; another record has them. */
+/* Finds the directory (the list of members) of a large zip. If a zip has more than 4 GiB or 65535
+ * members, its end record has no room for these numbers, and a zip64 record has them. */
 static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes, uint64_t *offset,
                                 struct sheaf_error *err)
 {
@@ -74,8 +74,8 @@ static int find_large_directory(struct zip *z, uint64_t end_at, uint64_t *bytes,
     return SHEAF_OK;
 }
 
-/* Finds the directory by the end record, which is at the end of the file, before an optional
- * comment. */
+/* Finds the directory (the list of members) of a zip with the end record. This record is at the end
+ * of the file, before an optional comment. */
 static int find_directory(struct zip *z, struct sheaf_error *err)
 {
     const struct archive_file *c = z->file;
@@ -114,8 +114,8 @@ struct zip_entry {
     uint64_t bytes, stored_bytes, offset;
 };
 
-/* Reads the sizes and the offset of an entry that do not fit into 32 bits. They are in an extra
- * field of the entry, in this order. */
+/* Reads the sizes and the offset of a directory entry, if they do not fit into 32 bits. They are
+ * then in an extra field of the entry, in this order. Returns false if the field is malformed. */
 static bool zip_take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
@@ -194,9 +194,8 @@ static const char *zip_problem_of(const struct zip_entry *e)
     return NULL;
 }
 
-/* Returns whether the member was stored on DOS or Windows (FAT, NTFS, VFAT). There, a backslash
- * cannot be part of a file name. Programs that write a backslash mean a slash, and unzip reads it
- * as a slash. */
+/* Returns whether the member was stored on DOS or Windows (FAT, NTFS, VFAT). A backslash in its
+ * name then means a slash, because it cannot be part of a file name there. unzip does the same. */
 static bool is_of_windows(const struct zip_entry *e)
 {
     return e->head[5] == 0 || e->head[5] == 10 || e->head[5] == 11 || e->head[5] == 14;
@@ -271,8 +270,8 @@ static int inflate_member(const struct archive_file *c, uint64_t at, uint64_t st
             at += z.avail_in;
             stored -= z.avail_in;
         }
-        /* After the last byte of the member, the compressed stream must end. One more byte of room
-         * is offered, to notice a stream that is too long. */
+        /* When all bytes of the member are decompressed, the compressed stream must end. So
+         * inflate() gets room for one more byte. If it uses this room, the stream is too long. */
         z.avail_out = bytes == 0 ? 1 : (unsigned)MIN(bytes, (uint64_t)1 << 30);
         z.next_out = bytes == 0 ? &more : data;
         if (code == SHEAF_OK) {
