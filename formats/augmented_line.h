@@ -37,9 +37,9 @@ void augmented_line_free(struct augmented_line *line);
 const struct attribute *augmented_line_find(const struct augmented_line *line, const char *name);
 
 /* Returns the attribute that states the label, or NULL. An attribute called "label" is preferred,
- * whatever its value is unless null. Then follow the other names in column_names.h, if their value
- * can be a label. The last choice is an attribute whose metadata (from Ground Truth) describe a
- * classification. */
+ * unless its value is null. The second choice is an attribute with another name from column_names.h
+ * whose value can be a label. The last choice is an attribute whose metadata (from Ground Truth)
+ * describe a classification. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
 /* Returns the attribute that names the class of the attribute `label`: an attribute called class or
  * class_name whose value is a text. Returns NULL if the line has no such attribute. */

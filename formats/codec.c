@@ -62,8 +62,8 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size)
     return at;
 }
 
-/* Skips skippable frames first, because LZ4 and zstd use the same ones. The first other frame shows
- * which of the two codecs the stream has. */
+/* Skips skippable frames first, because LZ4 and zstd use the same skippable frames. The first other
+ * frame shows which of the two codecs the stream has. */
 enum sheaf_codec codec_detect(const uint8_t *data, size_t size)
 {
     enum sheaf_codec codec = SHEAF_CODEC_NONE;

@@ -23,7 +23,7 @@
 struct codec_stream;
 
 /* State that the codec gathers from all blocks of a shard, because the end of the shard depends on
- * them. It must be zero-initialised, and codec_total_free() releases it. */
+ * them. The struct must be zero-initialised. codec_total_free() releases it. */
 struct codec_total {
     uint64_t raw_bytes;
     uint32_t crc;           /* gzip's CRC-32 of all raw bytes */

@@ -35,7 +35,7 @@
  * unknown system. */
 static const uint8_t header[10] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255 };
 
-/* An empty deflate block with the mark of a stream's last block. It ends a gzip member. */
+/* An empty deflate block with the mark of a stream's last block. These bytes end a gzip member. */
 static const uint8_t last_block[2] = { 0x03, 0x00 };
 
 /* The last 4 bytes of each deflate flush. A flush ends with an empty stored block, and these bytes

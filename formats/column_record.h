@@ -77,8 +77,8 @@ char *column_plan_options(const char *options_json, const struct column_facts *f
 int column_plan_read(const char *options_json, struct column_facts *facts,
                      struct column_values *values, struct sheaf_error *err);
 void column_values_free(struct column_values *values);
-/* Returns the options for the manifest of finished shards of a column. They are the options of the
- * column's plan without the source of the values. `missing` is the number of records without a
+/* Returns the options for the manifest of finished shards of a column. The result is the options of
+ * the column's plan without the source of the values. `missing` is the number of records without a
  * value. The caller frees the text. Returns NULL if memory is exhausted. */
 char *column_layer_options(const char *plan_options_json, uint64_t missing);
 

@@ -15,8 +15,8 @@
 
 #include "formats/format.h"
 
-/* largest number of features (key, size of the image, ...) that the encoder adds to those of a
- * sample's fields */
+/* largest number of features (key, size of the image, ...) that the encoder adds to the features of
+ * a sample's fields */
 #define OWN_FEATURES 8
 
 /* Appends the tf.train.Example of a sample to `out`, with its features in byte order of their

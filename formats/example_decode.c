@@ -345,8 +345,8 @@ const char *example_image_format(const char *suffix, size_t size)
 }
 
 /* Takes out the features image/format, image/height and image/width if they only repeat facts that
- * the image itself shows. They stay if the Example has a size for an image that is not a JPEG,
- * because our encoder writes no such size. */
+ * the image itself shows. The features stay if the Example has a size for an image that is not a
+ * JPEG, because our encoder writes no such size. */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];

@@ -337,8 +337,8 @@ static bool names_itself(const struct example_source *s)
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
     const char *usual = format_of_image(image);
-    /* the text of image/format if the decoder took this feature out; it makes a field of the
-     * feature if the text is another one */
+    /* the text that image/format must have had if the decoder took it out, because the decoder
+     * makes a field of any other text */
     struct text text = { usual, usual == NULL ? 0 : strlen(usual) };
     const bool is_taken = taken_out(s, "image/format") != NULL;
     const bool is_text = is_taken || (format != NULL && format->is_value && !loses_format(s));
@@ -372,8 +372,8 @@ static void add_own_image(struct features *all, const struct example_source *s)
             add_kept(all, f->name, f);
     }
     /* Adds the size if a field called image/height or image/width would otherwise be taken for the
-     * size. An Example may repeat a name. So one image/height may have been taken out (and is added
-     * above) while another one became a field. */
+     * size. An Example may repeat a name. So a first image/height may have been taken out (and is
+     * added above) while a second one became a field. */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);

@@ -67,7 +67,7 @@ static inline bool wire_delimited(struct wire *w, struct wire *content)
 }
 
 /* An iterator over the numbers in an Int64List or FloatList message. It reads protobuf's packed
- * form as well as the form with a tag before each number. */
+ * form and also the form with a tag before each number. */
 struct wire_numbers {
     struct wire list, packed;
     bool floats;

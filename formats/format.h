@@ -206,8 +206,8 @@ struct format_ops {
      * beginning of the sample's frame (stored record). A caller can read a file directly to this
      * position in the output buffer of encode(), which then need not copy the content.
      *
-     * The position is exact if all fields have their data. It is an estimate if the data of a field
-     * is NULL. Returns SIZE_MAX if encode() would refuse the sample. */
+     * The position is exact if all fields have their data. The position is an estimate if the data
+     * of a field is NULL. Returns SIZE_MAX if encode() would refuse the sample. */
     size_t (*content_at)(const struct sheaf_sample *sample, const struct encode_context *context,
                          const struct sheaf_field *field);
 

@@ -50,7 +50,7 @@ static int index_put_varint(struct buf *b, uint64_t value, struct sheaf_error *e
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    /* The limits of buffers protect against hostile input. They are not needed here, because this
+    /* The limits of buffers protect against hostile input. This buffer needs no limit, because this
      * process has made the data itself. */
     b->limit = SIZE_MAX;
     return buf_append(b, bytes, size, err);

@@ -27,10 +27,10 @@ struct index_writer {
     /* pairs of varints, one pair for each block of the codec: its compressed and its raw size in
      * bytes */
     struct buf blocks;
-    /* Pieces are ranges of a tar in which the members of a sample are not adjacent. They are listed
-     * in the order in which they must be read to make the members adjacent. Each is a pair of
-     * varints: its start minus the end of the previous piece (signed, in zigzag form), and its size
-     * in bytes. */
+    /* Pieces are ranges of a tar in which the members of a sample are not adjacent. The pieces are
+     * listed in the order in which a reader must read them to make the members adjacent. Each piece
+     * is a pair of varints: its start minus the end of the previous piece (signed, in zigzag form),
+     * and its size in bytes. */
     struct buf pieces;
     uint64_t samples, raw_bytes, largest, names_bytes;
     uint64_t gap_count, gap_sample, gap_bytes;
@@ -49,8 +49,8 @@ int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
 /* Records the label of the sample that was added last. `label` is the sample's label + 1, or 0 if
  * the sample has no label. The caller must do this for all samples of a shard or for none.
  *
- * The index has labels only so that Sheaf can judge how well an epoch is shuffled. They are left
- * out if the labels are vectors or not small integers. */
+ * The index has labels only so that Sheaf can judge how well an epoch is shuffled. The index has no
+ * labels if they are vectors or not small integers. */
 int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *err);
 /* Adds a block of the codec, which holds the samples that were added since the previous block.
  *
@@ -73,15 +73,16 @@ struct index_block {
     uint64_t stored_offset, raw_offset;
 };
 
-/* A gap is a range of a shard's bytes that belong to no sample. It lies directly before the sample
- * with the number `sample`. */
+/* A gap is a range of a shard's bytes that belong to no sample. The gap lies directly before the
+ * sample with the number `sample`. */
 struct index_gap {
     uint64_t sample, bytes;
 };
 
-/* The parsed section of one shard. It takes 12 bytes of memory per sample, or 16 if the shard has a
- * .lst file. Sample i begins at offsets[i] of the uncompressed shard. It ends at offsets[i + 1], or
- * earlier if there is a gap before the next sample. Shards of our packer have no gaps. */
+/* The parsed section of one shard. The struct takes 12 bytes of memory per sample, or 16 if the
+ * shard has a .lst file. Sample i begins at offsets[i] of the uncompressed shard. Sample i ends at
+ * offsets[i + 1], or earlier if there is a gap before the next sample. Shards of our packer have no
+ * gaps. */
 struct index_section {
     uint64_t samples;
     uint64_t *offsets;          /* samples + 1 */

@@ -18,8 +18,8 @@
 #include "formats/tar.h"
 
 /* The names of the other programs that need index files of their own. For each container,
- * format_ops.interop tells which of these programs can read it. None of them has random access to
- * compressed shards. */
+ * format_ops.interop tells which of these programs can read it. None of these programs has random
+ * access to compressed shards. */
 static const struct interop_reader {
     const char *name;
     unsigned bit;

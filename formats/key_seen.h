@@ -10,7 +10,7 @@
 #include "sheaf.h"
 
 /* Largest number of keys whose hashes are stored, which takes 16 MiB. Further keys are only
- * compared with the stored ones, so repetitions among them are not found. */
+ * compared with the stored keys. So if two further keys are equal, this is not found. */
 #define KEY_SEEN_MOST ((size_t)1 << 20)
 
 struct key_seen {               /* zero-initialised */

@@ -2,10 +2,10 @@
  *
  * The manifest dataset.json describes a data set. formats/FORMATS.md has the schema.
  *
- * It contains its own fingerprint, which is the XXH3-128 of the document without the fingerprint
- * (keys sorted, compact text). The fingerprint is checked whenever a manifest is read, so that
- * damage anywhere in it is found. The saved state of a reader contains the fingerprint of its data
- * set. */
+ * The manifest contains its own fingerprint, which is the XXH3-128 of the document without the
+ * fingerprint (keys sorted, compact text). The fingerprint is checked whenever a manifest is read,
+ * so that damage anywhere in it is found. The saved state of a reader contains the fingerprint of
+ * its data set. */
 #ifndef FORMATS_MANIFEST_H
 #define FORMATS_MANIFEST_H
 

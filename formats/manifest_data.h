@@ -20,8 +20,8 @@ struct manifest_shard {
     uint64_t samples;
     uint64_t largest;           /* frame size of the largest sample in bytes */
     char xxh3[33];              /* XXH3-128 of the stored bytes in canonical form, hexadecimal */
-    /* Offset of the shard's section of the index, in bytes. It counts from the start of
-     * dataset.index and continues through the index files of all appends. */
+    /* Offset of the shard's section of the index, in bytes. The offset counts through dataset.index
+     * and then through the index files of all appends. */
     uint64_t index_offset;
     uint64_t index_bytes;
     /* checksum of the shard's section of the index (see index_sum), or "" if an older release wrote
@@ -30,17 +30,17 @@ struct manifest_shard {
     uint64_t names_bytes;       /* RecordIO: size of the shard's .lst; otherwise 0 */
 };
 
-/* One append to a data set. It records the state before the append (fingerprint, number of shards,
- * number of classes) and the options with which the new samples were packed. */
+/* One append to a data set. The struct records the state before the append (fingerprint, number of
+ * shards, number of classes) and the options with which the new samples were packed. */
 struct manifest_growth {
     char fingerprint[33];
     uint64_t shards, classes;
     char *options_json;
 };
 
-/* One edit of a data set. It records the state before the edit (fingerprint, number of appends,
- * number of samples), the changes that the edit made, and the names of the shards that were
- * replaced. */
+/* One edit of a data set. The struct records the state before the edit (fingerprint, number of
+ * appends, number of samples), the changes that the edit made, and the names of the shards that
+ * were replaced. */
 struct manifest_edit {
     char fingerprint[33];
     char plan[33];              /* hash that identifies the edit */
@@ -79,8 +79,8 @@ struct manifest {
     size_t shard_count;
     /* number of samples that have the same key as an earlier sample */
     uint64_t repeated_keys;
-    /* Size of all sections of the index together, in bytes. It is the size of dataset.index if
-     * samples were never appended or edited. */
+    /* Size of all sections of the index together, in bytes. If samples were never appended or
+     * edited, this is the size of dataset.index. */
     uint64_t index_bytes;
     struct manifest_growth *growths;    /* the oldest first; NULL if nothing was appended */
     size_t growth_count;

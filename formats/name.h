@@ -25,7 +25,7 @@ bool name_split(const char *path, size_t *key_size, const char **suffix);
 size_t name_clean(char *path, size_t size, bool *climbs);
 
 /* Returns the text with which the keys begin that Sheaf makes up for the records of a shard without
- * keys. It is the shard's base name without the suffix of a container (see format_stem). It is
+ * keys. This text is the shard's base name without the suffix of a container (see format_stem), or
  * "shard" if a key cannot begin with this name. The result points into `name` or is static. */
 struct text name_stem(const char *name);
 
@@ -33,15 +33,15 @@ struct text name_stem(const char *name);
  * be packed.
  *
  * A path is refused if it is not UTF-8, has control characters, is absolute, is too long, or has no
- * key or no suffix. It is also refused if a component is empty, "." or "..", or if webdataset's
+ * key or no suffix. A path is also refused if a component is empty, "." or "..", or if webdataset's
  * readers skip the path because of a name like `__x__`. */
 const char *name_problem(const char *path);
 
 /* Returns why a text cannot be the suffix of a file, as static text, or NULL if it can. */
 const char *name_suffix_problem(const char *suffix);
 
-/* Returns whether webdataset's readers skip the path. They skip a path whose first component begins
- * and ends with two underscores: `__this__`. */
+/* Returns whether webdataset's readers skip the path. A path is skipped if its first component
+ * begins and ends with two underscores: `__this__`. */
 bool name_is_passed_over(const char *path);
 
 /* Valid UTF-8 without control characters. */

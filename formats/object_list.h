@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses a manifest file of SageMaker, which lists objects in a store. It is a JSON array whose
- * first element is {"prefix": "s3://bucket/prefix/"}. Each further element is the part of an
+ * Parses a manifest file of SageMaker, which lists objects in a store. The file is a JSON array
+ * whose first element is {"prefix": "s3://bucket/prefix/"}. Each further element is the part of an
  * object's URL after this prefix. The array may have millions of elements, so it is parsed one
  * element at a time. */
 #ifndef FORMATS_OBJECT_LIST_H

@@ -64,7 +64,7 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    /* This quick test excludes most manifests. It is needed because a union of many data sets
+    /* This quick test excludes most manifests. The test is needed because a union of many data sets
      * compares each pair of them. A conversion passes its samples to the packer as a program does,
      * so its options have "program" as the source. */
     if (strstr(text, "\"program\"") == NULL)

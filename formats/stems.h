@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes the stems of shards. A stem is the text with which Sheaf begins the keys that it makes up
- * for records without a key. It is a part of the shard's name.
+ * for records without a key. The stem of a shard is a part of the shard's name.
  *
  * The shards of a data set must have different stems. Otherwise convert and unpack would mix up
  * samples of different shards that have the same made-up key. */

@@ -53,9 +53,9 @@ static inline uint64_t tar_padded(uint64_t bytes)
  * On success, *need is 0 and *member is filled, or *need is the number of bytes with which the
  * caller must call again.
  *
- * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT. It then sets member->kind to TAR_GLOBAL
- * if the damage also affects all later members. Nothing else in *member is valid then. The caller
- * must set member->kind to another kind before the call, so that it can tell. */
+ * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT. Sets member->kind to TAR_GLOBAL if the
+ * damage also affects all later members. Nothing else in *member is valid then. The caller must set
+ * member->kind to another kind before the call, so that it can tell. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads tar headers. Extension headers belong to the member that follows. They are parsed together
- * with the member, as one header of many blocks, and no state is kept between members.
+ * Reads tar headers. Extension headers belong to the member that follows. All of them are parsed
+ * together with the member, as one header of many blocks, and no state is kept between members.
  *
  * A global pax header could change all later members, but programs disagree: GNU tar and Python
  * apply a path or a size in it to the later members, and libarchive does not. So if a global header
@@ -289,9 +289,9 @@ static void tar_parse_set_path(const struct tar_header *h, const struct extensio
         m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
 }
 
-/* Returns the offset of the end of a GNU sparse file's header. Blocks with the file's map follow
- * the header as long as each of them announces another one. Sets *need if the caller must call
- * again with more bytes. */
+/* Returns the offset of the end of a GNU sparse file's header. The header is followed by blocks
+ * with the file's map, as long as each block announces another block. Sets *need if the caller must
+ * call again with more bytes. */
 static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *need)
 {
     bool goes_on = data[at + SPARSE_MORE] != 0;

@@ -157,7 +157,7 @@ static int tfrecord_decode(const struct record *record, const struct decode_cont
 }
 
 /* Returns how many bits show that the stream is a TFRecord: the 32 bits of the CRC of the first
- * record's length, and also those of its data's CRC if `data` contains the whole record. */
+ * record's length, and also the 32 bits of its data's CRC if `data` contains the whole record. */
 static unsigned tfrecord_bid(const uint8_t *data, size_t size)
 {
     uint32_t crc;

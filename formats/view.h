@@ -117,7 +117,7 @@ void view_free(struct view *view);
  *
  * So `keys` and `not_keys` are texts that replace the names of the two files of keys. NULL keeps
  * the name. columns[i] is a text that identifies the content of the column of the i-th condition on
- * a column. It is appended to this condition. `columns` may be NULL. */
+ * a column. columns[i] is appended to this condition. `columns` may be NULL. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     char *const *columns, struct sheaf_error *err);
 

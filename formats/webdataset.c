@@ -304,9 +304,8 @@ static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t siz
     *part = (struct part){ .kind = PART_SKIP, .size = at };
 }
 
-/* Decides about the last bytes of a stream, which are too few for a header. They are skipped if
- * they are zeros after the end of the archive. Otherwise they are a truncated member, which is an
- * error. */
+/* Decides about the last bytes of a stream, which are too few for a header. Zeros after the end of
+ * the archive are skipped. Any other bytes are a truncated member, which is an error. */
 static int part_at_end(const struct format_scan *scan, const uint8_t *data, size_t size,
                        size_t need, struct part *part, struct sheaf_error *err)
 {
@@ -542,8 +541,8 @@ static int webdataset_decode(const struct record *record, const struct decode_co
                          no_class, sample, err);
 }
 
-/* Returns how many bits show that the stream is a tar: the bits of the checksum's digits, and those
- * of the magic number if the header has one. */
+/* Returns how many bits show that the stream is a tar: the bits of the checksum's digits, and the
+ * bits of the magic number if the header has a magic number. */
 static unsigned webdataset_bid(const uint8_t *data, size_t size)
 {
     struct tar_member m;

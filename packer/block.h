@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A block is about 4 MiB of consecutive samples of one shard, which a worker thread reads and
- * encodes as one job. The output of a block depends on its samples only. It is in four buffers:
+ * encodes as one job. The output of a block depends on its samples only. The output is in four
+ * buffers:
  *
  *     raw      a frame for each sample: the sample as the container stores it
  *     names    the .lst line of each sample, for RecordIO only
@@ -25,11 +26,11 @@
 
 struct block;
 /* A function that block_run() calls for each sample after the sample's files were read, if the run
- * does not encode samples. It may set block->refused to a field that is faulty. */
+ * does not encode samples. The function may set block->refused to a field that is faulty. */
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
 
-/* The settings that all blocks of a run share. They do not change during the run. */
+/* The settings that all blocks of a run share. The settings do not change during the run. */
 struct block_setup {
     const struct format_ops *format;
     const struct codec_ops *codec;      /* NULL: none */
@@ -198,8 +199,8 @@ int block_convert_images(struct block *block, struct sheaf_field *fields, size_t
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
 
-/* Tells how block_make_image() has changed an image. `why` is the reason for the conversion. It is
- * "" if the image was only made smaller or not changed. */
+/* Tells how block_make_image() has changed an image. `why` is the reason for the conversion. `why`
+ * is "" if the image was only made smaller or not changed. */
 struct image_change {
     char why[120];
     bool resized;

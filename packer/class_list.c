@@ -271,8 +271,8 @@ static bool tell_sibling(const char *directory, const struct own_class *own, siz
     return told;
 }
 
-/* Compares the classes of the plan with those of other data sets in the directory `parent`, until
- * one differs, and reports the difference. Skips the data set called `own`, which is the
+/* Compares the classes of the plan with the classes of other data sets in the directory `parent`.
+ * Stops at the first difference and reports it. Skips the data set called `own`, which is the
  * destination. */
 static void tell_siblings(DIR *directory, const char *parent, const char *own,
                           const struct plan *plan, int label_base,

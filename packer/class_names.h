@@ -20,9 +20,9 @@ struct class_names {            /* zero-initialised */
 };
 
 /* Makes sure that the class name of a sample will be stored somewhere in the data set. Returns
- * SHEAF_ERR_ARGUMENT if it would be lost.
+ * SHEAF_ERR_ARGUMENT if the name would be lost.
  *
- * It is stored if each record contains its class name (`in_record`), or if the class list of
+ * The name is stored if each record contains its class name (`in_record`), or if the class list of
  * `context` contains the name. If `context` has no list and `may_list` is set, adds the name to
  * `names`, from which the list will be made. */
 int class_names_check(struct class_names *names, const struct encode_context *context,

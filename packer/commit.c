@@ -64,7 +64,7 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
 }
 
 /* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples and
- * bytes than planned, but not more. `is_larger` allows more bytes. It is set if images are
+ * bytes than planned, but not more. `is_larger` allows more bytes. `is_larger` is set if images are
  * converted, or if the plan is for a column, because such a plan does not know the sizes of the
  * values. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
@@ -285,8 +285,9 @@ static int commit_publish(struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Removes the temporary files of this plan's parts, and keeps those of other runs. Another commit
- * of the plan may do the same at the same time, so a file that has vanished is not an error. */
+/* Removes the temporary files of this plan's parts, and keeps the files of other runs. Another
+ * commit of the plan may do the same at the same time, so a file that has vanished is not an
+ * error. */
 static int commit_clean(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

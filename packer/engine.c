@@ -16,8 +16,8 @@
  * number of bytes in total. This is enough for an ordinary block. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
-/* The engine's ring has SLOTS_PER_JOB blocks for each worker thread, and SLOTS_MORE further blocks
- * for those that wait to be written. */
+/* The engine's ring has SLOTS_PER_JOB blocks for each worker thread, and SLOTS_MORE further blocks,
+ * because some blocks wait to be written. */
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
@@ -192,8 +192,9 @@ static struct buf *lines_of(struct journal_entry *entry, int which)
     return which == ENGINE_SKIPPED ? &entry->skipped : &entry->converted;
 }
 
-/* Called if another process has finished a shard first. In one of the two lists, replaces our lines
- * about the shard by the lines of the other process, which its journal entry contains. */
+/* Called if another process has finished a shard first. In one of the two lists, replaces the
+ * lines that this process wrote about the shard by the lines in the journal entry of the other
+ * process. */
 static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
     struct problems *list = engine_list_of(e, which);

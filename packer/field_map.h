@@ -4,8 +4,8 @@
  * says.
  *
  * Records of other programs often call their image "image" and store the class as a feature of its
- * own. Sheaf's containers expect the image in a field "jpg". They expect the class as the sample's
- * label, and not in a field. The keys of samples do not change. */
+ * own. Sheaf's containers expect the image in a field "jpg". The class must be the sample's label,
+ * and not a field. The keys of samples do not change. */
 #ifndef PACKER_FIELD_MAP_H
 #define PACKER_FIELD_MAP_H
 

@@ -36,8 +36,8 @@ static bool grow_number_at(const char *line, const char *end, uint64_t *number)
     return at > line && at < end && *at == '\t' && *number < INT64_MAX;
 }
 
-/* Returns the last line of a text. If `is_all` is false, the text is only the end of a file. Then
- * returns NULL if the last line begins before the text. */
+/* Returns the last line of a text. If `is_all` is false, the text is only the end of a file. In
+ * this case, returns NULL if the last line begins before the text. */
 static const char *last_line(const char *text, size_t size, bool is_all)
 {
     const char *newline = size < 2 ? NULL : memrchr(text, '\n', size - 1);

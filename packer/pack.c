@@ -18,8 +18,9 @@
 #include "store/scopes.h"
 #include "store/store.h"
 
-/* A directory into which the run packs, and which it claims with a file. It is the destination of a
- * new data set with all its splits, or a data set to which samples are appended. */
+/* A directory into which the run packs, and which it claims with a file. The directory is the
+ * destination of a new data set with all its splits, or a data set to which samples are
+ * appended. */
 struct pack_target {
     const char *dest;
     struct grow *grow;          /* the data set that grows; NULL: a new one */

@@ -273,7 +273,7 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
     if (plan_hash != NULL)
         pack_options_set(object, &failed, "plan", json_string(plan_hash));
     if (split_name != NULL) {
-        /* The seed has 64 bits. It is stored as text, because many JSON libraries read numbers as
+        /* The seed has 64 bits and is stored as text, because many JSON libraries read numbers as
          * doubles. */
         snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
         pack_options_set(object, &failed, "seed", json_string(seed));

@@ -20,10 +20,10 @@ int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 
-/* Returns a text that identifies the samples that a program passes to the packer. It becomes part
- * of hashes. It consists of `samples` (a text from the program) and of the options by which the
- * packer changes the samples, if any are set. The caller frees the text. Returns NULL if memory is
- * exhausted. */
+/* Returns a text that identifies the samples that a program passes to the packer. The text becomes
+ * part of hashes. It consists of `samples` (a text from the program) and of the options by which
+ * the packer changes the samples, if any are set. The caller frees the text. Returns NULL if memory
+ * is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
 /* Returns a text that identifies the run, from options->identity and the version of the records
@@ -37,9 +37,10 @@ void pack_options_watch(const struct sheaf_pack_options *options, struct watch *
                    struct problems *problems);
 
 /* Returns the options of a packing run as JSON for the manifest: all options that determine the
- * bytes of the data set, and no others. `source` is the kind of the source. `plan_hash` is NULL if
- * there is no plan. `split_name` is "" if the data set has no splits. It is NULL if a program
- * passes the samples, which have the program's order. Returns NULL if memory is exhausted. */
+ * bytes of the data set, and no others. `source` is the kind of the source. `plan_hash` is NULL
+ * if there is no plan. `split_name` is "" if the data set has no splits. `split_name` is NULL if
+ * a program passes the samples, which have the program's order. Returns NULL if memory is
+ * exhausted. */
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
 

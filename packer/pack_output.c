@@ -23,7 +23,7 @@ int pack_output_open(struct output *o, const char *dest, const struct block_setu
     return code;
 }
 
-/* Number of bytes that a sample takes in a shard in addition to the content of its files. It is
+/* Number of bytes that a sample takes in a shard in addition to the content of its files. This is
  * enough for the headers, padding and names of most samples. */
 #define SAMPLE_MORE_BYTES 4096u
 

@@ -267,8 +267,8 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* Marks the packer as failed. It cannot continue, because it gives up its destination, which
- * another run may then claim. Returns `code`, the code of the error. */
+/* Marks the packer as failed. The packer cannot continue, because it gives up its destination,
+ * which another run may then claim. Returns `code`, the code of the error. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
     packer_give_up(p);
@@ -628,7 +628,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     return SHEAF_OK;
 }
 
-/* Rounds labels that are fractions to 32-bit floats, as those in a list file are. */
+/* Rounds labels that are fractions to 32-bit floats, as is done for a list file. */
 static int round_labels(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     int code;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Declares the internals of sheaf_packer, which packs samples from a program. It packs a whole data
- * set (packer.c) or some shards of a plan (packer_part.c). */
+ * Declares the internals of sheaf_packer, which packs samples from a program. The packer makes a
+ * whole data set (packer.c) or some shards of a plan (packer_part.c). */
 #ifndef PACKER_PACKER_H
 #define PACKER_PACKER_H
 
@@ -84,10 +84,10 @@ bool packer_copies_record(const struct sheaf_sample *sample);
  * to the sample's fields as well. `kept` may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
 /* Appends a sample like sheaf_packer_append(). `kept` are the features of the record from which the
- * sample was read, which are written unchanged if possible. It may be NULL. */
+ * sample was read, which are written unchanged if possible; `kept` may be NULL. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
-/* Opens a packer that writes one layer of a column. (A column adds a field to a data set. It
+/* Opens a packer that writes one layer of a column. (A column adds a field to a data set. A column
  * consists of layers, which are data sets in the directory columns/NAME with the values for a range
  * of samples.) No key may be repeated. The packer keeps the pointer `facts`, and the caller may
  * change the facts until sheaf_packer_finish(). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements the packer for some shards of a planned conversion. It fills these shards, and
+ * Implements the packer for some shards of a planned conversion. The packer fills these shards, and
  * sheaf_commit() publishes them later. */
 #include <stdlib.h>
 #include <string.h>

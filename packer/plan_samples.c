@@ -149,7 +149,7 @@ static const char *plan_samples_put_text(struct buf *to, const char *text)
     return text == NULL ? NULL : plan_samples_put(to, text, strlen(text) + 1);
 }
 
-/* Copies a sample's labels. They may come from a field `cls`, and then the plan does not contain
+/* Copies a sample's labels. If the labels come from a field `cls`, the plan does not contain
  * them. */
 static int plan_samples_put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
                                    struct sheaf_sample *to, struct sheaf_error *err)

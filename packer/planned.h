@@ -25,9 +25,9 @@ void planned_close(struct planned *planned);
  * packed which part. */
 int planned_check_libraries(const struct plan_file *file, struct sheaf_error *err);
 
-/* Sets *first and *end so that part `part` of `parts` consists of the plan's shards *first to *end
- * - 1. They are consecutive, so that the part reads one range of the plan file. All parts have
- * about the same number of payload bytes. A part may have no shards. */
+/* Sets *first and *end so that part `part` of `parts` consists of the shards from *first up to, but
+ * not including, *end. These shards are consecutive, so that the part reads one range of the plan
+ * file. All parts have about the same number of payload bytes. A part may have no shards. */
 int planned_part(const struct plan *plan, uint32_t part, uint32_t parts, size_t *first,
                  size_t *end, struct sheaf_error *err);
 

@@ -264,8 +264,8 @@ static unsigned depth_of(const char *name)
     return depth;
 }
 
-/* Reports if the classes are directories of different depths ("cats" and "dogs/big"), because one
- * class may then lie inside another one. */
+/* Reports if the classes are directories of different depths ("cats" and "dogs/big"), because the
+ * directory of one class may then lie inside the directory of another class. */
 static void tell_depths(const struct planner *p)
 {
     const char *deep = NULL, *flat = NULL;

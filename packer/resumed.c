@@ -30,7 +30,7 @@ static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
 }
 
 /* Returns whether the packer can tell with which sample the program must continue after this shard.
- * It cannot if the shard has no samples, or if samples were left out of it. */
+ * Returns false if the shard has no samples, or if samples were left out of it. */
 static bool resumed_is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

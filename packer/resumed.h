@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shards that an earlier run of the same program finished before it was interrupted. They are
- * the first shards of the data set.
+ * The shards that an earlier run of the same program finished before it was interrupted. These
+ * shards are the first ones of the data set.
  *
  * The program makes the samples of these shards again in the same order, and the packer skips them.
  * So each sample gets the same position as before, and the published data set is the same as

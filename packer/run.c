@@ -399,8 +399,8 @@ static int run_shards(struct running *r, struct sheaf_error *err)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* Returns the number of worker threads. It is higher for remote objects. A thread that waits for
- * them takes no processor time, and more threads keep more requests running. */
+/* Returns the number of worker threads. Adds more threads for remote objects. A thread that waits
+ * for objects takes no processor time, and more threads keep more requests running. */
 static unsigned jobs_of(const struct pack_run *run)
 {
     const unsigned jobs = run->options->jobs == 0 ? MIN(workers_processors(), 8u)

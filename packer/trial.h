@@ -15,8 +15,8 @@ struct trial {
     struct block block;
 };
 
-/* Prepares tests of samples. `options` and `source` must be those of the run that will pack them.
- * If the call succeeds, the caller must call trial_close(). */
+/* Prepares tests of samples. `options` and `source` must be the options and the source of the run
+ * that will pack the samples. If the call succeeds, the caller must call trial_close(). */
 int trial_open(struct trial *trial, const struct sheaf_pack_options *options,
                const struct source *source, struct sheaf_error *err);
 void trial_close(struct trial *trial);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan says which samples a data set has, in which order, and in which shard each sample is. It
- * depends only on the source's files and the options (planner.h makes it). The plan and the content
- * of the files determine every byte of the output.
+ * A plan says which samples a data set has, in which order, and in which shard each sample is. A
+ * plan depends only on the source's files and the options (planner.h makes it). The plan and the
+ * content of the files determine every byte of the output.
  *
  * A plan consists of splits ("train", "val"), a split of shards, a shard of blocks, and a block of
  * samples. A sample has a range of the plan's files, in byte order of their suffixes. A shard
@@ -131,8 +131,8 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
 /* Must be called before plan_hash_end() for a plan that packs images other than JPEGs as TFRecord.
- * It changes the hash, because release 0.2 wrote such an image under the name of its suffix, and
- * not as image/encoded. */
+ * The call changes the hash, because release 0.2 wrote such an image under the name of its suffix,
+ * and not as image/encoded. */
 void plan_hash_images(struct XXH3_state_s *state);
 
 /* Adds one file to the hash over the source files of a shard. `source` is the hash so far, 0 at
@@ -145,7 +145,8 @@ uint64_t plan_source_add(uint64_t source, uint64_t stamp, const char *url);
  * files are the same. Therefore a run that continues or joins another run compares the identity. */
 void plan_identify(struct plan *plan, const char *root, bool of_sources);
 
-/* Limit for sums of sizes in bytes. It makes sure that a sum of two sizes fits into 63 bits. */
+/* Limit for sums of sizes in bytes. The limit makes sure that a sum of two sizes fits into 63
+ * bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
 /* Checks whether files with the same key can form a sample, and sets *good. If they cannot, records

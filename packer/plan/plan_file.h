@@ -86,8 +86,9 @@ bool plan_file_is(const char *url);
 
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
-/* Version of plan files that this release writes. It also reads version 1 (without an identity),
- * version 2 (without facts about images) and version 3 (in which any file may be skipped). */
+/* Version of plan files that this release writes. This release also reads version 1 (without an
+ * identity), version 2 (without facts about images) and version 3 (in which any file may be
+ * skipped). */
 #define PLAN_FILE_VERSION 4u
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */

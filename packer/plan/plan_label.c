@@ -4,9 +4,9 @@
  * in the order in which they were found, which is arbitrary. The final order is: first "no label",
  * then classes in byte order, then numbers.
  *
- * Classes are numbered in this order, after the known classes. Known classes are those of the data
- * set to which samples are appended, or those whose numbers the caller requires. A class to which
- * the source gives a number keeps this number. */
+ * Classes are numbered in this order, after the known classes. Known classes are the classes of the
+ * data set to which samples are appended, or classes whose numbers the caller requires. A class to
+ * which the source gives a number keeps this number. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

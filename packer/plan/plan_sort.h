@@ -41,8 +41,8 @@ struct plan_sort {
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a new data set */
     const struct plan_classes *classes; /* given classes; NULL: the classes of the samples */
-    /* Function that tests whether a sample can be packed, or NULL. It is used if splits get a fixed
-     * number of samples of each class, because only good samples count. */
+    /* Function that tests whether a sample can be packed, or NULL. The function is used if splits
+     * get a fixed number of samples of each class, because only good samples count. */
     plan_try_fn *try;
     void *try_context;
     /* source from which files .cls are read; if NULL, they are not read but assumed to contain

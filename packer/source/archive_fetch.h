@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies an archive from a store into a temporary file. The plan packs the members of an archive in
- * another order than the archive has them. They can be read so from the copy, but would need one
- * request each in the store. */
+ * Copies an archive from a store into a temporary file. The members of an archive are packed in the
+ * order of the plan, and not in the order of the archive. From the copy, members can be read in any
+ * order. From the store, each member would need a request of its own. */
 #ifndef PACKER_SOURCE_ARCHIVE_FETCH_H
 #define PACKER_SOURCE_ARCHIVE_FETCH_H
 

@@ -3,8 +3,8 @@
  * The catalog holds the files of a source and their labels. Sources add files in any order, and the
  * plan is made from the catalog.
  *
- * It is as small as possible, because there may be many millions of files. It takes 32 bytes and a
- * path for each file, and stores each different label once. */
+ * The catalog is as small as possible, because there may be many millions of files. It takes 32
+ * bytes and a path for each file, and stores each different label once. */
 #ifndef PACKER_SOURCE_CATALOG_H
 #define PACKER_SOURCE_CATALOG_H
 

@@ -62,7 +62,8 @@ bool list_is_blank(const char *text, size_t size)
 }
 
 /* Returns whether a text that is not a valid label is an integer. Such an integer is too large for
- * a label. It must be reported as an error and not silently become the name of a class. */
+ * a label. The caller must report an error for it. Otherwise the integer would silently become the
+ * name of a class. */
 static bool is_integer(const char *text, size_t size)
 {
     size_t at = size != 0 && (text[0] == '-' || text[0] == '+');

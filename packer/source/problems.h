@@ -47,12 +47,12 @@ struct problems {
     struct arena arena;
     struct problem *items;
     size_t count, capacity;
-    /* Number of samples with and without a label. If there are samples of both kinds, those without
-     * a label are reported, but not as a problem. */
+    /* Number of samples with and without a label. If there are samples of both kinds, the samples
+     * without a label are reported, but not as a problem. */
     uint64_t labelled, unlabelled;
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
-    /* samples whose field `cls` does not consist of numbers: `unread` counts those that have no
-     * label, and `kept_labels` those that keep the label from their directory or list */
+    /* samples whose field `cls` does not consist of numbers: `unread` counts the samples without a
+     * label, and `kept_labels` the samples that keep the label from their directory or list */
     struct cls_words unread, kept_labels;
     uint64_t left_out_values;   /* values of lists that could not become fields */
     /* samples whose field `cls` consists of numbers, which replace the class from the directory or

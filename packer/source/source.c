@@ -160,7 +160,7 @@ static int look_at_file(struct source_look *look, struct sheaf_error *err)
 }
 
 /* Returns an error if the source is a view (formats/view.h). A view is a file that selects and
- * mixes samples of data sets. It is neither a list of files nor a file with samples. */
+ * mixes samples of data sets. A view is neither a list of files nor a file with samples. */
 static int source_refuse_view(struct source_look *look, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -221,7 +221,7 @@ static int open_root(struct source *s, struct sheaf_error *err)
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
     /* The root is not opened here if it is empty, because only the content of the source will state
-     * it. It is not opened either if the source contains its files, as an archive does. */
+     * it. The root is not opened either if the source contains its files, as an archive does. */
     if (s->root[0] == '\0' || s->ops->read != NULL)
         return SHEAF_OK;
     if (s->is_remote) {

@@ -66,8 +66,8 @@ struct source_ops {
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
 
     /* The functions reopen(), read() and close() are for a source that contains its files, such as
-     * an archive. They are NULL for other sources. reopen() prepares a source from a stored plan
-     * for reading, without a scan. */
+     * an archive. The pointers are NULL for other sources. reopen() prepares a source from a stored
+     * plan for reading, without a scan. */
     int (*reopen)(struct source *source, struct sheaf_error *err);
     /* Reads the whole content of a file that the scan has found into `data`. May be called on any
      * thread. Returns SHEAF_ERR_CHANGED if the source itself was replaced. Its files must then not
@@ -198,8 +198,9 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 /* Sets *out to whether the user's filter leaves the path out, and counts the path if so. */
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err);
-/* Sets *out to whether the path is clutter (a file that is not data; see clutter.h), and counts it
- * if so. Only for sources whose scan finds whole paths, such as listings. */
+/* Sets *out to whether a path is clutter (a file that is not data; see clutter.h) or the user's
+ * filter leaves it out. Counts such paths. Only for sources whose scan finds whole paths, such as
+ * listings. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
 /* Records an entry of a source as a problem, because it is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * An archive of files (tar or zip) as a source. It is read as if it were the directory to which it
- * would be unpacked. A scan records the position of each member's bytes. So any number of threads
- * can read the members in the plan's order, and nothing is unpacked.
+ * An archive of files (tar or zip) as a source. The archive is read as if it were the directory to
+ * which it would be unpacked. A scan records the position of each member's bytes. So any number of
+ * threads can read the members in the plan's order, and nothing is unpacked.
  *
  * In a tar that is compressed as a whole (gzip, xz, zstd, bzip2, lz4), a position can only be
  * reached by decompressing everything before it. Therefore such a tar is decompressed once into a
@@ -107,8 +107,8 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Opens libarchive with only those decompressors that it contains, because it would start other
- * programs for other compressions. Sheaf's own codecs decompress gzip, zstd and LZ4, because
+/* Opens libarchive with only the decompressors that it contains itself. For other compressions,
+ * libarchive would start other programs. Sheaf's own codecs decompress gzip, zstd and LZ4, because
  * libarchive does not verify gzip's checksum. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
@@ -521,8 +521,8 @@ static int source_archive_take_entries(struct tar *t, struct archive *a, struct 
     return code;
 }
 
-/* Returns an error if a tar does not end with blocks of zeros. They are missing if the tar was cut
- * between two members. */
+/* Returns an error if a tar does not end with blocks of zeros. These blocks are missing if the tar
+ * was cut between two members. */
 static int check_end(const struct tar *t, struct sheaf_error *err)
 {
     if (t->end >= t->members_end && t->end - t->members_end >= TAR_BYTES)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A prefix of objects in a store as a source. It is handled like a directory tree: the class of an
- * object is the part of its name up to the last slash. Clutter (objects that are not data; see
- * clutter.h) is left out and counted. */
+ * A prefix of objects in a store as a source. The prefix is handled like a directory tree: the
+ * class of an object is the part of its name up to the last slash. Clutter (objects that are not
+ * data; see clutter.h) is left out and counted. */
 #include "packer/source/source.h"
 
 #include <stdlib.h>

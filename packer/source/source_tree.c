@@ -25,8 +25,8 @@
 #include "packer/source/source.h"
 #include "packer/source/stat_queue.h"
 
-/* Size of the buffer for the current path in bytes. It has room for the longest path that can be
- * packed, followed by the longest name of a file. */
+/* Size of the buffer for the current path in bytes. The buffer has room for the longest path that
+ * can be packed, followed by the longest name of a file. */
 #define PATH_BYTES (KEY_LIMIT + FIELD_LIMIT + 256)
 
 struct tree {

@@ -8,8 +8,8 @@
 
 #include "packer/source/archive_file.h"
 
-/* Returns whether a file is a zip archive. It begins with the header of a member or, if it is
- * empty, with the end record. */
+/* Returns whether a file is a zip archive. A zip archive begins with the header of a member or, if
+ * the archive is empty, with the end record. */
 bool zip_is(const struct archive_file *file);
 /* Calls `take` for each member of a zip archive, in the order of its directory. Returns
  * SHEAF_ERR_CORRUPT, _TRUNCATED or _UNSUPPORTED if the file is not a complete zip archive. */
