@@ -2,7 +2,7 @@
  *
  * Parses lines of augmented manifests (JSON objects that describe one sample each). jansson parses
  * the values. The bytes of each value are also located in the line, because jansson does not tell
- * how the line writes a value. */
+ * how the line writes a value (1.50 or 1.5). */
 #include "formats/augmented_line.h"
 
 #include <stdio.h>

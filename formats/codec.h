@@ -59,8 +59,8 @@ struct codec_ops {
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
     /* Adds the facts about one block, whose compressed bytes are `stored`, to the shard's total.
-     * `add` is NULL if the codec needs only the number of raw bytes, which the caller adds
-     * itself. */
+     * `add` is NULL if the codec needs only the number of raw bytes, which codec_total_add()
+     * adds. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */
@@ -106,13 +106,13 @@ size_t codec_bound(size_t size);
  * ...), if a stream with these first bytes has one. Returns NULL otherwise. */
 const char *codec_unread(const uint8_t *data, size_t size);
 
-/* Writes the names of all codecs, as in "gzip or lz4", into `text` and returns `text`. */
 #define CODEC_NAMES_BYTES 80
+/* Writes the names of all codecs, as in "gzip or lz4", into `text` and returns `text`. */
 const char *codec_names(char text[CODEC_NAMES_BYTES]);
 
+#define CODEC_LIBRARY_BYTES 64
 /* Writes the name and version of the codec's compression library, as in "zlib 1.2.13", into `text`
  * and returns `text`. The text is empty if `ops` is NULL. */
-#define CODEC_LIBRARY_BYTES 64
 const char *codec_library(const struct codec_ops *ops, char text[CODEC_LIBRARY_BYTES]);
 /* Returns whether `text` has the form that codec_library() writes: "NAME VERSION". Used to check a
  * text that was read from a file. */

@@ -132,7 +132,8 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan)
 {
-    /* `key` holds at most a key, and `passed_name` at most a path with its NUL */
+    /* The limits of the two buffers are the sizes of the longest key, and of the longest path with
+     * its NUL. */
     *scan = (struct format_scan){
         .key = BUF_INIT(KEY_LIMIT),
         .passed_name = BUF_INIT(KEY_LIMIT + 1),

@@ -195,9 +195,9 @@ struct format_ops {
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
                   struct sheaf_error *err);
 
-    /* Appends the stored form of `sample` to `out`. If has_names is set, appends its line for the
-     * .lst file to `names`. On failure both buffers are unchanged. Returns SHEAF_ERR_LIMIT if the
-     * sample is too large for the container. */
+    /* Appends the stored form of `sample` to `out`. If has_names is set, appends the sample's line
+     * for the .lst file to `names`. On failure both buffers are unchanged. Returns SHEAF_ERR_LIMIT
+     * if the sample is too large for the container. */
     int (*encode)(const struct sheaf_sample *sample, const struct encode_context *context,
                   struct buf *out, struct buf *names, struct encoded *encoded,
                   struct sheaf_error *err);

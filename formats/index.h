@@ -117,10 +117,10 @@ int index_parse(const uint8_t *data, size_t size, uint64_t samples,
                 struct index_section **section, struct sheaf_error *err);
 void index_section_free(struct index_section *section);
 
+#define INDEX_SUM_BYTES 17      /* with its NUL */
 /* Copies the checksum at the end of a shard's section to `sum`, as 16 hexadecimal digits. The
  * manifest stores the same text, so that a section of another data set is noticed. `sum` becomes ""
  * if the section has fewer than 8 bytes. */
-#define INDEX_SUM_BYTES 17      /* with its NUL */
 void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
 
 /* Reads only the labels from a shard's section into `labels`. Each number is a sample's label + 1,

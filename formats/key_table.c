@@ -95,9 +95,10 @@ struct key_range key_table_records(const struct key_table *t, uint64_t bucket)
            : (struct key_range){ record_offset(t, bucket - 1), (size_t)2 * RECORD_BYTES };
 }
 
-/* Returns the checksum of a bucket's record: the lower 32 bits of a hash over the data set's
- * fingerprint, the bucket's number and the rest of the record. The hash includes the fingerprint,
- * so that a record from another data set's table does not match. */
+/* Returns the checksum of a record of dataset.keys, which describes one bucket (a range of
+ * entries): the lower 32 bits of a hash over the data set's fingerprint, the bucket's number and
+ * the rest of the record. The hash includes the fingerprint, so that a record from another data
+ * set's table does not match. */
 static uint32_t sum_record(const struct key_table *t, uint64_t bucket, const uint8_t *record)
 {
     uint8_t text[32 + 8 + 12];
@@ -258,8 +259,9 @@ static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
     uint8_t entry[12];
 
     store32(entry, tag);
-    /* Stores 8 bytes of the number, although entry_bytes is 8 in a table for at most 2^32 samples.
-     * In such a table, buf_append() below appends only the lower 4 bytes of the number. */
+    /* Stores all 8 bytes of the number, after the 4 bytes of the tag. A table for at most 2^32
+     * samples has entries of 8 bytes. There buf_append() below leaves out the upper 4 bytes of the
+     * number. */
     store64(entry + 4, number);
     w->added++;
     return buf_append(&w->entries, entry, w->table->entry_bytes, err);
@@ -360,8 +362,9 @@ static int edit_bucket(struct table_writing *w, const struct key_table_edit *e,
     return code == SHEAF_OK ? end_bucket(w, err) : code;
 }
 
-/* Reads the records of the buckets `first` to `end` - 1. Also reads the record of the bucket before
- * them, because it states where bucket `first` begins. */
+/* Reads the records of the buckets from `first` up to, but not including, `end`. A record states
+ * where its bucket ends. So the record of the bucket before `first` is also read, if there is
+ * one. */
 static int get_records(const struct key_table_edit *e, uint64_t first, uint64_t end,
                        struct buf *records, struct sheaf_error *err)
 {

@@ -24,11 +24,11 @@ void manifest_growth_clear(struct manifest *m);
  * last change of the data set was not an append. */
 bool manifest_undo_growth(struct manifest *m);
 
+#define GROWN_NAME_BYTES 48
 /* Makes the name of a file that each part of a data set has, such as its index. (The first packing
  * made part 0, and each append another part.) `name` is the file's name in part 0: "dataset.index".
  * The file of part 1 is then "dataset-1.index". After the second edit, the files are
  * "dataset.e2.index" and "dataset-1.e2.index". */
-#define GROWN_NAME_BYTES 48
 void manifest_part_name(const char *name, size_t part, size_t edit, char text[GROWN_NAME_BYTES]);
 /* Returns whether manifest_part_name() could make `text` from `name`, for any part and any edit. */
 bool manifest_part_is(const char *text, const char *name);

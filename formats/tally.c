@@ -249,8 +249,9 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
                ? note_lacking(t, sample->key, t->samples, err) : code;
 }
 
-/* Adds the counts of one field (`from`) of a later tally to the tally `t`. If all samples of `t`
- * have the field, the first sample without it is the one that `from` names. */
+/* Adds the counts of one field, `from`, to the tally `t`. `from` counts samples that follow the
+ * samples of `t`. If all samples of `t` have the field, the first sample without it is the one that
+ * `from` names. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {

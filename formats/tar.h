@@ -17,7 +17,7 @@
 #define TAR_END_BLOCKS 2
 /* Limits, in bytes, for the total size of the extension headers before one member. Up to the first
  * limit, the member is usable. Up to the second limit, the headers are read in order to tell which
- * sample is damaged. Beyond it, they are refused unread. */
+ * sample is damaged. Larger headers are refused. */
 #define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
 #define TAR_EXTENSION_MOST  ((size_t)3 << 20)
 
@@ -55,7 +55,7 @@ static inline uint64_t tar_padded(uint64_t bytes)
  *
  * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT. Sets member->kind to TAR_GLOBAL if the
  * damage also affects all later members. Nothing else in *member is valid then. The caller must set
- * member->kind to another kind before the call, so that it can tell. */
+ * member->kind to another kind before the call, so that it can tell the two cases apart. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

@@ -75,8 +75,8 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Largest number of bytes by which a small image may grow when it is converted to a JPEG, as far as
- * a block's memory is planned for it. */
+/* Number of bytes by which an image is expected to grow at most when it is converted to a JPEG. If
+ * images grow more, the block is encoded again with more memory. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
 /* Adds the memory that a sample needs in a block to `need`. The constants are upper bounds for all
@@ -168,8 +168,8 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
            need->converted;
 }
 
-/* Allocates a buffer at its maximum size at once. If buffers grew, some threads would fill and
- * others would free memory of many sizes, which leaves large holes in malloc's arenas. */
+/* Allocates a buffer at its maximum size at once, so that it never grows. Growing buffers, which
+ * some threads fill and other threads free, would leave large holes in malloc's arenas. */
 static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
     const uint64_t capacity = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;

@@ -160,8 +160,8 @@ void engine_close(struct engine *e)
 /* ---- Finished shards ------------------------------------------------------------------------- */
 
 /* Commits a finished shard: gives it its final name and writes its journal entry. If another
- * process has finished the same shard meanwhile, takes over this process's journal entry
- * instead. */
+ * process has finished the same shard meanwhile, uses the journal entry of that process instead of
+ * its own. */
 static void run_commit(struct inflight_item *item)
 {
     struct commit *c = (struct commit *)item;
@@ -211,8 +211,8 @@ static int adopt_lines(struct engine *e, struct commit *c, int which, struct she
     return code;
 }
 
-/* Waits until the oldest of the running commits of shards is done, and counts its shard. Returns
- * its error if it has failed. */
+/* Waits for the oldest of the shards that are being committed (given their final names). Counts the
+ * shard, or returns the error of its commit. */
 static int reap_commit(struct engine *e, struct sheaf_error *err)
 {
     struct commit *c = (struct commit *)inflight_next(&e->commits);
@@ -230,8 +230,8 @@ static int reap_commit(struct engine *e, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the error of a commit of a shard that has failed, or SHEAF_OK if none has failed so
- * far. */
+/* If the commit of a shard (giving it its final name) has failed, returns its error. Otherwise
+ * returns SHEAF_OK. */
 static int check_commits(struct engine *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -384,9 +384,9 @@ void engine_submit(struct engine *e, struct slot *slot)
     workers_submit(e->workers, &slot->block.job);
 }
 
-/* Encodes a block again, which needed more memory than estimated, with the memory for the worst
- * case. To free this memory, cancels the later blocks in the ring, which must then be encoded again
- * as well. */
+/* Encodes a block again that needed more memory than estimated. This time it gets the memory for
+ * the worst case. To free this memory, the later blocks in the ring are cancelled, and must be
+ * encoded again as well. */
 static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need;

@@ -24,8 +24,8 @@ void field_map_free(struct field_map *map);
 void field_map_meet(struct field_map *map, const char *name);
 /* Renames the fields of a sample, and turns the field that is mapped to "label" into its label.
  * `kept` are features of the sample's record, which also get the new names. The new fields are
- * valid until the next call. Returns SHEAF_ERR_UNSUPPORTED if that field is not an integer, or if
- * the sample already has a label. */
+ * valid until the next call. Returns SHEAF_ERR_UNSUPPORTED if the field for the label is not an
+ * integer, or if the sample already has a label. */
 int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
                     struct sheaf_error *err);
 /* Returns SHEAF_ERR_ARGUMENT if the map renames a field that no sample so far has had, because its

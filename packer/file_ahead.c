@@ -29,8 +29,8 @@ static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
 }
 
 /* Opens the next file in advance. Returns false, without an error, if the process has too many open
- * files and another file is still open in advance. If none is, the failure is stored as the file's
- * error. */
+ * files and another file is still open in advance. If no other file is open in advance, the failure
+ * is stored as the file's error. */
 static bool file_ahead_open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];

@@ -164,7 +164,7 @@ int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
 /* ---- Options --------------------------------------------------------------------------------- */
 
 /* Sets the options for images to the values with which the data set was packed, unless the caller
- * has set them. `resize` and `resize_mode` are set together, or neither of them. */
+ * has set them. `resize` and `resize_mode` are either both set or both left as they are. */
 static int grow_take_images(const struct grow *g, struct sheaf_pack_options *o,
                             struct sheaf_error *err)
 {

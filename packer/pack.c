@@ -24,12 +24,14 @@
 struct pack_target {
     const char *dest;
     struct grow *grow;          /* the data set that grows; NULL: a new one */
-    /* the plan for this target; its texts, arrays and shards belong to the plan of the whole run */
+    /* the plan for this target (a directory into which the run packs); its texts, arrays and shards
+     * belong to the plan of the whole run */
     struct plan plan;
     size_t first, end;          /* its shards in the whole plan */
     struct output output;
     bool is_claimed;
-    /* true if an earlier run has already appended these samples, which `appended` counts */
+    /* true if an earlier run has already appended the samples for this directory, which `appended`
+     * counts */
     bool is_done;
     struct sheaf_pack_result appended;
     uint64_t samples;           /* number of samples that were packed */
@@ -89,8 +91,9 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
     return code;
 }
 
-/* Divides the shards of the plan among the targets. If there are several targets, each is one split
- * of the plan, and is packed like a data set without splits. */
+/* Divides the shards of the plan among the targets (the data sets into which the run packs). If
+ * there are several targets, each is one split of the plan, and is packed like a data set without
+ * splits. */
 static void divide_plan(struct pack *p)
 {
     for (uint32_t i = 0; i < p->target_count; i++) {
@@ -185,8 +188,8 @@ static void drop_empty(struct pack *p, struct pack_target *t)
         p->result.shards = p->result.shards_kept = p->result.stored_bytes = 0;
 }
 
-/* Publishes the samples of all targets, one target after another. The lists of skipped and
- * converted files are published with the first target. */
+/* Publishes the samples of all targets (the data sets into which the run packs), one after another.
+ * The lists of skipped and converted files are published with the first target. */
 static int pack_publish(struct pack *p, struct sheaf_error *err)
 {
     char *json[SPLIT_LIMIT] = { NULL };
@@ -300,8 +303,8 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
     return p->options.resume || p->options.overwrite ? output_clean(&t->output, err) : SHEAF_OK;
 }
 
-/* Counts the samples of a target to which an earlier run has already appended them, and removes
- * what is left of that run. */
+/* Finishes an append to a data set if an earlier run has already published it: counts its samples,
+ * and removes the temporary files of the earlier run. */
 static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct plan_rows rows = plan_stash_rows(&p->stash);
@@ -587,7 +590,8 @@ static void close_grows(struct pack *p)
         grow_close(&p->grows[i]);
 }
 
-/* Returns whether an earlier run has already appended and published the samples of all targets. */
+/* Returns whether an earlier run has already appended the samples to all data sets and published
+ * them. */
 static bool is_all_done(const struct pack *p)
 {
     for (uint32_t i = 0; i < p->target_count; i++)
@@ -642,7 +646,7 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
 
 /* Finds out whether this run would append exactly what the plan `hash` has appended before. If so,
  * and if all samples of that plan are published, sets *found. If only some splits are published,
- * because the earlier run was interrupted, marks these targets as done. */
+ * because the earlier run was interrupted, marks these splits as done. */
 static int try_plan(struct pack *given, const struct pack_onto *onto, const char *hash,
                     const char *const *sources, size_t count, bool *found,
                     struct sheaf_error *err)

@@ -744,7 +744,8 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
     if (code != SHEAF_OK)
         return code;
     code = append_new(p, &s, payload);
-    /* After an error that is the fault of the sample, the packer can continue. */
+    /* Marks the packer as failed, unless the error is the fault of the sample. In that case the
+     * packer can continue with other samples. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
         !is_refused(p, code))
         code = packer_unless_finished(p, code) == SHEAF_OK ? SHEAF_OK : packer_fail(p, code);

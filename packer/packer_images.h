@@ -37,8 +37,8 @@ struct packer_images {
     uint64_t peak;
 };
 
-/* Returns the number of bytes of the run's memory that images may take which are converted but not
- * yet packed. */
+/* Returns the number of bytes of the run's memory for images that are converted but not yet
+ * packed. */
 uint64_t packer_images_share(const struct block_setup *setup, uint64_t memory_bytes);
 
 /* Returns the number of samples, beginning with the first, that form the next group. The group is

@@ -185,7 +185,7 @@ int plan_convert(const char *source, const char *dest, const char *plan,
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);
     if (code != SHEAF_OK)
-        /* The source is not a data set, whatever the error is. */
+        /* Any other error means that the source is not a data set. */
         return SHEAF_END;
     code = plan_convert_make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;

@@ -38,8 +38,8 @@ void resumed_free(struct resumed *resumed);
 static inline bool resumed_has_next(const struct resumed *r) { return r->at < r->count; }
 
 /* Called for each sample of a finished shard that the program makes again. `shard` has the number
- * and the bytes of the samples that it has appended to this shard so far. Sets *ends to whether
- * these are all samples of the finished shard. If they are, but their bytes differ, returns
+ * and the bytes of the samples that the program has appended to this shard so far. Sets *ends to
+ * whether these are all samples of the finished shard. If they are, but their bytes differ, returns
  * SHEAF_ERR_CHANGED. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);

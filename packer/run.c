@@ -87,8 +87,8 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-/* More bytes of memory than a block needs in addition to the bytes of its files, unless file names
- * are long. */
+/* Upper limit of the bytes of memory that a block needs in addition to the bytes of its files,
+ * unless file names are long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
 /* Returns whether `left` bytes of memory are certainly enough for every block of the shard, so that

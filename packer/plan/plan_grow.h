@@ -27,7 +27,8 @@ typedef int plan_known_fn(void *context, const struct plan_grow *grow, const cha
 struct plan_classes {
     const char *const *names;
     size_t count;
-    /* true if no classes may be added to these; if false, new classes get the numbers after them */
+    /* true if the list is complete, so that any other class is refused; if false, new classes get
+     * the numbers after the last one */
     bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */
 };

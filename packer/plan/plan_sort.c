@@ -256,10 +256,10 @@ static void count_cls(struct plan_sort *x, const struct catalog_file *files, boo
                  files->path);
 }
 
-/* Reads the file .cls of some samples, in order to learn whether such files consist of numbers.
- * This decides about samples that also have another label, so a few of these are read. If the run
- * reports such files (`tells_cls`), the files of all samples are read, or of a few samples in a
- * store. */
+/* Reads the file .cls of some samples and finds out whether it consists of numbers. For a few
+ * samples that also have another label, the result decides whether the other labels are dropped. If
+ * the run reports such files (`tells_cls`), reads the files of all samples, or of a few samples in
+ * a store. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {

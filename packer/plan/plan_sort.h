@@ -85,9 +85,9 @@ struct plan_sort {
 int plan_sort_open(struct plan_sort *sort, const struct sheaf_pack_options *options,
                    struct problems *problems, struct watch *watch, const char *near,
                    struct sheaf_error *err);
-/* Returns a pointer to the number of samples with a label. Each label has two such counters.
- * `has_cls` selects the counter for samples that also have a file .cls, or the counter for all
- * others. `label` is an index of the catalog. */
+/* Returns a pointer to one of the two counters of a label. The first counter is for samples with
+ * this label that also have a file .cls (`has_cls`), the second one for all other samples with the
+ * label. `label` is an index of the catalog. */
 uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls);
 /* Frees everything except the labels. */
 void plan_sort_end(struct plan_sort *sort);

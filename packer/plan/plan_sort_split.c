@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "packer/plan/plan_sort.h"
 
-/* Largest fraction of samples that rounding may owe to a split, in units of 1 / SPLIT_WHOLE. The
- * limit makes sure that sums do not overflow. */
+/* Largest number of samples that rounding may owe to a split, in units of 1 / SPLIT_WHOLE (see
+ * struct split_carry). The limit makes sure that sums do not overflow. */
 #define OWED_MOST ((__int128)SPLIT_WHOLE << 20)
 
 struct dealing {
@@ -109,9 +109,9 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* Sets how many samples rounding owes to each split before an append begins. Each split gets back
- * what earlier appends took from it. So the proportions stay right even if few samples are appended
- * at a time. */
+/* For an append, sets carry->owed to the number of samples that each split lacks now to have its
+ * exact share. Rounding then gives these samples back. So the proportions stay right even if few
+ * samples are appended at a time. */
 static void owe_before(const struct dealing *d, struct split_carry *carry)
 {
     const struct plan_grow *grow = d->sort->grow;

@@ -35,7 +35,8 @@ struct catalog_file {
     uint64_t bytes;             /* size of the file */
     union {                     /* when it was scanned: */
         int64_t mtime_ns;       /* for BELOW with a local root */
-        /* for BELOW with a root in a store: a number that differs if the file was replaced */
+        /* for CATALOG_BELOW with a root in a store: a number that differs if the file was
+         * replaced */
         uint64_t stamp;
         const struct catalog_object *object;
         const char *text;

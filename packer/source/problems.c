@@ -134,9 +134,9 @@ static int problems_compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* Ranks a problem, because the error message names only one, with the lowest rank. Files that are
- * themselves bad come first. Files that were left out with them, and files with a key that the data
- * set already has, say less to the user. */
+/* Returns the rank of a problem. The error message names the problem with the lowest rank. This is
+ * a file that is itself bad, if there is one. Files that were left out with it, and files with a
+ * key that the data set already has, say less to the user. */
 static int problems_rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :

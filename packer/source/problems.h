@@ -70,8 +70,8 @@ void problems_tell_words(const struct problems *p);
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
 /* Sets result->unlabelled to the number of samples without a label, if there are also samples with
- * labels. These may be in this run or, if set_has_labels is true, in the data set to which samples
- * are appended. */
+ * labels. The samples with labels may be in this run or, if set_has_labels is true, in the data set
+ * to which samples are appended. */
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
                           struct sheaf_pack_result *result);
 

@@ -190,7 +190,7 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
 }
 
 /* Returns whether the current directory is the same directory as one that contains it. A symbolic
- * link then leads upwards, and the scan must not enter it, because it would never end. */
+ * link then leads upwards, and the scan must not follow it, because the scan would never end. */
 static bool is_loop(struct tree *t, const struct stat *st)
 {
     bool loop = false;
