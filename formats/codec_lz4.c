@@ -287,8 +287,8 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     return code;
 }
 
-/* Ends a stream. If some bytes remain that are fewer than the head of a frame, they are reported as
- * a truncated frame or as foreign bytes. */
+/* Ends a stream. Bytes that are too few for the head of a frame may remain. Reports them as a
+ * truncated frame or as foreign bytes. */
 static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct lz4_stream *s = (struct lz4_stream *)stream;

@@ -299,8 +299,8 @@ static int zstd_stream_push(struct codec_stream *stream, const void *data, size_
     return code;
 }
 
-/* Ends a stream. If some bytes remain that are fewer than a magic number, they are reported as a
- * truncated frame or as foreign bytes. */
+/* Ends a stream. Bytes that are too few for a magic number may remain. Reports them as a truncated
+ * frame or as foreign bytes. */
 static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct zstd_stream *s = (struct zstd_stream *)stream;

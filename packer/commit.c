@@ -232,9 +232,9 @@ static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
 
 /* ---- The sum --------------------------------------------------------------------------------- */
 
-/* Returns an error, so that nothing is published, if some of the source's files are neither packed
- * nor skipped, or if no sample was packed. Plans of version 1 do not state the number of files, so
- * for them the files are not checked. */
+/* Returns an error if some of the source's files are neither packed nor skipped, or if no sample
+ * was packed. The data set is then not published. Plans of version 1 do not state the number of
+ * files, so for them the files are not checked. */
 static int commit_check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;

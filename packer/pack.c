@@ -158,8 +158,8 @@ static bool has_nothing_new(const struct pack *p)
     return p->result.samples == 0 && problems_have_known(&p->problems);
 }
 
-/* Returns an error, so that nothing is published, if a file of the source is neither packed nor
- * skipped, or if no sample was packed. */
+/* Returns an error if a file of the source is neither packed nor skipped, or if no sample was
+ * packed. The data set is then not published. */
 static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);
@@ -304,7 +304,7 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
 }
 
 /* Finishes an append to a data set if an earlier run has already published it: counts its samples,
- * and removes the temporary files of the earlier run. */
+ * and does what that run left undone. */
 static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct plan_rows rows = plan_stash_rows(&p->stash);

@@ -126,8 +126,8 @@ static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_
     return text;
 }
 
-/* Reports how many files each pattern of the filter left out. Also reports patterns that matched
- * nothing, because they may be misspelled. */
+/* Reports how many files each pattern of the filter left out. Also reports patterns that had no
+ * effect, because they may be misspelled. */
 static void tell_filters(const struct planner *p)
 {
     for (size_t i = 0; i < p->filter.count; i++) {
@@ -501,8 +501,8 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Adds the number of values in the columns of lists that could not become fields to the options
- * `json`, if the number is not 0. */
+/* Adds the number of values of lists that could not become fields to the options `json`, unless the
+ * number is 0. */
 static int add_left_out(const struct planner *p, char **json, struct sheaf_error *err)
 {
     char *own = *json;

@@ -60,8 +60,8 @@ int planner_refuse(const struct planner *planner, const char *dest, struct sheaf
 /* Groups the files that were found into samples, and divides the samples into shards. Returns
  * SHEAF_ERR_NOT_FOUND if there is nothing to pack. */
 int planner_plan(struct planner *planner, struct sheaf_error *err);
-/* Writes the samples of the plan, shard by shard, to `out`. Only then does each shard of the plan
- * have its payload size and the hash of its source files, and the plan its plan hash. */
+/* Writes the samples of the plan, shard by shard, to `out`. Afterwards each shard of the plan has
+ * its payload size and the hash of its source files, and the plan has its plan hash. */
 int planner_write(struct planner *planner, struct plan_sections *out, struct sheaf_error *err);
 /* Writes the samples of the plan to a new stash (memory or a temporary file), from which this
  * process packs them. */

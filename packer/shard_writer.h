@@ -59,8 +59,8 @@ unsigned shard_writer_objects(const struct block_setup *setup);
 void shard_writer_hash(struct shard_writer *writer, const struct block *block);
 int shard_writer_add(struct shard_writer *writer, const struct block *block,
                      struct sheaf_error *err);
-/* Writes the end of the shard. Only then are the facts about the shard and its section of the index
- * complete. */
+/* Writes the end of the shard. Afterwards the facts about the shard and its section of the index
+ * are complete. */
 int shard_writer_end(struct shard_writer *writer, struct sheaf_error *err);
 /* Completes the .lst file and the index files that belong to the shard. Moves the facts about the
  * shard, its section of the index and the hashes of its keys to the journal entry. */

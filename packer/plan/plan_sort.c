@@ -384,8 +384,9 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
 }
 
 /* Gives the labels their final indexes. If a sample has a file .cls with numbers, they replace the
- * label that its directory or list gives to it. So such labels are dropped if all samples that have
- * one also have a file .cls, and at least one of these files contains numbers.
+ * label that its directory or list gives to it. So the labels from directories and lists are
+ * dropped if every sample with such a label also has a file .cls, and at least one of these files
+ * contains numbers.
  *
  * For example, a data set that was extracted into files has such files, and its directories are not
  * classes. */

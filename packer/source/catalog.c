@@ -90,7 +90,8 @@ static int catalog_make_room(struct catalog *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Adds a label that the catalog does not have yet. Copies its texts and its array of numbers. */
+/* Adds a label that the catalog does not have yet. Copies its numbers, but not its name, which the
+ * caller must have copied. */
 static int add_label(struct catalog *c, const struct catalog_label *wanted, uint32_t *slot,
                      struct sheaf_error *err)
 {
