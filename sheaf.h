@@ -90,33 +90,36 @@ enum sheaf_error_code {
 #undef SHEAF_ERROR_ENUM
     SHEAF_ERROR_CODES_END = -16
 };
-/* A reason tells a program why a call failed, so that the program can act on it. (The wording of
- * messages may change.) The comment beside each reason names the error codes that may come with
- * it. */
+/* A reason tells a program why a call failed, so that the program can react to it. Programs must
+ * not parse messages for this, because their wording may change. The comment of each reason names
+ * the error codes with which the reason occurs. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
-    /* code EXISTS: the destination already holds a data set, or is a view */
+    /* With the code EXISTS: the destination of the call already holds a data set or a view. */
     SHEAF_REASON_DATASET,
     SHEAF_REASON_UNFINISHED,        /* EXISTS, NOT_FOUND: the destination holds an unfinished run */
     SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
-    /* code CHANGED: the data set at the destination does not match its manifest */
+    /* With the code CHANGED: the data set at the destination differs from its own manifest. */
     SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* code ARGUMENT: the call needs a plan of another kind; the given plan is of a conversion
-     * (CONVERSION_PLAN) or of packing files (FILES_PLAN) */
+    /* With the code ARGUMENT: a stored plan was passed to a function for another kind of plan. The
+     * plan is for converting a data set (CONVERSION_PLAN) or for packing files (FILES_PLAN). */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
     SHEAF_REASON_NOT_DIRECT,        /* UNSUPPORTED: the channel cannot be read directly */
-    /* code UNSUPPORTED: the data set has no table of keys, or no index */
+    /* With the code UNSUPPORTED: the data set has no file dataset.keys (NO_KEYS) or no file
+     * dataset.index (NOT_INDEXED). */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
-    /* in packing: a filter matched no file (UNUSED_FILTER); only a few samples lack a field
-     * (ODD_FIELDS); some files were bad (BAD_FILES) */
+    /* Errors of packing: a filter matched no file (UNUSED_FILTER), a few samples lack a field that
+     * all other samples have (ODD_FIELDS), or some files could not be packed (BAD_FILES). */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
-    /* code ACCESS: S3 refuses to write, possibly because a request header is missing */
+    /* With the code ACCESS: S3 refuses to write, possibly because its policy requires a request
+     * header. */
     SHEAF_REASON_BUCKET_POLICY,
-    /* in packing: a bad file that the option fix_images would turn into a JPEG */
+    /* An error of packing: a file is bad, but the option fix_images would turn it into a valid
+     * JPEG. */
     SHEAF_REASON_ODD_IMAGE,
     SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
     SHEAF_REASON_SIBLING_CLASSES,   /* packing: a data set beside it numbers classes otherwise */
@@ -124,76 +127,83 @@ enum sheaf_reason {
     SHEAF_REASON_SOURCE_LOST,       /* packing: the source cannot be read, whatever the file */
     SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
     SHEAF_REASON_TOO_MANY_SKIPPED,  /* packing: max_skipped */
-    /* code UNSUPPORTED: a file to be unpacked has the same name as a directory */
+    /* With the code UNSUPPORTED: a file to be unpacked has the same name as a directory. */
     SHEAF_REASON_FILE_OR_DIRECTORY,
     SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
-    /* code NOT_FOUND: a value for a column has a key that no sample of the data set has */
+    /* With the code NOT_FOUND: a value for a column has a key, but no sample of the data set has
+     * this key. */
     SHEAF_REASON_NOT_IN_BASE,
-    /* code NOT_FOUND: keys or files belong to no sample; the option on_unknown can skip them */
+    /* With the code NOT_FOUND: some keys or files belong to no sample. The option on_unknown can
+     * skip them. */
     SHEAF_REASON_UNKNOWN_KEYS,
-    /* code ARGUMENT: the plan is of a column, and the call needs another kind */
+    /* With the code ARGUMENT: a plan for writing a column was passed to a function for other
+     * plans. */
     SHEAF_REASON_COLUMN_PLAN,
-    SHEAF_REASON_NO_COLUMN,         /* NOT_FOUND: the data set has no column of this name */
-    SHEAF_REASON_OTHER_BASE         /* CHANGED: a column was added before the data set was edited */
+    SHEAF_REASON_NO_COLUMN,         /* NOT_FOUND: no column has this name */
+    /* With the code CHANGED: the column belongs to an earlier state of the data set, which was
+     * edited after the column had been added. */
+    SHEAF_REASON_OTHER_BASE
 };
 struct sheaf_error {
     int code;               /* a SHEAF_ERR_ code */
-    /* one line of text: where the fault is (shard, offset, record), what was found, what was
-     * expected */
+    /* one line of text that says where the fault is (shard, offset, record), what was found there,
+     * and what was expected */
     char message[1016];
     int reason;             /* of enum sheaf_reason */
 };
 SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a code, never
                                                        NULL. */
 
-/* Makes text safe for display on one line. Invalid UTF-8, control characters (including C1) and
- * characters that change the writing direction become \xNN, one for each byte. Messages of this
- * library are already safe; names of samples, shards and classes are not. Writes at most `size`
- * bytes and returns the full length. */
+/* Makes text safe for display on one line: replaces each byte of invalid UTF-8, of control
+ * characters (including C1) and of characters that change the writing direction by \xNN. Names of
+ * samples, shards and classes need this call; messages of this library are already safe. Writes at
+ * most `size` bytes and returns the size that the full result needs. */
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples (sheaf_sample) ----------------------------------------------------------------- */
-/* A field: the bytes of one file. Its name is the part of the file's base name after the first dot,
- * in lower case ("jpg", "seg.png"). Its suffix is the same part with the file's own upper and lower
- * case ("JPG"). */
+/* A field of a sample: the content of one file. The name of the field is the part of the file's
+ * base name after its first dot, in lower case. For example, the file `a/b.Seg.PNG` becomes the
+ * field "seg.png" of the sample `a/b`. */
 struct sheaf_field {
     const char *name;
-    /* the field's suffix, which differs from `name` only in case; NULL on input means that it
-     * equals `name` */
+    /* the name as the file spells it, such as "Seg.PNG" for the name "seg.png"; NULL on input means
+     * that it is spelled like `name` */
     const char *suffix;
     const void *data;
     size_t size;            /* bytes */
 };
 
-/* A sample. Its key is the path up to the first dot of the base name ("001.ak47/001_0001"). Text is
- * UTF-8.
+/* A sample. Its key is the path of its files up to the first dot of the base name. For example,
+ * "001.ak47/001_0001.jpg" has the key "001.ak47/001_0001". All text is UTF-8.
  *
- * A sample may have no label. A label is a whole number of magnitude up to 2^53, or a number that a
- * 32-bit float represents exactly. On input, a fraction is rounded to the nearest 32-bit float, so
- * 0.1 becomes 0.10000000149011612. A whole number is never rounded; if it is not a possible label,
- * it is refused. The same holds for labels in lists and in files called .cls, in every
- * container. */
+ * A sample may have no label. A label is a whole number from -2^53 to 2^53, or a fraction that a
+ * 32-bit float can represent. When samples are packed, a fraction is rounded to the nearest 32-bit
+ * float, so 0.1 becomes 0.10000000149011612. A whole number that is out of range is refused. These
+ * rules are the same for all containers, and for labels in list files and in files named .cls. */
 struct sheaf_sample {
     const char *key;
     const struct sheaf_field *fields; size_t field_count;
     const double *labels; size_t label_count;
-    /* name of the label's class; NULL if the data set does not name its classes */
+    /* name of the class that the label stands for; NULL if the data set does not name its
+     * classes */
     const char *class_name;
-    /* number of the sample in the data set, in manifest order, from 0; in a stream it equals
-     * `record` */
+    /* number of the sample in the data set, counted from 0 in the order of the manifest; in a
+     * stream, number of the record in its shard */
     uint64_t number;
     uint32_t shard;         /* from 0, in manifest order */
     uint64_t record;        /* from 0, within the shard */
-    /* Set by a reader: number of the sample in the reader's part of the epoch, from 0. Skipped
-     * corrupt records are counted as well. It is not set for a resumed stream. */
+    /* Number of the sample in this reader's part of the epoch, counted from 0 and set by the
+     * reader. Corrupt records that the reader skips are counted as well. The field is not set in a
+     * stream that was resumed. */
     uint64_t ordinal;
-    /* set by a reader: 1 if this sample was already returned in the epoch, and is repeated to make
-     * a shorter lane as long as the others */
+    /* 1 if the reader has already returned this sample in the epoch, and repeats it because its
+     * lane (one of the equal sequences of an epoch) is one sample shorter than other lanes; set by
+     * the reader */
     int repeated;
-    /* Set by a reader: a seed for everything that is drawn at random for the sample. It is a hash
-     * of the option `seed`, the source, the source's epoch, and the sample's number in the source
-     * (reader/ORDER.md). The seed is the same in any container. */
+    /* A seed from which a program should draw everything random about the sample. The reader
+     * computes it as a hash of the option `seed`, the source, the source's epoch and the sample's
+     * number in the source (reader/ORDER.md). The container does not influence the seed. */
     uint64_t seed;
 };
 
@@ -201,15 +211,16 @@ enum sheaf_container { SHEAF_TFRECORD = 1, SHEAF_RECORDIO = 2, SHEAF_WEBDATASET 
 enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 = 2,
                    SHEAF_CODEC_ZSTD = 3 };
 
-/* These functions return the name of a container ("tfrecord", "recordio", "webdataset") or codec
- * ("none", "gzip", "lz4", "zstd"), or NULL for any other value. The two functions whose name ends
- * in _of return the value for a name. They also accept an alias such as "wds", and return -1 for an
- * unknown name. */
+/* sheaf_container_name returns the name of a container ("tfrecord", "recordio", "webdataset"), and
+ * sheaf_codec_name the name of a codec ("none", "gzip", "lz4", "zstd"). They return NULL for an
+ * unknown value. sheaf_container_of and sheaf_codec_of return the value for a name, or -1 for an
+ * unknown name. They also accept other common names, such as "wds". */
 SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
 SHEAF_API int sheaf_codec_of(const char *name);
-/* The action on a bad file (when packing) or a bad record (when reading). */
+/* Says what a call does with a bad file (when packing) or a bad record (when reading): it fails, or
+ * skips the file or record. */
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
 /* ---- Progress and reports (sheaf_progress) -------------------------------------------------- */
@@ -218,14 +229,16 @@ struct sheaf_progress {
     uint64_t done_bytes, total_bytes;   /* done <= total; a total of 0 is unknown */
     uint64_t done_count, total_count;   /* files or samples */
 };
-/* Receives the progress of a call about ten times a second and at the end of a stage. It is called
- * on the thread that made the call. */
+/* A function of the program that receives the progress of a call. The call runs it about ten times
+ * a second, and at the end of each stage, on the thread that made the call. */
 typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
-/* Receives a bad file or record that is skipped. `where` names the file or shard. */
+/* A function of the program that is called for each bad file or record that is skipped. `where`
+ * names the file or shard. */
 typedef void sheaf_report_fn(void *context, const char *where, const struct sheaf_error *error);
-/* Sets the program's function for notices. The library calls `notice`, with code SHEAF_OK, for
- * information that belongs to no call, such as a bucket in another region or a pipe without a
- * writer. `notice` may be called on any thread and must not call the library. */
+/* Sets the function of the program that receives notices. A notice is information that belongs to
+ * no call, for example that a bucket is in another region, or that a pipe has no writer. The
+ * library calls `notice` with the code SHEAF_OK, possibly on another thread. `notice` must not call
+ * the library. */
 SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
 
 /* ---- Data set (sheaf_dataset) ---------------------------------------------------------------
@@ -256,7 +269,8 @@ struct sheaf_shard_info {
     /* name of the shard in its source's directory; for a foreign shard, the path that the caller
      * gave */
     const char *name;
-    /* stored bytes, bytes of the fields' content, and number of samples; 0 if unknown */
+    /* size of the stored shard in bytes, total size of the content of its fields in bytes, and
+     * number of samples; each is 0 if unknown */
     uint64_t bytes, payload_bytes, samples;
     /* XXH3-128 of the stored bytes as 32 hexadecimal digits; NULL if unknown */
     const char *xxh3;
@@ -264,19 +278,22 @@ struct sheaf_shard_info {
 };
 #define SHEAF_SURVEY_DECADES 8
 struct sheaf_field_info {       /* statistics of a field over all samples */
-    /* `lacking` is the key of the first sample without the field; NULL if no sample lacks it or
-     * the key is unknown */
+    /* `lacking` is the key of the first sample that lacks the field. It is NULL if every sample has
+     * the field, or if the key is unknown. */
     const char *name, *lacking;
-    /* number of samples that have the field, and bytes of the field in all these samples */
+    /* number of samples that have the field, and total size in bytes of the field in these
+     * samples */
     uint64_t samples, bytes;
-    /* smallest, median and largest size of the field in bytes; the median has an error of at
-     * most 5 % */
+    /* smallest, median and largest size of the field in bytes; the median may be wrong by up to 5
+     * % */
     uint64_t least_bytes, median_bytes, most_bytes;
-    /* number of samples in which the field has less than 1 kB, from 1 kB to less than 10 kB, from
-     * 10 kB to less than 100 kB, and so on; the last element has no upper limit */
+    /* histogram of the field's size: element 0 counts the samples in which the field has less than
+     * 1 kB, element 1 those with 1 kB to less than 10 kB, and so on; the last element has no upper
+     * limit */
     uint64_t decades[SHEAF_SURVEY_DECADES];
 };
-/* Information about one source of a data set, as if the source were opened alone. */
+/* Information about one source of a data set. It is the same as if this source were opened
+ * alone. */
 struct sheaf_source_info {
     const char *url;            /* as given; for foreign shards the first one */
     int has_manifest;
@@ -290,120 +307,123 @@ struct sheaf_source_info {
     int label_base;
     const char *fingerprint, *manifest_json;    /* manifest_json is the manifest's text, NULL for
                                                    foreign shards */
-    /* URL of an earlier source that appears to be the same data set, or NULL */
+    /* URL of an earlier source of the same data set that appears to have the same content, or
+     * NULL */
     const char *same_as;
-    /* number of the source's samples that the view chose, or of all its samples if there is no
-     * view; and the share of an epoch that comes from this source */
+    /* `chosen` is the number of samples of this source that the view selects, or of all its samples
+     * if the data set is not a view. `share` is the fraction of an epoch's samples that comes from
+     * this source. */
     uint64_t chosen; double share;
-    /* The first field is the source's weight in the first stage of the view. The second is for a
-     * source that is the same data set as an earlier source: the number of samples that the view
-     * chose from both. */
+    /* `weight` is the source's weight in the first stage of the view. `shared` is the number of
+     * samples that the view selects both from this source and from the earlier source with the same
+     * content (same_as). */
     uint64_t weight, shared;
 };
 struct sheaf_dataset_info {
     const char *url;            /* the first source, as given */
-    /* 1 if the source has a manifest; if there are several sources, 1 if every source has a
-     * manifest */
+    /* 1 if every source of the data set has a manifest, otherwise 0 */
     int has_manifest;
-    /* 1 if the data set can only be read forward, so that its counts are unknown */
+    /* 1 if the data set can only be read from its start to its end (a stream), so that its number
+     * of samples is unknown */
     int is_stream;
     enum sheaf_container container; /* 0 if its sources have different ones */
-    /* codec of the shards; if the sources have different codecs, one of these codecs other than
+    /* codec of the shards; if the sources have different codecs, one of the codecs other than
      * NONE */
     enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
-    /* stored bytes, and bytes of the fields' content; payload_bytes is unknown if it is 0 and
-     * has_manifest is 0 */
+    /* `bytes` is the size of all shards. payload_bytes is the total size of the content of all
+     * fields; it is unknown if it is 0 and has_manifest is 0. */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
     /* 32 hexadecimal digits that identify the data set in saved positions; "" for standard input,
-     * in which no position can be saved */
+     * where positions cannot be saved */
     const char *fingerprint;
     /* text of the manifest; NULL for foreign shards or several sources */
     const char *manifest_json;
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
                                                remainder is handled */
-    /* For a channel whose objects are divided among hosts (ShardedByS3Key): number of this host,
-     * number of hosts, and number of shards on all hosts. Otherwise 0, 0, and the number of
-     * shards. */
+    /* `host` is the number of this host, `hosts` the number of hosts, and all_shards the number of
+     * shards on all hosts, if a channel divides its objects among hosts (ShardedByS3Key). Otherwise
+     * `host` and `hosts` are 0, and all_shards is the number of shards. */
     uint32_t host, hosts; size_t all_shards;
-    /* counts_fields is nonzero if the data set's fields were counted, and counts_classes if its
-     * classes were counted. field_count is 0 if the fields were not counted, or if there are more
-     * than 256 field names. */
+    /* counts_fields is nonzero if the packer counted the fields of the samples, and counts_classes
+     * is nonzero if it counted the classes. field_count is the number of field names. It is 0 if
+     * fields were not counted, or if there are more than 256 names. */
     int counts_fields, counts_classes; size_t field_count;
-    /* when the data set was packed: number of images that were converted, and number of images that
-     * were only made smaller; 0 for a view, UINT64_MAX if unknown */
+    /* number of images that were converted when the data set was packed, and number of images that
+     * were only made smaller; both are 0 for a view, and UINT64_MAX if unknown */
     uint64_t images_converted, images_resized;
-    /* number of files that were left out when the data set was packed; if it was converted from
-     * another data set, number of samples that were left out */
+    /* number of files that the packer left out of the data set, or number of samples if the data
+     * set was converted from another one */
     uint64_t skipped;
-    /* repeated_keys is the number of samples that have the same key as an earlier sample, and
-     * repeated_key is the first such key or NULL. In foreign tars, keys are compared only within a
-     * shard, and a repeated key may also mean that the files of one sample are not next to each
-     * other. In a data set with an index, keys are compared across all shards. */
+    /* repeated_keys is the number of samples whose key an earlier sample has as well. repeated_key
+     * is the first such key, or NULL. In a data set with an index, keys of all shards are compared.
+     * In foreign tars, only keys of the same shard are compared. There, a key may also be repeated
+     * because the files of one sample are not next to each other. */
     uint64_t repeated_keys; const char *repeated_key;
-    /* number of samples with a repeated key that were joined to the earlier sample with this key */
+    /* number of samples whose files were added to an earlier sample with the same key */
     uint64_t joined_keys;
-    /* number of values in list files (such as the columns of a CSV) that could not become fields
-     * when the data set was packed */
+    /* number of values of list files (such as cells of a CSV) that the packer could not store as
+     * fields */
     uint64_t left_out_values;
-    /* when the data set was packed: number of samples whose file .cls had a word instead of
-     * numbers; they have the label of their directory, or none */
+    /* number of samples whose .cls file contained a word instead of numbers when the data set was
+     * packed; such a sample has the label of its directory, or no label */
     uint64_t cls_words;
 };
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Opens a data set like sheaf_dataset_open, but without a request to its servers. A reader with a
- * cache keeps the manifests of remote data sets in its cache_directory; this call takes them from
- * there. Readers of the data set use this cache, whatever their options say, and so do reads by
- * number. If the cache lacks a manifest, or a block that a reader needs, the call returns
- * SHEAF_ERR_UNSUPPORTED; so does a read by key. Whether the data set has changed on the server is
- * not noticed. */
+/* Opens a data set like sheaf_dataset_open, but sends no request to its servers. The manifests of
+ * remote data sets come from `cache_directory`, in which an earlier reader with this cache stored
+ * them. Readers of this data set, and reads of samples by number, use only this cache, whatever
+ * their options say. They return SHEAF_ERR_UNSUPPORTED if the cache lacks the data that they need.
+ * This call returns the same code if the cache lacks a manifest. Reads by key are not supported.
+ * Changes of the data set on its server are not noticed. */
 SHEAF_CALL int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
     const char *cache_directory, struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Opens a data set like sheaf_dataset_open. In foreign tars, however, all files with the same key
- * become one sample, wherever they are in the shard. Returns SHEAF_ERR_UNSUPPORTED if such a shard
- * is compressed, remote or a pipe. */
+/* Opens a data set like sheaf_dataset_open, but joins all files with the same key in a foreign tar
+ * to one sample, even if they are not next to each other. Returns SHEAF_ERR_UNSUPPORTED if such a
+ * tar is compressed, remote or a pipe. */
 SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Writes the identity of the samples as 32 hexadecimal digits. It is a hash of the fingerprint and
- * the locations of the shards; for foreign shards it also covers inodes and times, or ETags.
- * Returns SHEAF_ERR_UNSUPPORTED if the data set can be read only once. */
+/* Writes a hash that identifies the samples, as 32 hexadecimal digits. It covers the fingerprint of
+ * the data set and the locations of its shards. For foreign shards it also covers inodes and times,
+ * or ETags. Returns SHEAF_ERR_UNSUPPORTED if the data set can be read only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* must come after the free
                                                                        of its readers */
 SHEAF_API void sheaf_dataset_get_info(const struct sheaf_dataset *dataset,
     struct sheaf_dataset_info *info, size_t sizeof_info);
-/* sheaf_dataset_shard returns information about the shard with this index, and sheaf_dataset_source
- * about the source with this index. They return SHEAF_ERR_ARGUMENT if the index is too large. */
+/* sheaf_dataset_shard returns information about shard number `index`, and sheaf_dataset_source
+ * about source number `index`. Both count from 0, and return SHEAF_ERR_ARGUMENT if `index` is too
+ * large. */
 SHEAF_CALL int sheaf_dataset_shard(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_shard_info *info, size_t sizeof_info);
 SHEAF_CALL int sheaf_dataset_source(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_source_info *info, size_t sizeof_info);
-/* Returns the statistics of a field. Fields are in byte order of their names. `index` must be less
- * than info.field_count. */
+/* Returns the statistics of field number `index` in the byte order of field names. `index` must be
+ * less than info.field_count. */
 SHEAF_CALL int sheaf_dataset_field(const struct sheaf_dataset *dataset, size_t index,
     struct sheaf_field_info *info, size_t sizeof_info);
-/* Writes the number of samples of each class. If they were not counted when the data set was packed
- * (counts_classes is 0), the function reads the index. Returns SHEAF_ERR_UNSUPPORTED if the index
- * has no labels either. */
+/* Writes the number of samples of each class to `samples`. If the packer did not count the classes
+ * (counts_classes is 0), the function counts them in the index. Returns SHEAF_ERR_UNSUPPORTED if
+ * the index has no labels either. */
 SHEAF_CALL int sheaf_dataset_class_samples(const struct sheaf_dataset *dataset, uint64_t *samples,
     struct sheaf_error *error);
-/* Writes the label of each sample, or -1 for a sample without a label. The labels come from the
- * index; no shard is read. For a view, all samples of the sources are included, chosen or not.
- * Returns SHEAF_ERR_UNSUPPORTED if the index has no labels, because they are vectors or
- * fractions. */
+/* Writes the label of each sample to `labels`, or -1 for a sample without a label. The labels come
+ * from the index; no shard is read. For a view, `labels` covers all samples of the sources, even
+ * samples that the view does not select. Returns SHEAF_ERR_UNSUPPORTED if the index has no labels,
+ * because labels are vectors or fractions. */
 SHEAF_CALL int sheaf_dataset_labels(const struct sheaf_dataset *dataset, int64_t *labels,
     struct sheaf_error *error);
-/* Selects at most `count` samples of the data set, or of the samples that a view has chosen. They
- * are spread evenly over the labels if the index has labels. */
+/* Selects up to `count` samples of the data set, or of the samples that a view selects. If the
+ * index has labels, each label gets about the same number of samples. */
 SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t count,
     uint64_t *numbers, size_t *drawn, struct sheaf_error *error);
-/* Returns the name of the class with this index, or NULL if there is no such class. Indices count
- * from 0, whatever the label base is. */
+/* Returns the name of class number `index`, or NULL if there is no such class. The first class has
+ * index 0, even if label_base is 1. */
 SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, size_t index);
 
 /* ---- Views (sheaf_view) ---------------------------------------------------------------------
@@ -416,66 +436,68 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
  * `overwrite` is set. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
-/* Computes two sizes for a source of a view: the bytes of its chosen samples in the shards, and the
- * bytes that a reader reads for them. The second size includes small gaps and whole codec blocks.
- * Unless all samples were chosen, the call reads the index of the shards that contain chosen
- * samples. */
+/* Computes two sizes for a source of a view. The first is the total size of the samples that the
+ * view selects. The second is the number of bytes that a reader reads for them, which includes
+ * small gaps and whole codec blocks. Unless all samples are selected, the call reads the index of
+ * the shards that contain selected samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
-/* Describes stage `stage` (from 0) of a view. Sets *samples to the number of samples that are read
- * before the stage begins, counted from the first epoch on. Sets *weights to the weights of the
- * sources in this stage; they are valid as long as the data set. Returns SHEAF_ERR_ARGUMENT if
- * there is no such stage. */
+/* Describes stage number `stage` (from 0) of a view. A stage is a part of the training in which the
+ * sources have fixed weights. Sets *samples to the number of samples that are read before the stage
+ * begins, over all epochs. Sets *weights to the weights of the sources, which stay valid as long as
+ * the data set. Returns SHEAF_ERR_ARGUMENT if there is no such stage. */
 SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
     uint64_t *samples, const uint64_t **weights);
-/* Helps to write a view that chooses samples by their numbers. Writes `count` sample numbers to a
- * file in the directory of the view `path`, and the name of this file to `name`. The program must
- * then put this name into the member "numbers" of the view's document. */
+/* Writes `count` sample numbers to a new file in the directory of the view `path`, and writes the
+ * name of this file to `name`. A program uses it to write a view that selects samples by number: it
+ * puts `name` into the member "numbers" of the view's document. */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
 /* ---- Random access (sheaf_random_access) ---------------------------------------------------- */
-/* Actions on a sample for which a column has no value (see struct sheaf_reader_options). */
+/* Says what a reader does with a sample for which a column has no value (see `missing` in struct
+ * sheaf_reader_options). */
 enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    /* default 1 GiB; hard limit of the memory for reads, and for samples until they are freed */
+    /* Default 1 GiB. Hard limit of the memory for reads in progress, and for samples until they are
+     * freed. */
     uint64_t memory_bytes;
-    /* default NULL; called from time to time while sheaf_dataset_read waits for data; all counts
-     * that it gets are 0 */
+    /* Default NULL. Called from time to time while sheaf_dataset_read waits for data. All counts
+     * that it gets are 0. */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
-    /* default NULL, 0; columns whose fields are added to the samples, as in a reader. The records
-     * of a column are read after the samples. */
+    /* Default NULL, 0. Names of columns whose fields are added to the samples, as in a reader. The
+     * records of columns are read after the samples. */
     const char *const *columns; size_t column_count;
-    enum sheaf_missing missing;     /* default FAIL; or NONE, as in a reader. SKIP is refused. */
+    enum sheaf_missing missing;     /* default FAIL; NONE is possible, SKIP is refused */
 };
 SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_t size);
 
-/* Reads `count` samples by their numbers (sheaf_sample.number), in any order and with repetitions:
- * samples[i] has the number numbers[i]. `options` may be NULL. Any number of threads may call the
- * function on one data set.
+/* Reads `count` samples by their numbers (sheaf_sample.number). samples[i] becomes the sample with
+ * the number numbers[i]. Numbers may be in any order and may be repeated. `options` may be NULL.
  *
- * The reads run concurrently. Samples that are close together (within 64 KiB in a file, within 1
- * MiB in a remote object, or in one block of a codec) are read at once. The checksum of each sample
- * is verified. If one sample is bad, no sample is returned. *samples are valid until
- * sheaf_kept_free, while the data set is open.
+ * Any number of threads may call this function for one data set. Samples that are close together
+ * are read with one request: within 64 KiB in a file, within 1 MiB in a remote object, or in one
+ * block of a codec. Requests run concurrently. The checksum of each sample is verified. If one
+ * sample is bad, the call fails and returns no sample.
  *
- * For later calls, the data set keeps the 64 shards used last open. It also keeps their indexes,
- * which take at most 256 MiB. A forked child process opens the shards again.
+ * The samples are valid until sheaf_kept_free, and only while the data set is open. For later
+ * calls, the data set keeps its 64 most recently used shards open, and up to 256 MiB of their
+ * indexes. A forked child process opens the shards again.
  *
  * Returns SHEAF_ERR_ARGUMENT if `count` is 0 or a number does not exist, _UNSUPPORTED for a stream,
- * and _LIMIT if options.memory_bytes is too small for the samples. */
+ * and _LIMIT if the samples need more than options.memory_bytes. */
 SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uint64_t *numbers,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     struct sheaf_kept **kept, struct sheaf_error *error);
-/* Finds samples by their keys and reads them like sheaf_dataset_read. The samples with the key
- * keys[i] are the elements of *samples from index (*firsts)[i] up to, but not including, index
- * (*firsts)[i + 1], in the order of their numbers. A key may have no samples, or several if it is
- * repeated. Finding a key takes two small reads of the file dataset.keys of its source.
+/* Finds samples by their keys, and reads them like sheaf_dataset_read. The samples with the key
+ * keys[i] are samples[firsts[i]] to samples[firsts[i + 1] - 1], in the order of their numbers.
+ * There may be no sample with a key, or several samples.
  *
- * Returns SHEAF_ERR_UNSUPPORTED if there is no such file (see sheaf_index_keys), and _CHANGED if
- * the file belongs to another state of the data set. */
+ * Finding a key takes two small reads of the file dataset.keys of a source. Returns
+ * SHEAF_ERR_UNSUPPORTED if this file does not exist (see sheaf_index_keys), and _CHANGED if the
+ * file belongs to another state of the data set. */
 SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const char *const *keys,
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     const size_t **firsts, struct sheaf_kept **kept, struct sheaf_error *error);
@@ -488,198 +510,210 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
  * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
  * epoch, except as `remainder` specifies. */
 
-/* An epoch is divided among lanes, the sequences of samples that the workers read. If the number of
- * lanes does not divide the number of samples, this option says what happens to the remainder.
- * KEEP: some lanes have one sample more than the others. DROP: the remainder, at most lanes - 1
- * samples, is left out. PAD: each lane that has one sample less than the others repeats a sample.
- * AUTO: KEEP if there is one rank, otherwise PAD. */
+/* Says what a reader does if the number of samples is not a multiple of the number of lanes (the
+ * sequences into which an epoch is divided). KEEP: some lanes have one sample more than others.
+ * DROP: the last samples, at most lanes - 1, are left out. PAD: each shorter lane repeats one
+ * sample. AUTO: like KEEP if there is one rank, otherwise like PAD. */
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
-/* The reader calls this function before it uses the first `bytes` bytes of options.memory, so that
- * the program can make these bytes available. The function returns nonzero if the program cannot do
- * so. The reader then continues with less memory if possible. */
+/* A function of the program that makes the first `bytes` bytes of options.memory usable. The reader
+ * calls it before it uses these bytes. If the function returns nonzero, the bytes cannot be used,
+ * and the reader continues with less memory if possible. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t seed;                  /* 0 */
     uint64_t epoch;                 /* 0; the first epoch to read */
     int no_shuffle;                 /* 0; 1 reads in manifest order, without any shuffling */
-    /* default 10000; total number of samples in the shuffle buffers of all lanes; 0 only permutes
-     * the shards */
+    /* Default 10000. Number of samples in all shuffle buffers of the reader together. With 0, only
+     * the order of the shards is shuffled. */
     uint64_t shuffle_buffer;
-    /* default 0, which stands for world_size x workers; number of lanes. Another value must be a
-     * multiple of world_size x workers. */
+    /* Default 0, which means world_size x workers. Number of lanes (sequences) into which an epoch
+     * is divided. It must be a multiple of world_size x workers. */
     uint32_t lanes;
     uint32_t rank, world_size;      /* 0 of 1 */
     uint32_t worker, workers;       /* 0 of 1 */
-    /* default AUTO, which stands for KEEP if there is one rank, and for PAD if there are several;
-     * the action on the remainder of an epoch (see enum sheaf_remainder) */
+    /* Default AUTO, which means KEEP if there is one rank, and PAD if there are several. What
+     * happens if the number of samples is not a multiple of the number of lanes (see enum
+     * sheaf_remainder). */
     enum sheaf_remainder remainder;
-    /* default 1 GiB; hard limit of the memory for reading ahead, the shuffle buffers and the
-     * index */
+    /* Default 1 GiB. Hard limit of the memory for reading ahead, for the shuffle buffers and for
+     * the index. */
     uint64_t memory_bytes;
-    /* default 0; number of threads that read and check samples ahead of time. 0 means one per
-     * processor, at most 8. For local files it means one thread less, because sheaf_reader_next
+    /* Default 0, which means one per processor, at most 8. Number of threads that read and check
+     * samples ahead of time. For local files, 0 means one thread fewer, because sheaf_reader_next
      * does part of the work. */
     unsigned threads;
-    /* default FAIL; SKIP skips bad records. Records with more than 1,024 fields or 65,536 labels
-     * are bad as well. If all records are bad, the epoch ends with SHEAF_ERR_CORRUPT. */
+    /* Default FAIL, so a bad record ends the epoch with an error. SKIP leaves bad records out. A
+     * record with more than 1,024 fields or 65,536 labels is also bad. If all records are bad, the
+     * epoch ends with SHEAF_ERR_CORRUPT. */
     enum sheaf_on_error on_corrupt;
-    /* default UINT64_MAX (no limit); largest number of bad records that SKIP may skip; one more bad
-     * record is an error */
+    /* Default UINT64_MAX (no limit). Largest number of bad records that may be skipped. If there is
+     * one more bad record, the reader returns an error. */
     uint64_t max_corrupt;
     sheaf_report_fn *report; void *report_context;  /* NULL; called in next() for each skipped
                                                        record */
     const char *cache_directory;    /* NULL; directory for remote shards, which processes may
                                        share */
-    /* default 64 GB; size limit of the cache, from which the least recently used blocks are removed
-     * first */
+    /* Default 64 GB. Size limit of the cache. If the cache is full, the least recently used blocks
+     * are removed. */
     uint64_t cache_bytes;
-    /* default NULL; memory of the program in which the reader puts samples: memory_bytes bytes,
-     * aligned to a page (see sheaf_reader_keep) */
+    /* Default NULL. Memory of the program into which the reader reads samples. It must have
+     * memory_bytes bytes and begin at a page boundary (see sheaf_reader_keep). */
     void *memory;
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
-    /* default NULL, 0; names of the columns (see sheaf_column_add) that are read with the samples.
-     * A column NAME with values of the type EXT, such as "txt", adds the field NAME.EXT to each
-     * sample. If a sample already has a field NAME.EXT, the reader returns SHEAF_ERR_EXISTS.
-     * Columns do not change the order of the samples or the reader's positions. */
+    /* Default NULL, 0. Names of columns to read together with the samples (see sheaf_column_add).
+     * The column NAME adds the field NAME.EXT to each sample, where EXT is the type of its values,
+     * such as "txt". If a sample already has this field, the reader returns SHEAF_ERR_EXISTS.
+     * Columns change neither the order of the samples nor the reader's positions. */
     const char *const *columns; size_t column_count;
-    /* default FAIL; what to do with a sample for which a column has no value. FAIL: return
-     * SHEAF_ERR_NOT_FOUND. SKIP: leave out and count the sample. NONE: return the sample without
-     * the field. */
+    /* Default FAIL. What the reader does with a sample for which a column has no value. FAIL: it
+     * returns SHEAF_ERR_NOT_FOUND. SKIP: it leaves out and counts the sample. NONE: it returns the
+     * sample without the field. */
     enum sheaf_missing missing;
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
 
-/* Finds the rank and world size of this process. It uses the first of these launchers whose
- * variables are set in the environment:
+/* Finds the rank and world size of this process in environment variables. Uses the first of these
+ * launchers whose variables are set:
  *
  * - RANK and WORLD_SIZE (torchrun);
  * - OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE (Open MPI);
  * - SLURM_PROCID and SLURM_NTASKS, if SLURM_STEP_ID is set as well (srun sets all three; a batch
  *   script without srun has only the first two, and is a single process);
- * - SM_CURRENT_HOST and SM_HOSTS, or else the file resourceconfig.json in the directory `config`,
- *   which is /opt/ml/input/config if `config` is NULL (SageMaker). The rank is the index of the
+ * - SM_CURRENT_HOST and SM_HOSTS (SageMaker). If they are not set, the file resourceconfig.json in
+ *   the directory `config` is used. NULL means /opt/ml/input/config. The rank is the index of the
  *   current host in the list of hosts.
  *
- * If `source` is not NULL, *source is set to a static string that names the launcher. Returns
- * SHEAF_END if the variables of no launcher are set. Returns SHEAF_ERR_ARGUMENT if a value is
- * invalid, or if only one of the two variables of torchrun or Open MPI is set. (Slurm itself sets
- * only one of its variables in jobs without ranks.) No other function of the library reads these
- * variables. */
+ * If `source` is not NULL, *source becomes a static string that names the launcher. Returns
+ * SHEAF_END if no launcher has set its variables. Returns SHEAF_ERR_ARGUMENT if a value is invalid,
+ * or if only one of the two variables of torchrun or Open MPI is set. (Slurm itself sets only one
+ * of its variables in jobs without ranks.) sheaf_reader_open does not read these variables: the
+ * program must copy rank and world size into the reader's options. */
 SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 
-/* Opens a reader. It borrows the data set until sheaf_reader_free. memory_bytes must hold the
- * largest sample, the index of its shard, and 64 bytes per sample of the shuffle buffers (in
- * addition 64 KiB with a codec, and 1 MiB for remote shards). Otherwise the call returns
- * SHEAF_ERR_LIMIT with a size that is enough. If the memory has no room for all samples of the
- * shuffle buffer, the other samples are read only when they are drawn. With a codec, the reader
- * then decompresses a whole block, and keeps as many of its samples as the memory has room for. In
- * addition to memory_bytes, a process takes at most 32 MiB for connections, stacks and codecs. */
+/* Opens a reader. The data set must stay open until sheaf_reader_free.
+ *
+ * memory_bytes must be enough for the largest sample, the index of its shard, and 64 bytes per
+ * sample of the shuffle buffers. With a codec, 64 KiB more are needed, and for remote shards 1 MiB
+ * more. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT and names a sufficient size.
+ *
+ * If memory_bytes has no room for the content of all samples in the shuffle buffer, the reader
+ * reads some samples only when the shuffle draws them. With a codec, it must decompress a whole
+ * block for such a sample, and it keeps the other samples of the block as far as memory_bytes
+ * allows. The process needs at most 32 MiB more than memory_bytes for connections, stacks and
+ * codecs. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
 SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
-/* Starts an epoch at its beginning, whatever the reader's position. */
+/* Starts an epoch at its beginning, even if the reader is in the middle of another epoch. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
-/* Starts an epoch at sample number `sample`, counted from 0, of this reader's part of the epoch.
- * Earlier samples are not read. Returns SHEAF_ERR_ARGUMENT if the part has fewer samples, or if the
+/* Starts an epoch at sample number `sample` (from 0) of this reader's part of the epoch, without
+ * reading the earlier samples. Returns SHEAF_ERR_ARGUMENT if the part has fewer samples, or if the
  * data set is a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
-/* Returns the number of samples in this reader's part of the epoch, including corrupt records, or
- * UINT64_MAX for a stream. */
+/* Returns the number of samples in this reader's part of the epoch. Corrupt records are counted as
+ * well. Returns UINT64_MAX for a stream, because its number of samples is unknown. */
 SHEAF_API uint64_t sheaf_reader_epoch_samples(const struct sheaf_reader *reader);
-/* Returns the next sample, which is valid until the next call on this reader, or SHEAF_END at the
- * end of the epoch. After SHEAF_ERR_CORRUPT or _TRUNCATED with on_corrupt = FAIL, and after any
- * other error except SHEAF_ERR_INTERRUPTED, only _error, _get_stats and _free may be called. */
+/* Returns the next sample in *sample, or SHEAF_END at the end of the epoch. The sample is valid
+ * until the next call on this reader. After an error, only sheaf_reader_error, _get_stats and _free
+ * may be called. SHEAF_ERR_INTERRUPTED is an exception: reading can continue after it. */
 SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf_sample **sample);
-/* Returns between 1 and `max` samples, which are valid until the next call on this reader. If there
- * is no sample, returns the same codes as sheaf_reader_next. An error that follows some samples is
- * returned by the next call. If `max` is 0, returns SHEAF_ERR_ARGUMENT. */
+/* Returns between 1 and `max` samples, which are valid until the next call on this reader. If no
+ * sample is left, returns the same codes as sheaf_reader_next. If an error follows some good
+ * samples, these samples are returned first, and the next call returns the error. Returns
+ * SHEAF_ERR_ARGUMENT if `max` is 0. */
 SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
     const struct sheaf_sample **samples, size_t *count);
-/* Detaches the samples of the last call from the reader. *samples (*count of them) stay valid until
- * sheaf_kept_free, even after the reader and the data set are freed. The pointers that the last
- * call returned become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they were
- * detached already.
+/* Detaches the samples that the last call returned from the reader. The *count samples in *samples
+ * stay valid until sheaf_kept_free, even after the reader and the data set are freed. The pointers
+ * from the last call become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they
+ * were already detached.
  *
- * Samples of 4 KiB or more are not copied if the reader's memory budget (memory_bytes) has room for
- * them. Such a sample keeps its whole read buffer (about 1 MiB; 8 MiB for remote shards), which
- * still counts in the budget. Other samples are copied to memory that does not count in the budget.
- * Among the copied samples, the first fields of all samples are next to each other, then the second
- * fields, and so on.
+ * A sample of 4 KiB or more is not copied if memory_bytes has room for its whole read buffer (about
+ * 1 MiB, or 8 MiB for remote shards). This buffer then counts in memory_bytes until the sample is
+ * freed. All other samples are copied to memory that does not count in memory_bytes. The copies are
+ * sorted by field: first the first field of every copied sample, then the second fields, and so on.
  *
  * If options.memory is set, samples that are not copied lie in this memory. Another process or a
- * device that has access to the memory can then use the samples without a copy. The memory belongs
- * to the reader until the reader and these samples are freed. */
+ * device can then use them without a copy. The memory must stay valid until the reader and these
+ * samples are freed. */
 SHEAF_CALL int sheaf_reader_keep(struct sheaf_reader *reader, const struct sheaf_sample **samples,
     size_t *count, struct sheaf_kept **kept);
 SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* may be called on any thread */
 #define SHEAF_POSITION_SIZE 257     /* including the NUL */
 #define SHEAF_BACK_MOST ((uint64_t)1 << 20)
-/* Writes the reader's position: printable text of at most 256 bytes with a checksum, valid on any
- * machine. Returns SHEAF_ERR_UNSUPPORTED for standard input, and for pipes that the platform
- * shuffles. */
+/* Writes the reader's position to `text`, as printable text of at most 256 bytes with a checksum.
+ * The text is valid on any machine. Returns SHEAF_ERR_UNSUPPORTED for standard input, and for pipes
+ * whose content the platform shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
     char text[SHEAF_POSITION_SIZE]);
-/* Writes the position that the reader had before it returned the last `back` samples, for programs
- * that read ahead. Returns SHEAF_ERR_ARGUMENT if `back` is greater than SHEAF_BACK_MOST, or reaches
- * back further than the sample at which the epoch was started or resumed. */
+/* Writes the position that the reader had before it returned the last `back` samples. A program
+ * that reads ahead can so save the position of the last sample that it has used. Returns
+ * SHEAF_ERR_ARGUMENT if `back` is greater than SHEAF_BACK_MOST, or greater than the number of
+ * samples since the epoch was started or resumed. */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
-/* Resumes at a position. Seed, epoch, lanes, buffer size and remainder come from the text. If each
- * lane has returned the same number of samples before the position, the position fits any
- * world_size x workers that divides the number of lanes. Any other position fits only the same rank
- * and worker. Returns SHEAF_ERR_CHANGED if the position belongs to another data set, and
- * SHEAF_ERR_ARGUMENT if the text is damaged or the position is outside of the epoch. (For a stream,
- * it is sheaf_reader_next that returns SHEAF_ERR_ARGUMENT if the position is outside of the
- * epoch.) */
+/* Continues an epoch at a saved position. Seed, epoch, lanes, buffer size and remainder come from
+ * the text, not from the options.
+ *
+ * If every lane (one of the equal sequences of an epoch) had returned the same number of samples,
+ * the position can be used with any world_size x workers that divides the number of lanes. Any
+ * other position can be used only with the rank and worker that saved it.
+ *
+ * Returns SHEAF_ERR_CHANGED if the position belongs to another data set. Returns SHEAF_ERR_ARGUMENT
+ * if the text is damaged, or if the position is outside of the epoch. For a stream,
+ * sheaf_reader_next finds out later whether the position is outside of the epoch, and returns
+ * SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint that sheaf_reader_position stores in a position of options->epoch after
- * all ranks together have read `samples` samples. For a view, the fingerprint covers only the
- * stages up to this position. So positions stay valid when another stage is appended to the
- * view. */
+/* Writes the fingerprint of the data set as sheaf_reader_position stores it in a position. The
+ * position is that of options->epoch after all ranks together have read `samples` samples. For a
+ * view, the fingerprint covers only the stages up to this position. So a position stays valid when
+ * another stage is appended to the view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
-/* Makes the current or the next sheaf_reader_next return SHEAF_ERR_INTERRUPTED once. The reader
- * then continues normally. May be called on any thread and in a signal handler. */
+/* Makes sheaf_reader_next return SHEAF_ERR_INTERRUPTED once: the call that is running now, or else
+ * the next one. Reading can then continue. May be called on any thread and in a signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
     uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */
-    /* number of bytes of shards and indexes that were read, from the store or from the cache */
+    /* number of bytes of shards and indexes that the reader read from the store or from the
+     * cache */
     uint64_t read_bytes;
-    /* number of records that were skipped as corrupt; a record counts once in every epoch */
+    /* number of corrupt records that were skipped; the same record counts again in each epoch */
     uint64_t corrupt;
     uint64_t stall_ns;              /* time in which next() waited for data */
     uint64_t first_sample_ns;       /* from open to the first sample */
     uint64_t memory_bytes, memory_peak_bytes;   /* in use <= peak <= options.memory_bytes */
-    /* number of bytes that came from the cache instead of the store, counted in whole blocks of the
-     * cache */
+    /* number of bytes that the reader read from the cache instead of the store; whole blocks are
+     * counted */
     uint64_t cached_bytes;
     uint64_t epoch;                 /* the current one */
-    /* number of objects that were not cached because they have no strong ETag */
+    /* number of objects that the cache could not store because they have no strong ETag */
     uint64_t uncached_objects;
-    /* number of members of foreign tars that belong to no sample, such as links */
+    /* number of members of foreign tars that belong to no sample, for example links */
     uint64_t passed_over;
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
-    /* for foreign shards: number of bytes that were skipped after damaged places, up to the next
-     * record that was found */
+    /* for foreign shards: number of bytes between damaged places and the next valid records; the
+     * reader skips these bytes */
     uint64_t lost_bytes;
     uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
                                        gaps */
-    /* number of HTTP requests of the whole process, and number of those that were repeated; if the
-     * reader is NULL, only these two fields are set */
+    /* number of HTTP requests of the whole process, and number of requests that were repeated. If
+     * `reader` is NULL, only these two fields are set. */
     uint64_t requests, retries;
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
-    /* how often a column had no value for a sample: with `missing` SKIP, the number of samples left
-     * out; with NONE, the number of fields left out */
+    /* number of samples that were left out because a column has no value for them (`missing` SKIP),
+     * or number of fields that were left out for this reason (`missing` NONE) */
     uint64_t missing;
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
-/* Returns the last error of this reader. The error is valid until the next call on the reader. */
+/* Returns the last error of this reader. The error stays valid until the next call on the
+ * reader. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
 /* ---- Channels (sheaf_channel) ---------------------------------------------------------------
@@ -712,26 +746,25 @@ enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
-    /* default 600; largest number of seconds to wait until a pipe appears, and the same again until
-     * its first byte arrives */
+    /* Default 600. Number of seconds to wait until a pipe appears. Afterwards, the reader waits up
+     * to this time again until the first byte arrives. */
     uint64_t wait_seconds;
-    /* for an augmented manifest in Pipe mode: the names of its attributes, such as
-     * "image-ref,label". For each line of the manifest, the pipe has one RecordIO record for each
-     * attribute, in the order of these names. default NULL: the names are in the platform's
-     * configuration. */
+    /* Default NULL: the platform's configuration has the names. Names of the attributes of an
+     * augmented manifest in Pipe mode, such as "image-ref,label". For each line of the manifest,
+     * the pipe has one RecordIO record for each attribute, in the order of these names. */
     const char *attributes;
-    /* default NULL: the manifest is in the channel's directory. Otherwise the path or URL of
+    /* Default NULL: the manifest is in the channel's directory. Path or URL of the data set's
      * dataset.json. It is needed if each host has only a part of the shards, because the manifest
-     * may be on another host. */
+     * may then be on another host. */
     const char *manifest;
 };
-/* Information about a channel. Strings that the platform does not specify are "". */
+/* Information about a channel. A string is "" if the platform does not specify its value. */
 struct sheaf_channel_info {
     const char *name;
     enum sheaf_channel_kind kind;
     const char *location;           /* directory; prefix of the pipes' names; or source */
     const char *file_system;        /* of a directory: "local", "FUSE", "Lustre" or "NFS" */
-    /* "File", "FastFile" or "Pipe", as the platform states it; only a hint */
+    /* "File", "FastFile" or "Pipe", as the platform states it. The library does not rely on it. */
     const char *mode;
     const char *content_type;
     const char *compression;        /* "None" or "Gzip" */
@@ -740,41 +773,47 @@ struct sheaf_channel_info {
     int has_shuffle_seed;           /* whether the platform shuffles whole objects with this
                                        seed: */
     int64_t shuffle_seed;
-    /* one line that says what the channel contains and how it will be read */
+    /* one line of text that says what the channel contains and how the library will read it */
     const char *description;
 };
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
-/* Detects the channel. `options` may be NULL. Returns SHEAF_ERR_NOT_FOUND if there is no such
- * channel (the message lists the existing ones), and _CORRUPT if the configuration is invalid.
- * Returns _ARGUMENT unless the name consists of 1 to 64 characters of A-Z a-z 0-9 . - _. */
+/* Detects how a channel must be read. `options` may be NULL. Returns SHEAF_ERR_NOT_FOUND if there
+ * is no channel with this name; the message lists the existing channels. Returns _CORRUPT if the
+ * platform's configuration is invalid, and _ARGUMENT unless `name` has 1 to 64 characters of A-Z
+ * a-z 0-9 . - _. */
 SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
     struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
 SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
     struct sheaf_channel_info *info, size_t sizeof_info);
-/* Opens the channel as a data set, which stays valid after the channel is freed. The host may have
- * only a part of the objects (ShardedByS3Key). Then positions belong to this host, and epochs have
- * the same length on all hosts. For this, the remainder must be PAD, which is the default, or DROP
- * (ORDER.md, section 3). Returns SHEAF_ERR_UNSUPPORTED if equal lengths are impossible. */
+/* Opens the channel as a data set. The data set stays valid after the channel is freed.
+ *
+ * If the platform gives each host only a part of the objects (ShardedByS3Key), a position is valid
+ * on its own host only. Epochs have the same length on all hosts. Therefore `remainder` must be
+ * PAD, which is the default, or DROP (ORDER.md, section 3). Returns SHEAF_ERR_UNSUPPORTED if equal
+ * lengths are impossible. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Finds the rank and world size for readers of this channel. Usually they are those of
- * sheaf_world_from_environment. If each host has its own objects (ShardedByS3Key), the world
- * consists of the processes of this host only. Then the variables are LOCAL_RANK and
- * LOCAL_WORLD_SIZE; or OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE; or, in a step of
- * srun, SLURM_LOCALID and SLURM_NTASKS_PER_NODE. If none of these is set, the rank is 0 and the
- * world size is 1. Returns SHEAF_ERR_ARGUMENT unless the world consists of this host only, or has
- * the same number of processes on each host. */
+/* Finds the rank and world size for readers of this channel. They are usually the result of
+ * sheaf_world_from_environment.
+ *
+ * If each host has its own objects (ShardedByS3Key), the world consists only of the processes of
+ * this host. Rank and world size then come from LOCAL_RANK and LOCAL_WORLD_SIZE, or else from
+ * OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE, or else, in a step of srun, from
+ * SLURM_LOCALID and SLURM_NTASKS_PER_NODE. If none of these variables is set, the rank is 0 and the
+ * world size is 1. Returns SHEAF_ERR_ARGUMENT if the hosts have different numbers of processes,
+ * unless the world consists of this host only. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
-/* Sets some fields of initialised `options` from the job's hyperparameters sheaf_seed, sheaf_epoch,
- * sheaf_shuffle_buffer and sheaf_lanes. Each is the text of a whole number in
- * ROOT/input/config/hyperparameters.json, or else in the variable SM_HPS. Other options are
- * unchanged. Returns SHEAF_ERR_ARGUMENT if another hyperparameter begins with sheaf_, a number is
- * invalid, or the text is not a JSON object. */
+/* Sets the fields seed, epoch, shuffle_buffer and lanes of `options` from the hyperparameters
+ * sheaf_seed, sheaf_epoch, sheaf_shuffle_buffer and sheaf_lanes of the training job. Other fields,
+ * and fields without a hyperparameter, stay as they are, so `options` must be initialised. The
+ * hyperparameters are texts of whole numbers in ROOT/input/config/hyperparameters.json, or else in
+ * the variable SM_HPS. Returns SHEAF_ERR_ARGUMENT if any other hyperparameter begins with sheaf_,
+ * if a number is invalid, or if the file or variable is not a JSON object. */
 SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
     struct sheaf_reader_options *options, struct sheaf_error *error);
-/* Tells the platform why the job fails: writes the message (at most 1024 bytes) to
+/* Tells the platform why the job fails, by writing the message (at most 1024 bytes) to
  * ROOT/output/failure. `root` is the directory ROOT; NULL means /opt/ml. Returns
  * SHEAF_ERR_NOT_FOUND if this directory does not exist. */
 SHEAF_CALL int sheaf_channel_report_failure(const char *root, const char *message,
@@ -791,51 +830,53 @@ struct sheaf_stretch {
 };
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
-/* Calls `each` for every range of samples (struct sheaf_stretch) that is read in options->epoch.
- * The ranges are ordered by rank, worker and lane, and within a lane as they are read. rank and
- * worker in the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a stream. */
+/* Calls `each` for every range of samples (struct sheaf_stretch) that the readers of all ranks read
+ * in options->epoch. The ranges come rank by rank, worker by worker and lane by lane, and within a
+ * lane in reading order. The fields `rank` and `worker` of the options are ignored. Returns
+ * SHEAF_ERR_UNSUPPORTED for a stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
 
-/* One occurrence of a sample in an epoch. All numbers in it count from 0. */
+/* One occurrence of a sample in an epoch. All numbers in the struct count from 0. */
 struct sheaf_coming {
     size_t asked;               /* the sample is numbers[asked] */
-    /* position of this occurrence in the epoch, counted over the samples of all ranks */
+    /* position of this occurrence in the epoch, if the samples of all ranks are counted together */
     uint64_t sample;
     uint32_t rank;
-    /* number of the occurrence in the rank's part of the epoch; with batches of B samples, it is
-     * in step ordinal / B */
+    /* number of this occurrence in its rank's part of the epoch; in batches of B samples, it is in
+     * batch ordinal / B */
     uint64_t ordinal;
 };
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
-/* Finds when samples occur in options->epoch. Calls `each` for every occurrence of the samples with
- * these numbers, in the order of the epoch. A sample that is dropped does not occur. A sample that
- * pads a lane occurs again. rank and worker in the options are ignored, because the call replays
- * all lanes. Returns SHEAF_ERR_UNSUPPORTED for a stream. */
+/* Finds out when samples occur in options->epoch. Calls `each` for every occurrence of the `count`
+ * samples with the given numbers, in the order of the epoch. A sample that `remainder` drops has no
+ * occurrence, and a sample that is repeated has two or more. The fields `rank` and `worker` of the
+ * options are ignored, because the call covers all ranks. Returns SHEAF_ERR_UNSUPPORTED for a
+ * stream. */
 SHEAF_CALL int sheaf_dataset_locate(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, const uint64_t *numbers, size_t count,
     sheaf_coming_fn *each, void *context, struct sheaf_error *error);
 enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
-/* Measures of how well options->epoch is shuffled, compared with an ideal shuffle of the
- * samples. */
+/* Numbers that tell how well options->epoch is shuffled. A field ideal_X is the value that X would
+ * have in an ideal shuffle of the same samples. */
 struct sheaf_mixing {
     uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    /* Measures how close together in the epoch samples stay that are neighbours in the manifest.
-     * Each sample has two neighbours: the samples directly before and after it in the manifest. The
-     * value is the mean number of neighbours (0 to 2) that are among the 100 samples before the
-     * sample in the epoch. */
+    /* Mean number (0 to 2) of a sample's neighbours that are among the 100 samples before it in the
+     * epoch. The neighbours are the samples directly before and after it in the manifest. A high
+     * value means that the order of the manifest is still visible. */
     double neighbours, ideal_neighbours;
-    /* 1 if the index has labels; if it is 0, the following fields about labels are 0 as well */
+    /* 1 if the index has labels; otherwise 0, and the following fields about labels are 0 as
+     * well */
     int has_labels;
     double label_run, ideal_label_run;  /* mean length of runs of one label */
     uint64_t longest_label_run;
     double batch_labels, ideal_batch_labels;    /* mean number of labels in SHEAF_MIXING_BATCH
                                                    samples */
-    /* Data for a plot: the positions of point_count samples, which are equally far apart in the
-     * epoch. `came` has each sample's position in the epoch, and `lay` its position in the data
-     * set. Both are fractions from 0 up to 1. */
+    /* Data for a plot of point_count samples, which are equally far apart in the epoch. `came` has
+     * each sample's position in the epoch, and `lay` its position in the data set. Both are
+     * fractions from 0 to 1. */
     size_t point_count;
     double came[SHEAF_MIXING_POINTS], lay[SHEAF_MIXING_POINTS];
 };
@@ -864,192 +905,204 @@ struct sheaf_plan_shard {
     uint64_t samples, payload_bytes;
 };
 typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
-/* A class of a plan, its number, and the number of its samples. Samples whose label is in a file
- * .cls are not counted. */
+/* A class, its number, and the number of its samples in a plan. Samples whose label is in a .cls
+ * file are not counted. */
 struct sheaf_class_count { const char *name; int64_t number; uint64_t samples; };
 typedef void sheaf_class_count_fn(void *context, const struct sheaf_class_count *count);
-/* which dot of the base name ends the key, so that the suffix begins after it */
+/* Says whether the first or the last dot of a file's base name ends the key. The suffix begins
+ * after this dot. */
 enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };
-/* A filter: a pattern for paths under the source, as in a .gitignore. `packs` tells whether
- * matching files are packed or left out. */
+/* A filter for paths under the source, in the syntax of a .gitignore. If `packs` is nonzero,
+ * matching files are packed, otherwise they are left out. */
 struct sheaf_filter { const char *pattern; int packs; };
 enum sheaf_resize_mode { SHEAF_SHORTER = 0, SHEAF_LONGER = 1, SHEAF_EXACT = 2 };
 enum sheaf_check_images { SHEAF_CHECK_MARKERS = 0, SHEAF_CHECK_DECODE = 1, SHEAF_CHECK_NONE = 2,
                           SHEAF_CHECK_USUAL = 3 };
-/* The action on a sample whose key another sample of the data set also has. FAIL: return an
- * error. NUMBER: give it the first free key of KEY-2, KEY-3, ... DROP: leave it out. */
+/* Says what packing does with a sample whose key an earlier sample has as well. FAIL: return an
+ * error. NUMBER: rename the sample to the first free key of KEY-2, KEY-3, ... DROP: leave the
+ * sample out. */
 enum sheaf_duplicate_keys { SHEAF_DUPLICATE_FAIL = 0, SHEAF_DUPLICATE_NUMBER = 1,
                             SHEAF_DUPLICATE_DROP = 2 };
 struct sheaf_pack_options {
     size_t sizeof_options;          /* set by _init */
     enum sheaf_container container; /* SHEAF_WEBDATASET */
-    /* default NONE; a compressed shard consists of one gzip member, one LZ4 frame, or several zstd
-     * frames */
+    /* Default NONE. Compression of the shards. A compressed shard is one gzip member, one LZ4
+     * frame, or a sequence of zstd frames. */
     enum sheaf_codec codec;
     uint64_t shard_bytes;           /* 150000000; target payload of a shard */
-    /* default 0: shard_bytes determines the number of shards. Otherwise the number of shards in
-     * each split. A split that has fewer samples gets one shard for each sample. */
+    /* Default 0, which means that shard_bytes determines the number of shards. Number of shards in
+     * each split. A split with fewer samples than this gets one shard for each sample. */
     uint64_t shard_count;
     const char *prefix;             /* "shard" */
-    /* If the source is a list file: the directory to which its paths are relative; default NULL,
-     * the directory of the list file. If the source is an archive: the directory in the archive
-     * that is packed; default NULL, the whole archive. */
+    /* Default NULL. For a list file: the directory to which its paths are relative; NULL means the
+     * directory of the list file. For an archive: the directory in the archive that is packed; NULL
+     * means the whole archive. */
     const char *root;
-    /* default 0; with 1, samples are in byte order of their keys instead of shuffled */
+    /* Default 0. With 1, samples are packed in byte order of their keys; otherwise they are
+     * shuffled. */
     int no_shuffle;
     uint64_t seed;                  /* 0; seed of the shuffle and of splits */
     int label_base;                 /* 0; number of the first class, 0 or 1 */
     const char *split;              /* NULL; "train=0.8,val=0.2" or "train=60/class,val=rest" */
     enum sheaf_on_error on_error;   /* FAIL */
-    /* default 0; with 1, shards that an earlier run finished are kept if their files have the same
-     * sizes and times */
+    /* Default 0. With 1, the call keeps shards that an earlier run has finished, if their source
+     * files still have the same sizes and times. */
     int resume;
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same identity */
     int overwrite;                  /* 0; 1 removes the existing data set first */
-    /* default 0; with 1, only a plan is made, and *error tells whether and why `dest` would be
-     * refused */
+    /* Default 0. With 1, the call only makes a plan and packs nothing. *error then says whether and
+     * why a real run would refuse `dest`. */
     int dry_run;
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* default 512 MiB; hard limit of the memory for buffers. Memory for the sorted list of files
-     * and samples (the plan) is not included. A quarter of memory_bytes is for data on its way to
-     * S3, or more if a single part of an upload is larger than this quarter. A part has 8 MiB; if a
-     * shard has more than 40 GB, its parts have 1/5000 of the shard. */
+    /* Default 512 MiB. Hard limit of the memory for buffers. The memory for the plan (the sorted
+     * list of files and samples) does not count. A quarter of the limit is for data on its way to
+     * S3, or more if one part of an upload needs more than that. A part has 8 MiB. If a shard has
+     * more than 40 GB, a part has 1/5000 of the shard. */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
-    /* default NULL; with dry_run, this function is called for each shard of the plan */
+    /* Default NULL. Called for each shard of the plan if dry_run is set. */
     sheaf_plan_fn *plan;
     void *context; const volatile int *interrupt;
-    /* default NULL; only for sheaf_packer_open: source_count paths of sources from which the
-     * program reads. The sources must not be in `dest`, because the option overwrite would delete
+    /* Default NULL. Paths of the source_count sources from which the program reads; used only by
+     * sheaf_packer_open. It refuses sources in `dest`, because the option overwrite would delete
      * them. */
     const char *const *sources;
     size_t source_count;
-    /* default NULL, which stands for the option `identity`; a text that identifies the samples
-     * independently of their location and time */
+    /* Default NULL, which means the text of `identity`. A text that is equal for equal samples,
+     * even if they come from another place or were made at another time. */
     const char *origin;
-    /* default NULL: everything is packed. Otherwise filter_count filters. The last filter that
-     * matches a path decides whether the file is packed. If no filter matches the path, the file is
-     * left out if the first filter packs files, and packed if the first filter leaves files out. */
+    /* Default NULL: all files are packed. Array of filter_count filters. The last filter that
+     * matches a path decides whether the file is packed. If no filter matches, the file is left out
+     * if the first filter packs files, and is packed if the first filter leaves files out. */
     const struct sheaf_filter *filters;
     size_t filter_count;
-    /* default NULL; called with code SHEAF_OK for information about the run that does not concern
-     * an error */
+    /* Default NULL. Called with the code SHEAF_OK for information about the run that is not an
+     * error. */
     sheaf_report_fn *note;
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., ended by NULL */
-    /* default FIRST_DOT; with LAST_DOT, the suffix begins at the last dot, and earlier dots become
-     * '_' in the key */
+    /* Default FIRST_DOT: the key ends at the first dot of the base name. With LAST_DOT, it ends at
+     * the last dot, and earlier dots become '_' in the key. */
     enum sheaf_key_end key_end;
-    /* default 0; with 1, unusual images named .jpg or .jpeg are turned into plain JPEGs */
+    /* Default 0. With 1, unusual images with the suffix .jpg or .jpeg are converted to plain
+     * JPEGs. */
     int fix_images;
-    /* default USUAL; how images are checked. MARKERS: the markers of JPEGs are checked. DECODE:
-     * every pixel of an image must be decodable. NONE: images are not checked. USUAL stands for
-     * NONE in sheaf_convert and for MARKERS in other calls. */
+    /* Default USUAL. How images are checked before they are packed. MARKERS: the sequence of
+     * markers in a JPEG must be valid. DECODE: every pixel of an image must be decodable. NONE: no
+     * check. USUAL means NONE in sheaf_convert, and MARKERS in other calls. */
     enum sheaf_check_images check_images;
-    /* default 90; quality (1 to 100) of the JPEGs that packing makes */
+    /* Default 90. Quality, from 1 to 100, of the JPEGs that packing makes. */
     int quality;
-    /* default NULL; settings for objects that are written to S3: strings such as "acl=private",
-     * ended by NULL */
+    /* Default NULL. Settings for objects that are written to S3. Each is a string such as
+     * "acl=private"; the array ends with NULL. */
     const char *const *s3;
-    /* default 0, which keeps the size; with a number N, larger images are made smaller, so that the
-     * side that resize_mode selects has N pixels */
+    /* Default 0: images keep their size. With a number N, larger images are made smaller until the
+     * side that resize_mode selects has N pixels. */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
-    /* default 0; only for sheaf_convert: `reshard` 1 cuts new shards, and `reshuffle` 1 makes a new
-     * order from `seed` */
+    /* Default 0; only for sheaf_convert. With `reshard` 1, samples are divided into new shards.
+     * With `reshuffle` 1, they are also put into a new order, which depends on `seed`. */
     int reshard, reshuffle;
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
                                        label */
-    /* default 0: the whole path of a file's directory is its class. With a number N, the class is
-     * only the first N parts of this path. */
+    /* Default 0: the class of a file is the whole path of its directory. With a number N, the class
+     * is the first N directories of this path. */
     uint32_t class_depth;
-    /* default NULL; a data set, or a file that lists class names (one per line, or a JSON array).
-     * Classes get the numbers that they have in this data set or list. A class that is missing
-     * there is an error. sheaf_append refuses it, because the data set's classes are used. */
+    /* Default NULL. A data set, or a file with class names (one per line, or a JSON array). Classes
+     * get the numbers that they have in this data set or file. A class that is missing there is an
+     * error. sheaf_append refuses this option, because it uses the classes of the existing data
+     * set. */
     const char *classes;
-    /* default NULL; called for each class of a plan, by sheaf_plan_make, and by other calls if
-     * dry_run is set */
+    /* Default NULL. Called for each class of a plan: by sheaf_plan_make, and by other calls if
+     * dry_run is set. */
     sheaf_class_count_fn *class_count;
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
-    /* default FAIL; the action on a file that has vanished or changed since the scan of the source.
-     * SKIP leaves the file out if on_error is SKIP as well. */
+    /* Default FAIL. What packing does with a file that has vanished or changed since the source was
+     * listed. SKIP leaves the file out, but only if on_error is SKIP as well. */
     enum sheaf_on_error on_change;
-    /* default NULL (no limit); the largest number of files that on_error SKIP may leave out, as in
-     * "10", or their share of all files, as in "0.5%". If there are more bad files, the call
-     * fails. */
+    /* Default NULL (no limit). Largest number of bad files that may be left out if on_error is
+     * SKIP: a number such as "10", or a share of all files such as "0.5%". If more files are bad,
+     * the call fails. */
     const char *max_skipped;
 };
 SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_t size);
-/* Returns the name of a possible setting in options->s3 (see doc/s3.md), with its values and its
- * header. Returns NULL if `index` is too large. `values` and `header` may be NULL. */
+/* Returns the name of setting number `index` that options->s3 may have (see doc/s3.md), or NULL if
+ * `index` is too large. Also returns the possible values in *values and the HTTP header in *header;
+ * both pointers may be NULL. */
 SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
-    /* number of files in the source, or in the part of the plan that was packed; for sheaf_packer,
-     * number of appended fields. If the call succeeds, files == files_packed + skipped. */
+    /* Number of files in the source, or in the part of the plan that was packed. For sheaf_packer,
+     * it is the number of appended fields. If the call succeeds, files == files_packed +
+     * skipped. */
     uint64_t files;
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples, payload_bytes;    /* packed, or planned with dry_run; content of their
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
-    /* `shards` is the number of shards, and shards_kept the number of shards that the option
-     * `resume` kept. For a part that was already published, `shards` is 0 and shards_kept is the
-     * number of the part's shards. */
+    /* `shards` is the number of shards of the data set. shards_kept is the number of these shards
+     * that the option `resume` kept from an earlier run. For a part that was already published,
+     * `shards` is 0, and shards_kept is the number of shards of the part. */
     uint64_t shards, shards_kept;
-    /* number of skipped files (for sheaf_packer: of samples); the report file lists each of them */
+    /* number of skipped files, or of skipped samples for sheaf_packer; the report file in the
+     * destination lists each of them */
     uint64_t skipped;
-    /* for RecordIO: number of records that contain the magic number, so that they are stored in
-     * several parts */
+    /* for RecordIO: number of records that had to be split because their content contains the magic
+     * number of RecordIO */
     uint64_t multipart_records;
-    /* memory_peak_bytes is the largest amount of memory that buffers and parts sent to S3 took; it
-     * is at most options.memory_bytes. plan_bytes is the memory that the sorted list of files and
-     * samples (the plan) took in addition. */
+    /* memory_peak_bytes is the largest amount of memory that was used for buffers and for parts on
+     * their way to S3; it is at most options.memory_bytes. plan_bytes is the additional memory for
+     * the plan (the sorted list of files and samples). */
     uint64_t memory_peak_bytes, plan_bytes;
     uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
     uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
                                    ... */
-    /* number of samples without a label, in a source in which other samples have a label */
+    /* number of samples without a label, if other samples of the source have a label */
     uint64_t unlabelled;
-    /* the first key, in byte order, of a sample without a label; may be truncated */
+    /* key of the first sample without a label, in byte order of keys; may be cut off */
     char first_unlabelled[512];
-    /* number of files that filters left out; a whole directory that is left out counts as one */
+    /* number of files that filters left out; a directory that was left out as a whole counts as one
+     * file */
     uint64_t filtered;
     uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
                                        smaller */
-    /* number of samples with a repeated key; they were renamed, or left out and listed in the
-     * report file */
+    /* number of samples whose key an earlier sample has as well; they were renamed, or were left
+     * out and listed in the report file */
     uint64_t duplicates;
 };
-/* Packs a source. Writes shards, dataset.index, dataset.keys and finally dataset.json to the
- * directory `dest`, which is created if necessary. Each split gets a directory of its own in
- * `dest`. After a failed call there is no dataset.json, and the finished shards stay for `resume`.
- * Local shards are written without filling the kernel's page cache. */
+/* Packs a source into a data set. Writes shards, dataset.index, dataset.keys and finally
+ * dataset.json to the directory `dest`, which is created if necessary. If `split` is set, each
+ * split is a data set in its own subdirectory of `dest`. If the call fails, there is no
+ * dataset.json, and the finished shards stay, so that another call with the option `resume` can
+ * continue. Local shards are written in a way that does not fill the kernel's page cache. */
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs several sources together. Each source is a directory or a list file of local files; or else
- * each source is a prefix or a list file of objects, all in the same bucket. Keys are relative to
- * the common directory of all sources. Classes are relative to their source; a file directly in a
- * source has the source's name as its class. */
+/* Packs several sources into one data set. The sources are either directories and list files of
+ * local files, or prefixes and list files of objects in one bucket. A key is the path of a sample
+ * relative to the common directory of all sources. A class is the path of a directory relative to
+ * its source. Files directly in a source have the name of the source as their class. */
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Appends the samples of sources, which are given as in sheaf_pack_sources, to the data set
- * `dataset`. The samples become new shards with the same container and codec. If shard_bytes is 0,
- * the default in this call, the new shards have about the same size as the existing ones. Known
- * classes keep their numbers, and new classes get the next numbers. Open readers continue
- * undisturbed. A reader that is opened meanwhile sees the data set as before the append or as after
- * it. Resuming at a position from before the append returns SHEAF_ERR_CHANGED.
+/* Appends the samples of `count` sources, as in sheaf_pack_sources, to the data set `dataset`. The
+ * samples become new shards with the container and codec of the existing shards. If shard_bytes is
+ * 0, which is the default here, the new shards have about the size of the existing shards. Existing
+ * classes keep their numbers, and new classes get the next numbers.
  *
- * A file whose key the data set already has counts as a bad file. If the sources have no files but
- * such bad files, the call returns SHEAF_OK and makes no new shards. `overwrite` removes the shards
- * of an unfinished append. With `resume`, the call also returns SHEAF_OK if the last append added
- * exactly these samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards.
+ * Open readers continue to read the old data set. A reader that is opened during the call sees
+ * either the old or the new data set. A position that was saved before the append is refused with
+ * SHEAF_ERR_CHANGED.
  *
- * `dataset` may also be a directory of splits. Then the samples are divided among all splits, as
- * the option `split` says or, if it is NULL, as sheaf_pack divided the data. A key that one split
- * has is not appended to another one. No split changes before the shards of all splits are
- * complete. */
+ * A file whose key the data set already has is a bad file. If the sources have only such files, the
+ * call returns SHEAF_OK and makes no shards. `overwrite` removes the shards of an unfinished
+ * append. With `resume`, the call also returns SHEAF_OK if the last append has added exactly these
+ * samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards.
+ *
+ * `dataset` may also be a directory of splits. The samples are then divided among the splits as the
+ * option `split` says. If `split` is NULL, they are divided as sheaf_pack divided the data. A key
+ * that exists in one split is not added to another split. No split changes before the new shards of
+ * all splits are complete. */
 SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char *dataset,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -1065,24 +1118,25 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
 struct sheaf_edit_options {
     size_t sizeof_options;          /* set by _init */
     const char *delete_keys;        /* NULL; a file with a key in each line */
-    /* default NULL; a list of keys or paths with a new label or labels for each (*.csv, *.tsv,
-     * *.jsonl, *.lst). A new class gets the next free number. */
+    /* Default NULL. A list file (*.csv, *.tsv, *.jsonl, *.lst) of keys or paths, each with its new
+     * label or labels. A new class gets the next free number. */
     const char *labels;
-    /* default NULL; a source of files as in sheaf_pack. Each file replaces the field with the same
-     * key and suffix. */
+    /* Default NULL. A source of files, as in sheaf_pack. Each file replaces the field of the sample
+     * that has the same key and suffix as the file. */
     const char *replace;
-    /* default FAIL; with SKIP, keys and files that belong to no sample are reported and left out */
+    /* Default FAIL. With SKIP, the call reports and leaves out keys and files that belong to no
+     * sample. */
     enum sheaf_on_error on_unknown;
     int resume;                     /* 0; 1 keeps finished shards of an interrupted edit */
     int overwrite;                  /* 0; 1 removes what an interrupted run has left */
-    /* default 0; with 1, after the manifest is published, the shards that this edit and earlier
-     * ones have replaced are removed */
+    /* Default 0. With 1, the call removes all replaced shards, also those of earlier edits, after
+     * it has published the new manifest. */
     int purge;
     int dry_run;                    /* 0; 1 only finds the samples and shards */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     uint64_t memory_bytes;          /* 512 MiB; hard limit, without the lists */
     sheaf_progress_fn *progress;    /* NULL */
-    /* default NULL; called for each key or file that belongs to no sample */
+    /* Default NULL. Called for each key or file that belongs to no sample of the data set. */
     sheaf_report_fn *report;
     void *context;
     const volatile int *interrupt;  /* NULL */
@@ -1100,11 +1154,11 @@ struct sheaf_edit_result {
     int is_done;                    /* whether the last edit was this one already */
 };
 SHEAF_API void sheaf_edit_options_init(struct sheaf_edit_options *options, size_t size);
-/* Edits the data set `dataset`, which is a directory or URL. Returns SHEAF_ERR_NOT_FOUND if a key
- * in the options, or a file of the source options->replace, belongs to no sample. Returns
- * _UNSUPPORTED for views and foreign shards, and _CORRUPT if a shard that must be written again is
- * damaged. If delete_keys, labels and replace are all NULL, the call only removes replaced shards
- * (option `purge`). */
+/* Edits the data set `dataset`, which is a directory or URL. If delete_keys, labels and replace are
+ * all NULL, the call only removes shards that earlier edits have replaced (option `purge`). Returns
+ * SHEAF_ERR_NOT_FOUND if a key in the options, or a file of options->replace, belongs to no sample.
+ * Returns _UNSUPPORTED for views and foreign shards, and _CORRUPT if a shard that the edit must
+ * copy is damaged. */
 SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
     struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 
@@ -1114,19 +1168,19 @@ SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *
  * those that the manifest states. Otherwise the file is reported and nothing is replaced. */
 struct sheaf_repair_options {
     size_t sizeof_options;          /* set by _init */
-    /* default NULL: all files are checked, and the damaged ones are repaired. Otherwise file_count
-     * names of files of the data set. These files are made again without a check. */
+    /* Default NULL: all files of the data set are checked, and damaged files are repaired. Names of
+     * file_count files of the data set, which are made again without a check. */
     const char *const *files;
     size_t file_count;
-    /* default NULL; directory to which paths are relative if the source is a list, as in
-     * sheaf_pack_options */
+    /* Default NULL. Directory to which the paths of a list file are relative, as in
+     * sheaf_pack_options. */
     const char *root;
-    /* default 0; with 1, damaged files are only found and reported by `note` */
+    /* Default 0. With 1, damaged files are found and passed to `note`, but not repaired. */
     int dry_run;
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     uint64_t memory_bytes;          /* 512 MiB; hard limit, without the plan */
     sheaf_progress_fn *progress;    /* NULL */
-    /* default NULL; called for each damaged file that could not be repaired */
+    /* Default NULL. Called for each damaged file that the call cannot repair. */
     sheaf_report_fn *report;
     sheaf_report_fn *note;          /* NULL; called with code SHEAF_OK for each repaired file */
     void *context;
@@ -1137,15 +1191,18 @@ struct sheaf_repair_result {
     uint64_t files;                 /* files that were checked or named */
     uint64_t damaged, repaired;     /* files */
     uint64_t memory_peak_bytes;
-    /* 1 if the source was a copy of the data set, 0 if it consisted of source files */
+    /* 1 if `from` was a copy of the data set, 0 if it was the files from which the data set was
+     * packed */
     int is_copy;
 };
 SHEAF_API void sheaf_repair_options_init(struct sheaf_repair_options *options, size_t size);
-/* Repairs the data set `dataset`, which is a directory or URL with an intact manifest. `from` has
- * `count` sources as in sheaf_pack_sources, or one data set with the same fingerprint (a copy). If
- * a file cannot be repaired, the call still repairs all other files. It then returns the error of
- * the first file that could not be repaired: SHEAF_ERR_CHANGED if the source of the file has
- * changed, _UNSUPPORTED if only a copy can repair it. */
+/* Repairs the data set `dataset`, a directory or URL whose manifest is intact. `from` has the
+ * `count` sources from which the data set was packed (as in sheaf_pack_sources), or one copy of the
+ * data set with the same fingerprint.
+ *
+ * If a file cannot be repaired, the call still repairs all other files. It then returns the error
+ * of the first file that it could not repair: SHEAF_ERR_CHANGED if the sources of this file have
+ * changed, or _UNSUPPORTED if only a copy of the data set can repair it. */
 SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t count,
     const struct sheaf_repair_options *options, struct sheaf_repair_result *result,
     size_t sizeof_result, struct sheaf_error *error);
@@ -1158,42 +1215,53 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
  * packer/PLAN.md. A part may run twice, concurrently or after it was killed: the result is the
  * same, and finished shards are not packed again. */
 
-/* Makes a plan for `count` sources and stores it at `plan`, a path or an s3:// URL. The sources are
- * those of sheaf_pack_sources, or one data set, which sheaf_convert_part then converts. Also
- * prepares the directory `dest`, as options->resume and overwrite specify; with dry_run, `dest` is
- * unchanged. Local paths are stored as absolute paths and must mean the same on every machine.
- * Sorting uses temporary files. They are in TMPDIR if it is set, otherwise beside the plan if
- * possible, otherwise in /var/tmp. *result contains the planned numbers of files, samples and
- * shards.
+/* Makes a plan for packing `count` sources into `dest`, and stores the plan at `plan`, a path or
+ * s3:// URL. The sources are as in sheaf_pack_sources, or one data set to be converted
+ * (sheaf_convert_part). The plan has local paths in absolute form, so they must mean the same on
+ * every machine. *result gets the planned numbers of files, samples and shards.
  *
- * Returns SHEAF_ERR_LIMIT if packing a sample needs more than memory_bytes, or if a shard of the
- * planned size cannot be sent to S3 with memory_bytes. Returns SHEAF_ERR_EXISTS if `dest` has a
- * data set or the shards of an unfinished run, and the options do not allow replacing them. Also
- * returns SHEAF_ERR_EXISTS if a file at `plan` belongs to another destination or is not a plan. */
+ * The call also prepares `dest`, as options->resume and overwrite say. With dry_run it does not
+ * change `dest`. Sorting uses temporary files. They are in TMPDIR if it is set, otherwise beside
+ * the plan if possible, otherwise in /var/tmp.
+ *
+ * Returns SHEAF_ERR_LIMIT if memory_bytes is too small to pack one of the samples, or to send a
+ * shard of the planned size to S3. Returns SHEAF_ERR_EXISTS if `dest` has a data set or an
+ * unfinished run that the options do not allow to replace, or if the file at `plan` is not a plan
+ * for `dest`. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs part `part` of `parts`, which is a range of the plan's shards with about 1 / `parts` of the
- * bytes. Of the options, only jobs, memory_bytes, progress, report and interrupt are used. Returns
- * SHEAF_ERR_CHANGED if a file has changed since the plan was made (with on_change FAIL) or if
- * `dest` belongs to another plan, and SHEAF_ERR_LIMIT if a sample needs more than memory_bytes. */
+/* Packs part number `part` (from 0) of `parts`. A part is a range of the plan's shards with about 1
+ * / `parts` of the bytes. The call uses only the options jobs, memory_bytes, progress, report and
+ * interrupt. Returns SHEAF_ERR_CHANGED if `dest` belongs to another plan, or if a file has changed
+ * since the plan was made and the plan has on_change FAIL. Returns SHEAF_ERR_LIMIT if a sample
+ * needs more than memory_bytes. */
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Checks that all shards exist as they were packed, and publishes the data set: index, report, and
- * finally the manifest. A shard that still has its original ETag, or inode and time, is not read.
- * Other shards, for example copies, are compared by their hash. The options used are those of
- * sheaf_pack_part. Returns SHEAF_ERR_NOT_FOUND if shards are missing, or _CORRUPT if a shard was
- * altered. The message then names the shards and their parts, and nothing is published. A repeated
- * commit returns SHEAF_OK. Returns SHEAF_ERR_EXISTS if `dest` has the data set of another plan. */
+/* Checks that all shards of a plan exist as they were packed, and then publishes the data set:
+ * writes the index, the report, and finally the manifest. Uses the same options as sheaf_pack_part.
+ * A shard is not read if it still has the ETag, or the inode and time, that it had after packing.
+ * Other shards, for example copies, are read and compared by their hash.
+ *
+ * Returns SHEAF_ERR_NOT_FOUND if shards are missing, and _CORRUPT if a shard was altered. The
+ * message then names the shards and their parts, and nothing is published. Returns SHEAF_ERR_EXISTS
+ * if `dest` has the data set of another plan. Returns SHEAF_OK if this plan was committed
+ * before. */
 SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *options,
     struct sheaf_pack_result *result, struct sheaf_error *error);
-/* Finds the part and the number of parts of this process, in the same way as
- * sheaf_world_from_environment finds a rank. It uses the first of these in the environment:
- * SLURM_ARRAY_TASK_ID with SLURM_ARRAY_TASK_MIN, _MAX, _COUNT and _STEP; AWS_BATCH_JOB_ARRAY_INDEX
- * and _SIZE; JOB_COMPLETION_INDEX with JOB_COMPLETIONS; OMPI_COMM_WORLD_RANK and _SIZE;
- * SLURM_PROCID and SLURM_NTASKS (in a step of srun); SM_CURRENT_HOST and SM_HOSTS, or else
- * resourceconfig.json in `config` (NULL means /opt/ml/config and /opt/ml/input/config). */
+/* Finds the number of this process's part, and the number of parts, in environment variables. Uses
+ * the first of these groups that is set:
+ *
+ * - SLURM_ARRAY_TASK_ID with SLURM_ARRAY_TASK_MIN, _MAX, _COUNT and _STEP;
+ * - AWS_BATCH_JOB_ARRAY_INDEX and _SIZE;
+ * - JOB_COMPLETION_INDEX with JOB_COMPLETIONS;
+ * - OMPI_COMM_WORLD_RANK and _SIZE;
+ * - SLURM_PROCID and SLURM_NTASKS (in a step of srun);
+ * - SM_CURRENT_HOST and SM_HOSTS, or else the file resourceconfig.json in the directory `config`.
+ *   NULL means /opt/ml/config and /opt/ml/input/config.
+ *
+ * The other arguments and the results are as in sheaf_world_from_environment. */
 SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
     const char **source, struct sheaf_error *error);
 /* A stored plan and the progress of its packing. */
@@ -1201,10 +1269,11 @@ struct sheaf_plan_info {
     const char *dest;
     const char *source;             /* kind of the source: "tree", "list", ... */
     const char *root;               /* the base of the files' paths */
-    /* for a conversion: fingerprint of the data set at `root` that is converted; "" if files are
-     * packed */
+    /* for a plan of a conversion: fingerprint of the data set that is converted; "" for a plan that
+     * packs files */
     const char *fingerprint;
-    /* 32 hexadecimal digits: a hash of everything that determines the bytes of the data set */
+    /* 32 hexadecimal digits: a hash of all options, names and sizes that determine the bytes of the
+     * data set */
     const char *hash;
     enum sheaf_container container;
     enum sheaf_codec codec;
@@ -1213,47 +1282,48 @@ struct sheaf_plan_info {
     uint64_t done_shards;           /* shards that exist as they were packed */
     uint64_t done_samples, done_payload_bytes;
     int committed;                  /* whether the data set is published */
-    /* number of parts into which the plan was last divided for packing; 0 if unknown */
+    /* number of parts into which the last sheaf_pack_part divided the plan; 0 if unknown */
     uint32_t parts;
     size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
 };
-/* Reads a plan and checks which of its shards are packed, even while parts run. A shard that no
- * longer has its original ETag, or inode and time, is read and compared. */
+/* Reads a plan, and finds out which of its shards are already packed. May be called while parts are
+ * being packed. A shard that no longer has the ETag, or the inode and time, that it had after
+ * packing is read and compared. */
 SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
     struct sheaf_error *error);
-/* Returns the name of the class with this index, or NULL if there is no such class. Indices count
- * from 0, whatever the label base is. */
+/* Returns the name of class number `index`, or NULL if there is no such class. The first class has
+ * index 0, even if label_base is 1. */
 SHEAF_API const char *sheaf_plan_class(const struct sheaf_plan *plan, size_t index);
-/* Returns whether the file or object at `url` begins with the bytes of a plan. */
+/* Returns 1 if the file or object at `url` begins with the bytes of a plan, otherwise 0. */
 SHEAF_API int sheaf_is_plan(const char *url);
 SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_plan_info *info,
     size_t sizeof_info);
-/* Returns information about the shard with this index, which must be less than info.shards. The
- * shard's name is valid until the next call. *done tells whether the shard is packed. */
+/* Returns information about shard number `index`, which must be less than info.shards. The name of
+ * the shard is valid until the next call. *done becomes 1 if the shard is packed, otherwise 0. */
 SHEAF_CALL int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
     struct sheaf_plan_shard *shard, int *done, struct sheaf_error *error);
-/* Returns which shards belong to part `part` of `parts`: the shards from *first up to, but not
- * including, *end. */
+/* Returns the range of shards that belong to part `part` of `parts`. *first is the number of the
+ * first shard, and *end the number after the last shard. */
 SHEAF_CALL int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part, uint32_t parts,
     uint64_t *first, uint64_t *end, struct sheaf_error *error);
 SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
-/* The samples of a stored plan for packing files. It serves programs that change the samples and
- * then pack them. */
+/* The samples of a plan for packing files. A program can read these samples, change them, and then
+ * pack them itself. */
 struct sheaf_planned;
 struct sheaf_planned_info {
-    /* `identity` is a hash of the plan and its files. `hash` is a hash of everything that
-     * determines the bytes of the data set. */
+    /* `identity` is a hash of the plan and its files. `hash` is a hash of the options, names and
+     * sizes that determine the bytes of the data set. */
     const char *identity, *hash;
     uint64_t samples, shards; size_t class_count, split_count; int label_base;
 };
 SHEAF_CALL int sheaf_planned_open(const char *plan, struct sheaf_planned **planned,
     struct sheaf_planned_info *info, size_t sizeof_info, struct sheaf_error *error);
 SHEAF_API const char *sheaf_planned_class(const struct sheaf_planned *planned, size_t index);
-/* Reads about 4 MiB of samples of one shard, beginning with the sample that has the number *at.
- * Sets *at to the number of the sample after the last one that was read. The samples are valid
- * until the next call. If `samples` is NULL, only *at is set. The call does not check the fields'
- * content. A sample with a bad file is passed to `report` and left out; if `report` is NULL, it is
- * an error. */
+/* Reads about 4 MiB of samples of one shard, from the sample with the number *at on. Sets *at to
+ * the number of the next sample to read. If `samples` is NULL, the call only sets *at and reads
+ * nothing. The samples are valid until the next call. The content of fields is not checked. If a
+ * file of a sample is bad, the sample is passed to `report` and left out. If `report` is NULL, a
+ * bad file is an error. */
 SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
     const struct sheaf_sample **samples, size_t *count, sheaf_report_fn *report, void *context,
     struct sheaf_error *error);
@@ -1267,41 +1337,45 @@ SHEAF_API void sheaf_planned_free(struct sheaf_planned *planned);
  * append all samples again. Samples of finished shards are skipped. */
 SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options,
     struct sheaf_packer **packer, struct sheaf_error *error);
-/* Names the classes of the labels label_base, label_base + 1, ... It must be called before the
- * first sample is appended.
+/* Sets the class names of the labels label_base, label_base + 1, and so on. Must be called before
+ * the first sample is appended.
  *
- * If this function is not called, the manifest lists the class names of the samples. The list
- * begins with label 0, or with label 1 if that is the smallest label. If a label has no name, the
- * list has its number as the name. TFRecords also keep each sample's own class name. In the other
- * containers, sheaf_packer_append returns SHEAF_ERR_ARGUMENT for a sample with a class name if an
- * earlier sample gave its label another class name, or if its label is not an integer from 0 to
- * 2^20 - 1. */
+ * If a program does not call this function, the manifest lists the class names of the samples. The
+ * list begins with label 0, or with label 1 if no sample has label 0. A label without a name gets
+ * its number as its name. TFRecord shards also store the class name of each sample. In the other
+ * containers, a class name must belong to one label from 0 to 2^20 - 1, and this label must always
+ * have the same class name. Otherwise sheaf_packer_append returns SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
-/* Appends a copy of the sample. The call blocks while the memory budget is used up. */
+/* Appends a copy of the sample to the data set. Blocks until the memory budget has room for the
+ * sample. */
 SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct sheaf_sample *sample);
-/* Ends the current shard, so that the next sample starts a new one. If the current shard is empty,
- * the call has no effect. If a program makes no cuts, a shard ends when its payload reaches
- * shard_bytes. */
+/* Ends the current shard, so that the next sample begins a new shard. Has no effect if the current
+ * shard is empty. A program that never calls this function gets shards with about shard_bytes of
+ * payload. */
 SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
-/* These two functions let a resumed run continue in the middle of its input. sheaf_packer_cut_at
- * ends the current shard like sheaf_packer_cut, and stores `place` for this shard. `place` is the
- * program's position in its input, and must not be 0. In a run with the option `resume`,
- * sheaf_packer_skip sets *place to the value of the last shard that an earlier run finished, and
- * the program then appends only the samples after this position. *place becomes 0 if all samples
- * must be appended. sheaf_packer_skip must be called before the first sample and after
- * sheaf_packer_set_classes. */
+/* These two functions let a resumed run skip the part of its input that is already packed.
+ *
+ * sheaf_packer_cut_at ends the current shard like sheaf_packer_cut, and stores `place` for this
+ * shard. `place` is the program's own position in its input, and must not be 0.
+ *
+ * sheaf_packer_skip is for a run with the option `resume`. It sets *place to the stored position of
+ * the last shard that the earlier run has finished, or to 0 if there is none. The program must then
+ * append only the samples after this position. sheaf_packer_skip must be called before the first
+ * sample and after sheaf_packer_set_classes. */
 SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
 SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
-/* Returns 1 if an earlier run has already finished the data set (only with the option `resume`).
- * The program then need not append samples. If the program appends samples nevertheless, they are
- * only counted. In both cases sheaf_packer_finish returns the existing result. */
+/* Returns 1 if an earlier run with the same identity has already finished the data set and the
+ * option `resume` is set, otherwise 0. If it is 1, the program need not append samples. Samples
+ * that it appends nevertheless are counted, but not packed. sheaf_packer_finish then returns the
+ * result of the earlier run. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
-/* Waits until all samples are written, then writes the manifest. `result` may be NULL. */
+/* Waits until all samples are written, and then publishes the data set by writing its manifest.
+ * `result` may be NULL. */
 SHEAF_CALL int sheaf_packer_finish(struct sheaf_packer *packer, struct sheaf_pack_result *result);
-/* Ends packing without publishing anything, and removes what was written. If the option `identity`
- * was given, finished shards stay, so that a later run can resume. sheaf_packer_error still returns
- * the packer's first error. */
+/* Ends packing, publishes nothing, and removes the files that this run has written. If the option
+ * `identity` is set, finished shards stay, so that a later run can resume. sheaf_packer_error still
+ * returns the first error of the packer. */
 SHEAF_API void sheaf_packer_abort(struct sheaf_packer *packer);
 SHEAF_API const struct sheaf_error *sheaf_packer_error(const struct sheaf_packer *packer);
 SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless finished */
@@ -1309,10 +1383,11 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
 /* ---- Samples as the bytes of one shard, for the caller to write (sheaf_encoder) ------------- */
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
-/* sheaf_encoder_add encodes a sample, and sheaf_encoder_end encodes the end of the shard, which may
- * be empty. *data is valid until the next call on the encoder. For a tar, sheaf_encoder_add returns
- * SHEAF_ERR_EXISTS and leaves a sample out if the previous sample has the same key, because readers
- * would merge the two. */
+/* sheaf_encoder_add returns the bytes of a sample in the container. sheaf_encoder_end returns the
+ * bytes that end the shard; in some containers there are none. *data is valid until the next call
+ * on the encoder. For a tar, sheaf_encoder_add refuses a sample with the key of the previous
+ * sample, and returns SHEAF_ERR_EXISTS, because programs that read the tar would merge the two
+ * samples. */
 SHEAF_CALL int sheaf_encoder_add(struct sheaf_encoder *encoder, const struct sheaf_sample *sample,
     const void **data, size_t *size, struct sheaf_error *error);
 SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **data, size_t *size,
@@ -1333,8 +1408,8 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
-/* Converts part `part` of `parts` of a plan that sheaf_plan_make made for a data set. sheaf_commit
- * then publishes the result. */
+/* Converts part number `part` (from 0) of `parts` of a plan that sheaf_plan_make has made for a
+ * data set. After all parts, sheaf_commit publishes the result. */
 SHEAF_CALL int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_error *error);
@@ -1348,15 +1423,16 @@ struct sheaf_unpack_options {
 SHEAF_API void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size);
 struct sheaf_unpack_result { uint64_t samples, files, bytes;   /* that were written */
     uint64_t duplicates; };     /* samples with a repeated key: renamed, or left out */
-/* Writes each field as a file `directory`/KEY.SUFFIX. The directory is created, and nothing is
- * written outside of it. Returns SHEAF_ERR_EXISTS if a file exists already. Of the options
- * `reading`, memory_bytes and threads are used as well, in addition to those named above. */
+/* Writes each field of each sample to a file `directory`/KEY.SUFFIX. The directory is created, and
+ * nothing is written outside of it. Returns SHEAF_ERR_EXISTS if one of the files already exists.
+ * The options memory_bytes and threads of `reading` are used in addition to those that
+ * sheaf_convert uses. */
 SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
     struct sheaf_error *error);
-/* Writes the field `field` of each of these samples to a file, like sheaf_unpack. If `field` is
- * NULL, writes all fields of the samples. */
+/* Writes the field `field` of each of the given samples to a file, like sheaf_unpack. If `field` is
+ * NULL, all fields are written. */
 SHEAF_CALL int sheaf_unpack_samples(const struct sheaf_sample *samples, size_t count,
     const char *field, const char *directory, struct sheaf_error *error);
 
@@ -1369,48 +1445,52 @@ struct sheaf_verify_options {
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
                                                                    each problem */
     void *context; const volatile int *interrupt;
-    /* default 0 and 0: all shards are read. Otherwise only the shards of part `part` of `parts` are
-     * read, so that many machines can share the work. */
+    /* Default 0 and 0: all shards are read. Otherwise only the shards of part number `part` (from
+     * 0) of `parts` are read, so that several machines can share the work. */
     uint32_t part, parts;
-    /* default NULL; called at the end, once for each field of the samples that were read */
+    /* Default NULL. Called at the end for each field, with its statistics over the samples that
+     * were read. */
     sheaf_field_fn *field;
     int join;                       /* 0; 1 makes sheaf_index join as sheaf_dataset_open_joined */
 };
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* numbers read */
-    /* number of problems (0 means that the data set is sound), and number of members of foreign
-     * tars that belong to no sample (directories are not counted) */
+    /* `problems` is the number of problems that were found; 0 means that the data set is sound.
+     * passed_over is the number of members of foreign tars that belong to no sample; directories
+     * are not counted. */
     uint64_t problems, passed_over;
-    /* number of classes that have no samples; 0 if only a part was read, or if there are
-     * problems */
+    /* number of classes without samples; 0 if only a part was read, or if problems were found */
     uint64_t unused_classes;
-    /* number of samples that have a label, and number of samples that have a field cls with content
-     * other than numbers */
+    /* `labelled` is the number of samples with a label. unread_labels is the number of samples
+     * whose field cls contains something other than numbers. */
     uint64_t labelled, unread_labels;
-    /* key and location of the first sample without a label; "" if there is none */
+    /* key and location of the first sample that has no label; "" if every sample has a label */
     char unlabelled[512];
-    /* number of samples whose key an earlier sample also has; 0 if our packer wrote the shards */
+    /* number of samples whose key an earlier sample has as well; it is 0 for shards written by
+     * Sheaf */
     uint64_t repeated_keys;
-    /* location and key of the first sample with a repeated key; "" if there is none */
+    /* key and location of the first sample whose key an earlier sample has as well; "" if there is
+     * none */
     char repeated_key[512];
 };
-/* Reads the whole data set. Checks the size and hash of each shard, the framing and checksums of
- * each record, and the counts; and compares the index, dataset.keys and other readers' .idx files
- * with the shards. Problems are reported and counted, and the result is still SHEAF_OK. An error
- * code means that the check itself failed. */
+/* Reads the whole data set and checks it: the size and hash of each shard, the framing and
+ * checksums of each record, and all counts. Also compares the shards with the index, with
+ * dataset.keys, and with .idx files for other readers. Problems are reported and counted, and the
+ * call still returns SHEAF_OK. It returns an error code only if the check itself fails. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Turns foreign shards into a data set: reads them once and writes dataset.index, dataset.keys and
- * dataset.json to their directory. Returns SHEAF_ERR_EXISTS if the directory has a manifest and
- * `overwrite` is 0. `index` has the same meaning as in struct sheaf_pack_options. */
+/* Turns the foreign shards in a directory into a data set. Reads the shards once, and writes
+ * dataset.index, dataset.keys and dataset.json beside them. `index` is as in struct
+ * sheaf_pack_options. Returns SHEAF_ERR_EXISTS if the directory has a manifest and `overwrite` is
+ * 0. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Reads a data set once and writes its dataset.keys, which replaces an existing one. It is meant
- * for data sets of older releases, which wrote no such file. Nothing else is changed. Returns
- * SHEAF_ERR_NOT_FOUND if there is no manifest. */
+/* Reads a data set once and writes its file dataset.keys, which makes samples findable by key. It
+ * is for data sets of older releases, which did not write this file. An existing dataset.keys is
+ * replaced, and nothing else changes. Returns SHEAF_ERR_NOT_FOUND if there is no manifest. */
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
 
@@ -1421,20 +1501,20 @@ SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify
  * A column never changes once it is published. doc/columns.md has the format. */
 struct sheaf_column_options {
     size_t sizeof_options;          /* set by _init */
-    /* default 0; with 1, values are added only for samples that were appended to the base data set
-     * after the column was written */
+    /* Default 0. With 1, values are added only for samples that were appended to the data set after
+     * the column was first written. */
     int only_missing;
     int resume;                     /* 0; 1 keeps the shards of an interrupted run */
-    /* default FAIL; what to do with a value whose key the base data set does not have. FAIL: return
+    /* Default FAIL. What to do with a value if no sample of the data set has its key. FAIL: return
      * SHEAF_ERR_NOT_FOUND. SKIP: leave out, report and count the value. */
     enum sheaf_on_error on_unknown;
-    /* default FAIL; what to do with a second value for the same field of a sample. FAIL: return
-     * SHEAF_ERR_EXISTS. SKIP: leave out, report and count the value. */
+    /* Default FAIL. What to do with a second value for one field of one sample. FAIL: return
+     * SHEAF_ERR_EXISTS. SKIP: leave out, report and count the second value. */
     enum sheaf_on_error on_repeated;
     uint64_t memory_bytes;          /* 1 GiB; hard limit, besides one value */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* default NULL; version of the function that makes the values; a run with `resume` must have
-     * the same version */
+    /* Default NULL. Version of the program that makes the values. A run with `resume` must have the
+     * same version as the interrupted run. */
     const char *version;
     sheaf_progress_fn *progress; sheaf_report_fn *report;   /* NULL */
     void *context; const volatile int *interrupt;
@@ -1445,36 +1525,42 @@ struct sheaf_column_result {
     uint64_t samples;               /* samples == with_values + missing */
     uint64_t with_values, missing;
     uint64_t values, payload_bytes; /* fields; their bytes */
-    /* numbers of values left out: values whose key the base does not have, second values for a
-     * field, and (with only_missing) values of samples that already have a value */
+    /* Numbers of values that were left out. `unknown`: no sample of the data set has the value's
+     * key. `repeated`: the field of the sample already got a value in this call. `present`: with
+     * only_missing, the sample has had a value before. */
     uint64_t unknown, repeated, present;
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
-    uint64_t elsewhere;             /* for a part of a plan: number of values of other parts */
+    uint64_t elsewhere;             /* for a part of a plan: values of other parts */
 };
-/* Adds a column from a source. The source is a JSON Lines or CSV file, or a directory or prefix of
- * files KEY.EXT. In JSON Lines, the member `key` is the key of a sample; in CSV, the column `key`.
- * Each other member or column becomes a field with its name, except `value`, which becomes the
- * field txt, or json if the value is an object or array. Keys may come in any order. The file
- * dataset.keys stores only parts of the keys' hashes. If two keys have the same part, the shards
- * are read to distinguish their samples; otherwise no shard is read. Returns SHEAF_ERR_EXISTS if
- * the column exists already. */
+/* Adds a column with the values of a source. The source is a JSON Lines file, a CSV file, or a
+ * directory or prefix of files KEY.EXT.
+ *
+ * In a JSON Lines file, the member `key` has the key of a sample; in a CSV file, the column `key`
+ * has it. Every other member or column becomes a field of this name. The name `value` is an
+ * exception: it becomes the field json for an object or array, otherwise the field txt. Lines may
+ * be in any order.
+ *
+ * The samples are found in dataset.keys, which stores only parts of the keys' hashes. The shards
+ * are read only if two keys have the same part. Returns SHEAF_ERR_EXISTS if the column already
+ * exists. */
 SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
-/* Writes a column sample by sample, in the order of the base's numbers: call _open, then _append
- * for each sample from the number that _next returns up to the last sample, then _finish and _free.
- * A sample without fields has no value. _free before _finish leaves nothing visible. Finished
- * shards stay for `resume`. */
+/* Writes a column sample by sample, in the order of the data set. After _open, a program calls
+ * _append for each sample, from the number that _next returns to the last sample, then _finish and
+ * _free. A sample without fields has no value in the column. If _free is called before _finish,
+ * readers do not see the column, but finished shards stay for a run with `resume`. */
 struct sheaf_column_writer;
 SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
     const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
     struct sheaf_error *error);
-/* Returns the number of the sample whose fields must be appended next. */
+/* Returns the number of the sample whose fields the program must append next. */
 SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
-/* The samples to append are one or several ranges of numbers, because the samples of shards that an
- * earlier run has finished are skipped. Returns the end of the current range: the number after its
- * last sample. After this sample, the next range is the current one. After the last range,
- * sheaf_column_next returns the same number as sheaf_column_end. */
+/* Returns the number after the last sample of the current range. A range is a sequence of samples
+ * that the program must append. There may be several ranges, because samples in shards that an
+ * earlier run has finished are skipped. After the last sample of a range, the next range becomes
+ * the current one. After the last range, sheaf_column_next and sheaf_column_end return the same
+ * number. */
 SHEAF_API uint64_t sheaf_column_end(const struct sheaf_column_writer *writer);
 SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
     const struct sheaf_field *fields, size_t count, struct sheaf_error *error);
@@ -1482,23 +1568,23 @@ SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
     struct sheaf_column_result *result, struct sheaf_error *error);
 SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
 
-/* Stores a plan for writing a column in parts, on any number of machines:
- *   1) sheaf_column_plan  2) sheaf_column_add_part or _open_part for each part  3) sheaf_commit
- * The column is not visible before sheaf_commit. `source` is as for sheaf_column_add; it is NULL if
- * programs make the values and write them by sheaf_column_open_part. The options only_missing,
- * resume, version and s3 are used. In *result, `samples` and `shards` are set. If every sample has
- * a record already, both are 0, and no plan is stored. */
+/* Stores a plan for writing a column in parts, on any number of machines: 1) sheaf_column_plan  2)
+ * sheaf_column_add_part or _open_part for each part  3) sheaf_commit Readers do not see the column
+ * before sheaf_commit. `source` is as in sheaf_column_add. It is NULL if programs make the values
+ * and write them through sheaf_column_open_part. The options only_missing, resume, version and s3
+ * are used. The call sets `samples` and `shards` of *result. If every sample already has a record
+ * in the column, both are 0, and no plan is stored. */
 SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);
-/* Writes part `part` (counted from 0) of `parts`. Keeps the shards that this or another run has
- * finished already. Returns SHEAF_ERR_CHANGED if the source has other values than when the plan
- * was made. The counts in *result are those of the part, except that `unknown` counts the values in
- * the whole source. */
+/* Writes part number `part` (from 0) of `parts` of a column. Keeps shards that an earlier or
+ * concurrent run has finished. *result counts the values of this part; only `unknown` counts the
+ * whole source. Returns SHEAF_ERR_CHANGED if the values of the source have changed since the plan
+ * was made. */
 SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
-/* Opens a writer for a part, as sheaf_column_open does for a whole column. */
+/* Opens a writer for one part of a column, as sheaf_column_open does for a whole column. */
 SHEAF_CALL int sheaf_column_open_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
     struct sheaf_error *error);
@@ -1513,15 +1599,15 @@ struct sheaf_column_info {
     const struct sheaf_error *error;
 };
 typedef void sheaf_column_fn(void *context, const struct sheaf_column_info *column);
-/* Calls `each` for each column of an opened data set (of all its sources), in byte order of the
- * columns' names. A column that was not completely written has the code SHEAF_ERR_NOT_FOUND. */
+/* Calls `each` for each column of the data set and of all its sources, in byte order of the
+ * columns' names. A column that was not completely written gets the code SHEAF_ERR_NOT_FOUND. */
 SHEAF_CALL int sheaf_column_list(const struct sheaf_dataset *dataset, sheaf_column_fn *each,
     void *context, struct sheaf_error *error);
-/* Removes a column, or the remains of an unfinished one. A reader that has the column open fails
- * when it next reads a record of the column. */
+/* Removes a column, even if it was not completely written. Readers that have the column open get an
+ * error when they next read from it. */
 SHEAF_CALL int sheaf_column_drop(const char *dataset, const char *name, struct sheaf_error *error);
-/* Reads a column of a data set and checks it as sheaf_verify does. Also checks, by the index, that
- * each record of the column belongs to its sample of the base. The counts are added to *result. */
+/* Checks a column of a data set as sheaf_verify checks a data set. Also checks by the index that
+ * each record of the column belongs to its sample. Adds its counts to *result. */
 SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const char *name,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
@@ -1529,13 +1615,13 @@ SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const ch
 /* ---- SageMaker's File mode, outside SageMaker (sheaf_fetch) --------------------------------- */
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
-    /* default 0 and 1: the number of this host, from 0, and how many hosts there are. With one
-     * host, every object is fetched. With N hosts, a host gets every N-th object
-     * (ShardedByS3Key). */
+    /* Default 0 and 1. `host` is the number of this host, from 0, and `hosts` the number of hosts.
+     * With N hosts, each host fetches every N-th object (ShardedByS3Key); with one host, it fetches
+     * every object. */
     uint32_t host, hosts;
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
-    /* default 0, which stands for one per processor, at most 8; number of threads that write and
-     * check files */
+    /* Default 0, which means one per processor, at most 8. Number of threads that write and check
+     * files. */
     unsigned threads;
     sheaf_progress_fn *progress; void *context; const volatile int *interrupt;  /* NULL */
 };
@@ -1544,36 +1630,37 @@ struct sheaf_fetch_result {
     uint64_t objects, bytes;            /* in total */
     uint64_t kept, kept_bytes;          /* present before the call; bytes include partial files */
     uint64_t fetched, fetched_bytes;
-    /* number of fetched objects whose content was verified by hash or MD5 */
+    /* number of fetched objects whose content was checked against a hash or an MD5 */
     uint64_t verified;
     uint64_t repeated;                  /* objects that a manifest names repeatedly */
-    /* number of files in the source that belong to an unfinished run; if there are any, the
-     * source is refused */
+    /* number of files of an unfinished run that were found in the source; if it is not 0, the call
+     * refuses the source */
     uint64_t unfinished;
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
-/* Copies objects unchanged into `directory`, which is created. The source is a prefix, a manifest
- * file, an augmented manifest, or one object. Files of a prefix are named relative to the prefix.
- * Files of an augmented manifest are named by the objects' keys, and the lines of the augmented
- * manifest for this host are written to a file as well. *result is set even if the call fails.
+/* Copies objects unchanged into files in `directory`, which is created. The source is a prefix, a
+ * manifest file, an augmented manifest, or one object. The files of a prefix have the names of the
+ * objects relative to the prefix. The files of an augmented manifest have the keys of the objects
+ * as names, and its lines for this host are written to a file as well. *result is set even if the
+ * call fails.
  *
- * Before anything is fetched, the call returns SHEAF_ERR_UNSUPPORTED if an object's name cannot be
- * a file name, _EXISTS if two names collide, and _LIMIT if there is not enough disk space. A file
- * gets its final name once it is complete and checked. A shard of a data set is checked by the hash
- * in its manifest, and another object by its ETag if that is an MD5. A file gets the modification
- * time of its object.
+ * Before it fetches anything, the call returns SHEAF_ERR_UNSUPPORTED if the name of an object
+ * cannot be a file name, _EXISTS if two objects would get the same file name, and _LIMIT if the
+ * disk has too little space. A file gets its final name once it is complete and checked. A shard of
+ * a data set is checked by the hash in the manifest. Any other object is checked by its ETag, if
+ * the ETag is an MD5. The file then gets the modification time of its object.
  *
- * A later call keeps a file that has the time and size of its object, and replaces a file that
- * differs. Files that belong to no object are not touched. After a failed call, finished files
- * stay, and so do partly written large files. The next call continues a partly written file if its
- * object still has the same ETag. */
+ * A later call keeps each file that has the time and size of its object, and replaces files that
+ * differ. It does not touch files that belong to no object. If a call fails, finished files and
+ * large partly written files stay. The next call continues a partly written file if the object
+ * still has the same ETag. */
 SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
     struct sheaf_error *error);
 struct sheaf_warm_result { uint64_t files, bytes; };
 /* Reads every file under `path` (or the file `path`) once and completely, several files at a time.
- * Afterwards a file system that loads files on demand (Lustre, NFS, FUSE) has them in its cache.
- * host, hosts and memory_bytes are ignored. */
+ * A file system that loads files on demand (Lustre, NFS, FUSE) then has them in its cache. The
+ * options host, hosts and memory_bytes are ignored. */
 SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
@@ -1585,18 +1672,20 @@ struct sheaf_feed_options {
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */
     uint64_t first_epoch;           /* 0 */
     uint64_t epochs;                /* 0, which means unlimited */
-    /* default 0; with 1, objects or lines are shuffled, in an order that depends on (seed,
-     * epoch) */
+    /* Default 0. With 1, the objects or lines of each epoch are shuffled in an order that depends
+     * on `seed` and the epoch's number. */
     int shuffle; uint64_t seed;
-    /* default 0 and 1; this host's number from 0, and how many hosts there are. With 1 host, every
-     * object is fed to the pipe. With N hosts, a host feeds every N-th object of the order. */
+    /* Default 0 and 1. `host` is the number of this host, from 0, and `hosts` the number of hosts.
+     * With N hosts, each host feeds every N-th object of the order; with one host, it feeds every
+     * object. */
     uint32_t host, hosts;
     int record_wrapper;             /* 0; 1 wraps each object in a RecordIO record */
-    /* default 0; with 1, the objects are decompressed; they must be gzip streams */
+    /* Default 0. With 1, every object must be a gzip stream, and its decompressed content is
+     * fed. */
     int gunzip;
     const char *attributes;         /* NULL; for an augmented manifest: "source-ref,label" */
-    /* default 256 MiB; hard limit of the memory for reading ahead and for records (a quarter for
-     * each); the list of objects is not included */
+    /* Default 256 MiB. Hard limit of the memory for reading ahead and for records; each of them
+     * gets a quarter. The list of objects is not counted. */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
     void *context; const volatile int *interrupt;
@@ -1604,30 +1693,31 @@ struct sheaf_feed_options {
 SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
 struct sheaf_feed_result {
     uint64_t epochs;            /* epochs that had a reader */
-    /* number of epochs in which the program at the other end closed the pipe early */
+    /* number of epochs in which the reading program closed the pipe before the end */
     uint64_t closed_early;
     uint64_t objects, bytes;    /* objects written completely, and bytes written, over all epochs */
-    /* number of files in a data set's directory that were not fed because they are not its
-     * shards */
+    /* number of files in the directory of a data set that were not fed because they are not shards
+     * of the data set */
     uint64_t left_out;
     uint64_t memory_peak_bytes; /* of reading ahead */
 };
-/* Creates the named pipes `directory`/CHANNEL_EPOCH, one epoch after the other, waits for a reader
- * of each pipe, and writes the source to the pipe. The source is one of:
+/* Creates a named pipe `directory`/CHANNEL_EPOCH for one epoch after another, waits until a program
+ * reads the pipe, and writes the source to it. The source is one of:
  *
- * - a directory or prefix, in byte order of names (if nothing is under the prefix, the objects
- *   whose names start with it). If the directory is a data set, only its shards are written;
+ * - a directory or prefix, whose objects are written in byte order of names. If nothing is under a
+ *   prefix, the objects whose names start with it are written. If a directory is a data set, only
+ *   its shards are written;
  * - a manifest file;
- * - an augmented manifest. The attributes that options->attributes names are written for each line,
+ * - an augmented manifest. For each line, the attributes that options->attributes names are written
  *   in the order of these names. An attribute NAME-ref becomes the bytes of its object, a string
- *   becomes its text, and any other value is written as in the line;
+ *   becomes its text, and any other value is written as it is in the line;
  * - one object.
  *
- * If a reader closes its pipe early, the next pipe has the next epoch. A pipe is removed when its
- * epoch is done, even after a failure. If a failure cuts a stream short, the stream ends in the
- * middle of an object, so that its reader notices. `result` is always written. Returns
- * SHEAF_ERR_EXISTS if another process feeds the channel, and _CHANGED if an object changed during
- * the call. */
+ * If the reading program closes its pipe early, the next pipe has the next epoch. The call removes
+ * each pipe at the end of its epoch, even after a failure. If a failure cuts a stream short, the
+ * stream ends in the middle of an object, so that the reading program notices it. `result` is
+ * always written. Returns SHEAF_ERR_EXISTS if another process feeds the channel, and _CHANGED if an
+ * object changed during the call. */
 SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
     const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
     struct sheaf_error *error);
@@ -1636,22 +1726,24 @@ SHEAF_CALL int sheaf_feed(const char *source, const char *directory,
 struct sheaf_survey {
     uint64_t objects, bytes;
     uint64_t smallest_bytes, median_bytes, largest_bytes;   /* sizes of an object */
-    /* Element 0 counts the objects of less than 1 kB and their bytes, element 1 the larger objects
-     * of less than 10 kB, and so on up to 1 GB. The last element counts all larger objects. */
+    /* Numbers of objects, and their bytes, by size. Element 0 is for objects of less than 1 kB,
+     * element 1 for objects of 1 kB to less than 10 kB, and so on up to 1 GB. The last element is
+     * for all larger objects. */
     struct { uint64_t objects, bytes; } decades[SHEAF_SURVEY_DECADES];
     int is_dataset;                 /* whether it has a dataset.json written by the packer */
     uint64_t samples;               /* samples of the data set, otherwise 0 */
     char place[16];                 /* "S3", "local disk", "FUSE", "Lustre", "NFS" */
 };
-/* Counts and measures the objects that sheaf_fetch would copy from a source, without reading them.
- * Of the options, only progress, context and interrupt are used. */
+/* Counts the objects that sheaf_fetch would copy from a source, and adds up their sizes, without
+ * reading them. Uses only the options progress, context and interrupt. */
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */
-/* sheaf_image_look returns the kind and size of an image from its header, or SHEAF_END if the data
- * is not an image of a known kind. sheaf_thumbnail makes a small JPEG from a JPEG. The longer side
- * of the thumbnail has at most `side` pixels (up to 1024). The caller sets *room to the number of
- * bytes at `thumbnail`; the call sets it to the number of bytes used. */
+/* sheaf_image_look finds the kind and size of an image in its header. It returns SHEAF_END if the
+ * data is not an image of a known kind. sheaf_thumbnail makes a small JPEG from a JPEG. The longer
+ * side of the thumbnail has at most `side` pixels, and `side` must be at most 1024. Before the
+ * call, *room is the size of the buffer `thumbnail`; after the call, it is the size of the new
+ * JPEG. */
 SHEAF_CALL int sheaf_image_look(const void *data, size_t size, struct sheaf_image *image);
 SHEAF_CALL int sheaf_thumbnail(const void *image, size_t size, unsigned side, void *thumbnail,
     size_t *room, struct sheaf_error *error);
@@ -1667,8 +1759,8 @@ enum sheaf_crop {
 };
 enum sheaf_resampling { SHEAF_BILINEAR = 0, SHEAF_BICUBIC = 1, SHEAF_LANCZOS = 2 };
 enum sheaf_layout { SHEAF_NCHW = 0, SHEAF_NHWC = 1 };
-/* The order of the two passes of resizing: as in Pillow up to 12.3, or as in Pillow from 13.0
- * on. */
+/* Which Pillow the order of the two passes of resizing agrees with: Pillow up to 12.3, or from 13.0
+ * on. The results may differ. */
 enum sheaf_pillow { SHEAF_PILLOW12 = 0, SHEAF_PILLOW13 = 1 };
 /* Several random crops of one decoded picture. */
 struct sheaf_pixels_view { uint32_t count, width, height; double scale[2]; };
@@ -1677,84 +1769,87 @@ struct sheaf_pixels_options {
     uint32_t width, height;         /* 224 x 224: of the result */
     enum sheaf_crop crop;
     uint32_t resize;                /* 0: the longer side of the result; for CENTER */
-    /* default 0.08 to 1 and 3/4 to 4/3; for random crops, the range of a crop's share of the
-     * picture's area, and the range of the crop's width divided by its height */
+    /* Default 0.08 to 1, and 3/4 to 4/3. Ranges from which a random crop is drawn: `scale` is its
+     * share of the picture's area, and `ratio` its width divided by its height. */
     double scale[2], ratio[2];
     double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */
     const struct sheaf_pixels_view *views; size_t view_count;   /* NULL: one, as above */
-    /* default 0: only the part of a JPEG that the crops need is decoded. With 1, the whole JPEG is
+    /* Default 0: only the part of a JPEG that the crops need is decoded. With 1, the whole JPEG is
      * decoded, which is slower and gives the same pixels. */
     int decodes_whole;
     const char *const *masks; size_t mask_count;    /* NULL, 0; fields with masks of the image */
 };
 SHEAF_API void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size);
-/* The box of a crop, in pixels of the upright picture. For the mode CENTER, the box is rounded to
+/* The rectangle of a crop, in pixels of the upright picture. In the mode CENTER, it is rounded to
  * whole pixels. */
 struct sheaf_crop_box { int32_t top, left, height, width, flipped; };
-/* Writes the crops of the image (JPEG, PNG, WebP, GIF or BMP) to `out`, with width x height x 3
- * bytes for each crop. The crops of each element of options->views are next to each other, in the
- * order of the views. If `crops` is not NULL, the box of each crop is written to it. Grey and CMYK
- * images become RGB. Transparency is dropped. Of 16 bits, the upper 8 are used. The picture is
- * turned as its EXIF orientation says.
+/* Makes crops of an image (JPEG, PNG, WebP, GIF or BMP), and writes them to `out`: width x height x
+ * 3 bytes for each crop. The crops of the first element of options->views come first, then the
+ * crops of the second element, and so on. If `crops` is not NULL, the rectangle of each crop is
+ * written to it. The picture is turned as its EXIF orientation says. Grey and CMYK images become
+ * RGB, transparency is dropped, and 16-bit values keep their upper 8 bits.
  *
- * Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the image is faulty. An image of more than
- * 178,956,970 pixels, or of more than 65,535 pixels on a side, is refused before memory is
- * allocated. */
+ * Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the image is faulty. Refuses an image of more than
+ * 178,956,970 pixels, or with a side of more than 65,535 pixels, before it allocates memory. */
 SHEAF_CALL int sheaf_pixels(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_crop_box *crops, struct sheaf_error *error);
-/* Crops the mask of a picture at the same positions as sheaf_pixels crops the picture. Writes width
- * x height bytes to `out` for each crop. A mask is a PNG of the picture's size, with a palette or
- * with grey values of at most 8 bits. Each pixel of a crop has the nearest value of the mask, as
+/* Crops the mask of a picture at the same positions at which sheaf_pixels crops the picture. Writes
+ * width x height bytes to `out` for each crop. A mask is a PNG of the picture's size, with a
+ * palette or with grey values of at most 8 bits. Each pixel gets the nearest value of the mask, as
  * with Pillow's NEAREST filter. */
 SHEAF_CALL int sheaf_pixels_mask(const void *data, size_t size,
     const struct sheaf_pixels_options *options, uint64_t seed, void *out,
     struct sheaf_error *error);
 
 /* Starts threads that make the crops of batches of samples. The program may begin any number of
- * batches, and wait for them in any order. memory_bytes is a hard limit for the memory of decoding;
- * the results are not included. `threads` 0 means one thread per processor. */
+ * batches, and wait for them in any order. `threads` 0 means one thread per processor. memory_bytes
+ * is a hard limit of the memory for decoding. The memory for the results is not counted. */
 SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options, unsigned threads,
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
-/* sheaf_pixels_bytes returns the number of bytes of all crops of one sample for the view `view`, or
- * 0 if there is no such view. The views are numbered: first the V views of the image (the elements
- * of options.views, or 1 view if that is NULL), then the V views of the mask options.masks[0], then
- * the V views of options.masks[1], and so on. sheaf_pixels_crops returns the number of crops of one
- * sample. */
+/* sheaf_pixels_bytes returns the size in bytes of all crops of one sample for view number `view`,
+ * or 0 if there is no such view. The views of the image come first: the elements of options.views,
+ * or one view if options.views is NULL. The same number of views follows for each mask, in the
+ * order of options.masks. sheaf_pixels_crops returns the number of crops of one sample. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
-/* Begins to make the crops of each sample's image. Each sample's seed determines its crops. `field`
- * is the name of the image's field. NULL means the first field that is not a mask and whose name
- * ends in jpg, jpeg, png, webp, gif or bmp. The crops of view v of sample i are written to out[v] +
- * i * sheaf_pixels_bytes(pool, v). If `crops` is not NULL, their boxes are written to crops + i *
- * sheaf_pixels_crops(pool). The memory may belong to a framework or be pinned. The memory and the
- * samples (see sheaf_reader_keep) must remain valid until the batch is freed. */
+/* Begins to make the crops of an image field of each sample, and returns at once. `field` is the
+ * name of this field. NULL means the first field that is not a mask and whose name ends in jpg,
+ * jpeg, png, webp, gif or bmp. The seed of a sample determines its crops.
+ *
+ * The crops of view v of sample i are written to out[v] + i * sheaf_pixels_bytes(pool, v). If
+ * `crops` is not NULL, the rectangles of the crops of sample i are written to crops + i *
+ * sheaf_pixels_crops(pool). The output memory may belong to a framework or be pinned. Output memory
+ * and samples (see sheaf_reader_keep) must remain valid until the batch is freed. */
 SHEAF_CALL int sheaf_pixels_begin(struct sheaf_pixels_pool *pool,
     const struct sheaf_sample *samples, size_t count, const char *field, void *const *out,
     struct sheaf_crop_box *crops, struct sheaf_pixels_batch **batch, struct sheaf_error *error);
-/* Waits for the batch, and returns the number of samples without crops. */
+/* Waits until the batch is done. Returns the number of samples whose crops could not be made. */
 SHEAF_API size_t sheaf_pixels_wait(struct sheaf_pixels_batch *batch);
-/* Waits for the batch for at most this time. Returns 1 if its crops are made, otherwise 0. */
+/* Waits for the batch for at most timeout_ns nanoseconds. Returns 1 if the batch is done, otherwise
+ * 0. */
 SHEAF_API int sheaf_pixels_wait_for(struct sheaf_pixels_batch *batch, uint64_t timeout_ns);
-/* Returns why the sample with this index has no crops, or NULL if it has crops. May be called after
- * sheaf_pixels_wait. The code is _CORRUPT or _UNSUPPORTED for a bad image or mask, _ARGUMENT if the
- * sample has no such field, and _LIMIT if the image needs more than memory_bytes. */
+/* Returns the reason why sample number `index` of the batch has no crops, or NULL if it has crops.
+ * Must be called after sheaf_pixels_wait. The code is _CORRUPT or _UNSUPPORTED for a bad image or
+ * mask, _ARGUMENT if the sample has no such field, and _LIMIT if the image needs more than
+ * memory_bytes. */
 SHEAF_API const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *batch,
     size_t index);
-/* Waits until the threads no longer use the batch, and frees it. If not all its crops are made, the
- * threads make only those that they have begun. */
+/* Waits until the threads no longer use the batch, and frees it. If the batch is not done, the
+ * threads finish the images that they have begun, and skip the other images. */
 SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);
-/* Returns the processor time in nanoseconds that the pool's threads have spent on images. */
+/* Returns the processor time, in nanoseconds, that all threads of the pool have spent on images. */
 SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
-/* Returns the version of the crops' specification and the libraries that decode images, as in
- * "pixels1, libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". A program that needs equal pixels
- * stores this text with its state. The text belongs to the calling thread. */
+/* Returns the version of the specification of crops, and the versions of the libraries that decode
+ * images, for example "pixels1, libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". A program that
+ * needs the same pixels again stores this text with its state and compares it later. The text
+ * belongs to the calling thread. */
 SHEAF_API const char *sheaf_pixels_version(void);
-/* Encodes one crop of an image (3 channels, in the order `layout`) or one crop of a mask (1
- * channel) as a PNG. The caller sets *room to the number of bytes at `png`; the call sets it to the
- * number of bytes used. A PNG takes at most SHEAF_PNG_ROOM bytes. */
+/* Encodes one crop of an image (3 channels, in the order `layout`) or of a mask (1 channel) as a
+ * PNG. Before the call, *room is the size of the buffer `png`; after the call, it is the size of
+ * the PNG. A buffer of SHEAF_PNG_ROOM bytes is always large enough. */
 #define SHEAF_PNG_ROOM(width, height, channels)                                                 \
     (((size_t)(width) * (channels) + 1) * (height) * 129 / 128 + 4096)
 SHEAF_CALL int sheaf_pixels_png(const void *pixels, uint32_t width, uint32_t height,
