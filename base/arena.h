@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An arena: memory that is allocated in small pieces and freed all at once. The packer uses an
- * arena for the names of its input files, of which there may be millions. */
+ * An arena: memory that is allocated in small pieces and freed all at once. The packer stores the
+ * names of its input files in an arena, because there may be millions of names. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -17,11 +17,12 @@ struct arena {
     uint64_t bytes;                 /* of all */
 };
 
-/* Returns `size` bytes, aligned for a double, or NULL if memory is exhausted. */
+/* Allocates `size` bytes in the arena, aligned for a double. Returns NULL if memory is
+ * exhausted. */
 void *arena_take(struct arena *arena, size_t size);
 
-/* Returns a copy of the text with a NUL after it, or NULL if memory is exhausted. The copy is not
- * aligned, because text needs no alignment. */
+/* Copies the text into the arena, adds a NUL, and returns the copy. Returns NULL if memory is
+ * exhausted. The copy may begin at any address, because text needs no alignment. */
 const char *arena_text(struct arena *arena, const char *text, size_t size);
 
 void arena_free(struct arena *arena);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A memory budget: a hard ceiling on the bytes that one reader or packer holds. A budget is not
- * thread-safe. It is used by the thread that plans the work: this thread takes bytes before it
- * starts a job, and gives the bytes back after it has consumed the job's result. Otherwise, a lock
- * must guard it, as in store/part_memory.c.
+ * A memory budget: a hard limit for the number of bytes that one reader or packer holds. Code that
+ * needs memory first takes the bytes from the budget, and gives them back when it frees the memory.
  *
- * Reading ahead must not take the memory that the next step needs. So `reserve` bytes of the limit
- * can be reserved. budget_take_reserved may take any free byte of the limit. budget_take may take
- * only the free bytes that the reserved part does not need. */
+ * A budget has no lock of its own. Usually only the thread that plans the work uses it: this thread
+ * takes bytes before it starts a job, and gives them back after it has used the job's result. If
+ * several threads use a budget, a lock must guard it, as in store/part_memory.c.
+ *
+ * Jobs that read ahead must not take the memory that the next step needs. Therefore `reserve` bytes
+ * of the limit are reserved for the next step. budget_take never uses this reserve, but
+ * budget_take_reserved may use all free bytes. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 
@@ -22,7 +24,8 @@ struct budget {
     uint64_t reserve_used;      /* bytes of `used` that budget_take_reserved took */
 };
 
-/* Returns the number of bytes that budget_take can take now. */
+/* Returns the number of bytes that budget_take can take at the moment, which excludes the
+ * reserve. */
 static inline uint64_t budget_room(const struct budget *b)
 {
     const uint64_t left = b->limit - b->used;
@@ -38,7 +41,8 @@ static inline void budget_add(struct budget *b, uint64_t bytes)
         b->peak = b->used;
 }
 
-/* Takes `bytes` and returns true if they fit. Otherwise takes nothing and returns false. */
+/* Takes `bytes` bytes from the budget and returns true. If there is not enough room, takes nothing
+ * and returns false. */
 static inline bool budget_take(struct budget *b, uint64_t bytes)
 {
     if (bytes > budget_room(b))
@@ -52,8 +56,8 @@ static inline void budget_give(struct budget *b, uint64_t bytes)
     b->used -= bytes;
 }
 
-/* Takes `bytes` and returns true if they fit into the budget. Unlike budget_take, this function may
- * also use the reserved part of the budget. */
+/* Takes `bytes` bytes from the budget and returns true. If there is not enough room, takes nothing
+ * and returns false. Unlike budget_take, this function may also use the reserve. */
 static inline bool budget_take_reserved(struct budget *b, uint64_t bytes)
 {
     if (bytes > b->limit - b->used)
@@ -69,8 +73,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Moves `bytes`, which budget_take_reserved has taken, from the reserved part of the budget to the
- * other part. Returns false and moves nothing if the other part has no room for them. */
+/* Counts `bytes` bytes, which budget_take_reserved has taken, as taken by budget_take, so that the
+ * reserve becomes free again. Returns false and changes nothing if there is no room outside the
+ * reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The growable buffer. A full buffer doubles its capacity, but not beyond its limit. */
+ * Implements the growable buffer of buf.h. If the buffer is full, its capacity is doubled, but
+ * never beyond its limit. */
 #include "base/buf.h"
 
 #include <stdarg.h>
@@ -12,9 +13,9 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-/* buf_map maps buffers of at least this size outside of malloc. A reader allocates and frees many
- * buffers of different sizes. If malloc allocated them, each freed buffer would leave a hole of its
- * own size in the heap. */
+/* Smallest buffer in bytes that buf_map maps outside of malloc. A reader allocates and frees many
+ * buffers of different sizes. With malloc, each freed buffer would leave a hole in the heap, which
+ * only a smaller buffer could use again. */
 #define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)

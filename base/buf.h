@@ -21,7 +21,7 @@ struct buf {
     size_t capacity;
     size_t limit;       /* bytes; growing past it is SHEAF_ERR_LIMIT */
     bool is_mapped;     /* whether buf_map allocated `data`, as pages outside of malloc */
-    /* whether the buffer once refused to grow because of its limit */
+    /* set if the buffer has once refused to grow because it had reached its limit */
     bool is_full;
 };
 
@@ -29,19 +29,20 @@ struct buf {
 
 void buf_free(struct buf *b);
 
-/* Enlarges the buffer until `extra` more bytes fit. buf_reserve calls this function if the present
- * capacity is too small. */
+/* Enlarges the buffer so that `extra` more bytes fit. Called by buf_reserve if the capacity is too
+ * small. */
 int buf_grow(struct buf *b, size_t extra, struct sheaf_error *err);
 
-/* Makes room for `extra` more bytes. This may move the buffer's content to another address. */
+/* Makes sure that `extra` more bytes fit into the buffer. The content may move to another
+ * address. */
 static inline int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *err)
 {
     return extra <= b->capacity - b->size ? SHEAF_OK : buf_grow(b, extra, err);
 }
 
-/* Empties the buffer and gives it room for exactly `size` bytes. Its previous memory is freed
- * first. Large sizes are mapped as pages of their own, outside of malloc. Memory that one thread
- * fills and another thread frees would otherwise stay in malloc's arenas, tens of MiB for each
+/* Empties the buffer, and allocates exactly `size` bytes for it. The previous memory is freed
+ * first. Large buffers are mapped with mmap and not allocated by malloc. Otherwise buffers that one
+ * thread fills and another thread frees would stay in malloc's arenas, tens of MiB for each
  * thread. */
 int buf_map(struct buf *b, size_t size, struct sheaf_error *err);
 
@@ -56,8 +57,8 @@ static inline void buf_put(struct buf *b, const void *data, size_t size)
     b->size += size;
 }
 
-/* Appends `size` bytes. Does not copy them if they already lie directly after the buffer's content.
- * The caller must have reserved room for them with buf_reserve. */
+/* Appends `size` bytes. If `data` already lies directly after the buffer's content, the bytes are
+ * not copied. The caller must have reserved room for them with buf_reserve. */
 static inline void buf_put_content(struct buf *b, const void *data, size_t size)
 {
     if (data == b->data + b->size)

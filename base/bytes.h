@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unaligned loads and stores of little-endian numbers, on machines of any byte order; and the
- * macros MIN, MAX and COUNT_OF. */
+ * Loads and stores little-endian numbers at unaligned addresses, on machines of any byte order.
+ * Also has the macros MIN, MAX and COUNT_OF. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
@@ -39,8 +39,8 @@ static inline double load_double(const void *p)
     return v;
 }
 
-/* Converts each word of an array from the machine's byte order to little-endian. A second call
- * converts the words back. */
+/* Converts each word of an array from the machine's byte order to little-endian, or back. On a
+ * little-endian machine it changes nothing. */
 static inline void words_le(uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)

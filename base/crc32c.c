@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-32C by ISA-L. ISA-L's functions take the length as an int, and their caller must invert the
- * CRC. They fold many bytes at once, which is slow on short inputs. For short inputs, this file
- * uses the processor's CRC instruction. The instruction takes half of ISA-L's time on short inputs,
- * and a tenth of ISA-L's time on the eight bytes of a TFRecord length. */
+ * Computes CRC-32C with the library ISA-L. ISA-L's functions take the length as an int, and their
+ * caller must invert the CRC; this file does both. ISA-L is fast for long inputs only. Therefore
+ * this file uses the processor's CRC instruction for short inputs. This takes half the time on
+ * short inputs, and a tenth of the time on the eight bytes of a TFRecord length. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>

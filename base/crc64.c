@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * CRC-64/NVME. ISA-L has this CRC only from version 2.31 on, so this file has its own
- * implementation. On x86 it folds 64 bytes at a time by carry-less multiplication, which is faster
- * than bytes arrive from a network. On other machines, and for the last few bytes of an input, it
- * uses tables for eight bytes at a time.
+ * Computes CRC-64/NVME. ISA-L can compute this CRC only from version 2.31 on, so this file has its
+ * own code. On x86 it folds 64 bytes at a time by carry-less multiplication, which is faster than a
+ * network delivers bytes. On other machines, and for the last few bytes of an input, it uses tables
+ * for eight bytes at a time.
  *
- * A CRC is a remainder of polynomials over GF(2). The bits of a word are reflected, as in the CRC
- * itself: the lowest bit of a word is the coefficient of the highest power. A "raw" CRC is one
- * without the inversions at the beginning and the end. */
+ * A CRC is the remainder of a division of polynomials over GF(2). In a word of this file, the
+ * lowest bit is the coefficient of the highest power. A "raw" CRC is not inverted at the beginning
+ * and at the end. */
 #include "base/crc64.h"
 
 #include "base/bytes.h"
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* The CRC table is linear: the entry for a byte v is the XOR of the entries for the single bits of
- * v. */
+/* Selects the power for bit `b` of a byte. The table entry for a byte is the XOR of the entries for
+ * its single bits. */
 #define BIT(v, b, power) ((v) >> (b) & 1 ? (power) : 0)
 #define ENTRY(v, a, b, c, d, e, f, g, h)                                                        \
     (BIT(v, 0, a) ^ BIT(v, 1, b) ^ BIT(v, 2, c) ^ BIT(v, 3, d) ^ BIT(v, 4, e) ^ BIT(v, 5, f) ^  \
@@ -33,7 +33,7 @@
     { SIXTY_FOUR(0, __VA_ARGS__), SIXTY_FOUR(64, __VA_ARGS__), SIXTY_FOUR(128, __VA_ARGS__),    \
       SIXTY_FOUR(192, __VA_ARGS__) }
 
-/* tables[k][v] is the effect of the byte v on the CRC when k more bytes follow. */
+/* tables[k][v] is what the byte v contributes to the CRC if k more bytes follow the byte. */
 static const uint64_t tables[8][256] = {
     TABLE(0x7f6ef0c830358979u, 0xfedde190606b12f2u, 0xc962e5739841b68fu, 0xa61cecb46814fe75u,
           0x78e0ff3b88be6f81u, 0xf1c1fe77117cdf02u, 0xd75adabd7a6e2d6fu, 0x9a6c9329ac4bc9b5u),
@@ -74,15 +74,14 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* The factors by which fold() multiplies the two words of a 16-byte value: x^(D + 63) for the first
- * word and x^(D - 1) for the second one, both modulo the polynomial. D is the distance in bits over
- * which the value is folded. Both powers are one lower than expected, because the product of two
- * reflected words comes out one power too high. */
+/* Factors for fold(), for a distance of D bits: x^(D + 63) for the first word of a 16-byte value,
+ * and x^(D - 1) for its second word, both modulo the polynomial. The powers are one lower than
+ * expected, because the product of two words with reversed bits is one power too high. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 
-/* Folds `a` into `b`: multiplies `a` by x^D, where D is the distance between the two in bits, and
- * adds the product to `b`. */
+/* Folds the 16-byte value `a` into `b`, which comes D bits later: multiplies `a` by x^D and adds
+ * the product to `b`. The CRC of the input stays the same. */
 __attribute__((target("pclmul,sse2")))
 static inline __m128i fold(__m128i a, __m128i b, __m128i powers)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Error messages: formatting, and the mapping from errno to the public codes. */
+ * Formats error messages, and maps values of errno to the public error codes. */
 #include "base/error.h"
 
 #include <errno.h>
@@ -23,12 +23,13 @@ const char *sheaf_strerror(int code)
     }
 }
 
-/* Size of the buffer in which a message is prepared. It is larger than the longest message, because
- * escaping unsafe characters lengthens the text, and hiding secrets in URLs shortens it again. */
+/* Size in bytes of the buffer in which a message is prepared. The buffer is larger than the longest
+ * message, because the text becomes longer when unsafe characters are escaped, and shorter when
+ * secrets in URLs are removed. */
 #define TEXT_MOST 8192
 
-/* If a message is too long, its first HEAD_BYTES bytes stay, and GAP replaces the middle part of
- * the message. */
+/* Replaces the middle of a message that is too long. The first HEAD_BYTES bytes of the message are
+ * kept, and so is its end. */
 #define GAP        "..."
 #define HEAD_BYTES ((size_t)340)
 
@@ -54,8 +55,8 @@ static void fit(char *message, size_t most, const char *text)
     memcpy(message + begin + strlen(GAP), text + end, size - end + 1);
 }
 
-/* Sets the error's message. The message is one line of text without secrets, even if file names and
- * bytes from outside are part of it. */
+/* Stores the text as the error's message. Makes it one line without secrets, because it may contain
+ * file names and bytes from outside. */
 static void set_message(struct sheaf_error *err, char *text)
 {
     char shown[2 * TEXT_MOST];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * One error type for the whole library: a code and a message. The function that finds a fault sets
- * the message. Callers that know the place (shard, file) put it before the message. Functions
- * return the code, so that `return err_set(...)` is the usual way out. */
+ * The error type of the whole library: a code and a message. The function that finds a fault sets
+ * both. Its callers put the place (such as the shard or file) before the message. All these
+ * functions return the code, so that a function can end with `return err_set(...)`. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
@@ -10,36 +10,37 @@
 
 #include "sheaf.h"
 
-/* Returns the plural ending for a count: "1 file", "2 files". For example: err_set(err, code, "%zu
- * file%s", n, plural(n)). */
+/* Returns "" if `count` is 1, otherwise "s", for a noun in a message. Example: err_set(err, code,
+ * "%zu file%s", n, plural(n)). */
 static inline const char *plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
 }
 
-/* Sets code and message; returns code.  `err` may be NULL. */
+/* Sets the code and the message of the error, and returns the code. `err` may be NULL. */
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns whether an errno value is a fault of a single file, like EACCES. Other values, such as
- * EIO, ESTALE or EMFILE, are faults of the file system or of this machine. */
+/* Returns whether an errno value is the fault of one file, like EACCES. Returns false for faults of
+ * the file system or of this machine, like EIO, ESTALE or EMFILE, after which other files would
+ * fail as well. */
 bool err_blames_file(int errnum);
 
-/* Adds a reason to an error, for programs that examine errors (enum sheaf_reason in sheaf.h). Call
- * it as err_because(err, err_set(err, ...), reason). It returns `code`. A later call that sets a
- * new message clears the reason. */
+/* Adds a reason (enum sheaf_reason in sheaf.h) to an error, so that programs need not parse the
+ * message. Used as err_because(err, err_set(err, ...), reason). Returns `code`. The reason is
+ * cleared when a later call sets a new message. */
 int err_because(struct sheaf_error *err, int code, enum sheaf_reason reason);
 
-/* Sets an error like err_set. Chooses the code that fits `errnum` and appends ": <strerror>" to the
- * message. */
+/* Sets an error like err_set, for a system call that failed with `errnum`. Chooses the matching
+ * code, and appends ": " and the system's text for `errnum` to the message. */
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts text before the present message ("shard-000001.tar: " ...). Returns err->code. */
+/* Puts text, such as "shard-000001.tar: ", before the message of the error. Returns err->code. */
 int err_prefix(struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Appends text to the present message (": gave up"). Does nothing if `err` is NULL. */
+/* Appends text, such as ": gave up", to the message of the error. Does nothing if `err` is NULL. */
 void err_append(struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

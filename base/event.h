@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A one-time event: one thread waits for it, and another thread signals it. */
+ * An event that happens once: one thread signals it, and another thread waits for it. */
 #ifndef BASE_EVENT_H
 #define BASE_EVENT_H
 
@@ -25,8 +25,8 @@ static inline void event_set(struct event *event)
     pthread_mutex_unlock(&event->lock);
 }
 
-/* Waits for at most `timeout_ns`, measured by the monotonic clock. Returns whether the event has
- * happened. */
+/* Waits until the event happens, but at most timeout_ns nanoseconds of the monotonic clock. Returns
+ * whether the event has happened. */
 static inline bool event_wait_for(struct event *event, uint64_t timeout_ns)
 {
     struct timespec until;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matches shell patterns. When a match fails, only the last star is tried with more bytes. Earlier
- * stars need no other length, because the last star can match any bytes that an earlier star could
- * match in addition. */
+ * Matches texts with shell patterns. If the match fails after a star, the star is tried again with
+ * one more byte. Only the last star before the failure is tried again. Other lengths for earlier
+ * stars cannot help, because the last star can take those bytes itself. */
 #include "base/glob.h"
 
 #include <stdint.h>
@@ -33,8 +33,8 @@ static const struct { const char *name; bool (*has)(uint8_t c); } classes[] = {
     { "punct", is_punct }, { "space", is_space }, { "upper", is_upper }, { "xdigit", is_xdigit },
 };
 
-/* Moves *at past the character class "[:NAME:]" of a pattern, and sets *has if the class contains
- * the byte. Returns false if no class has this name. */
+/* Reads a character class "[:NAME:]" of a pattern and moves *at past it. Sets *has if the class
+ * contains the byte. Returns false if there is no class with this name. */
 static bool glob_take_class(const char **at, const char *end, uint8_t byte, bool *has)
 {
     const char *name = *at + 2, *close = memmem(name, (size_t)(end - name), ":]", 2);
@@ -49,8 +49,8 @@ static bool glob_take_class(const char **at, const char *end, uint8_t byte, bool
     return false;
 }
 
-/* Returns whether "[:" at *at begins a character class. It does if a "]" follows, and a ":" stands
- * directly before the first "]". */
+/* Returns whether the "[:" at *at begins a character class. It does if there is a "]" after it, and
+ * the byte before the first "]" is a ":". */
 static bool begins_class(const char *at, const char *end)
 {
     const char *close = end - at > 2 && at[0] == '[' && at[1] == ':'
@@ -59,8 +59,8 @@ static bool begins_class(const char *at, const char *end)
     return close != NULL && close > at + 2 && close[-1] == ':';
 }
 
-/* Takes one byte of a "[...]" set in a pattern, which may have a backslash before it. Returns false
- * at the end of the pattern. */
+/* Reads one byte of a "[...]" set, and skips a backslash before the byte. Returns false at the end
+ * of the pattern. */
 static bool take_byte(const char **at, const char *end, uint8_t *byte)
 {
     *at += *at < end && **at == '\\';
@@ -70,7 +70,7 @@ static bool take_byte(const char **at, const char *end, uint8_t *byte)
     return true;
 }
 
-/* Takes the next member of a "[...]" set: a class, a range, or a single byte. Sets *has if the
+/* Reads the next member of a "[...]" set: a class, a range, or a single byte. Sets *has if the
  * member contains `byte`. Returns false if the member is invalid. */
 static bool glob_take_member(const char **at, const char *end, uint8_t byte, bool *has)
 {
@@ -90,8 +90,8 @@ static bool glob_take_member(const char **at, const char *end, uint8_t byte, boo
     return true;
 }
 
-/* Returns the size of the "[...]" set at `pattern`, including its "]", or 0 if the set has no end
- * or an invalid member. Sets *has to whether the set contains `byte`. */
+/* Returns the size of the "[...]" set at `pattern`, including the closing "]". Sets *has to whether
+ * the set contains `byte`. Returns 0 if the "]" is missing or a member is invalid. */
 static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has)
 {
     const char *at = pattern + 1, *end = pattern + size;
@@ -109,8 +109,8 @@ static size_t set_size(const char *pattern, size_t size, uint8_t byte, bool *has
 
 /* ---- Patterns -------------------------------------------------------------------------------- */
 
-/* Returns the size of the first piece of the pattern (see glob_piece), and sets *has to whether the
- * piece matches the byte. The piece must not be a star. */
+/* Returns the size of the first piece of the pattern (a set, an escaped byte, or a single byte).
+ * Sets *has to whether the piece matches `byte`. The pattern must not begin with a star. */
 static size_t piece(const char *pattern, size_t size, uint8_t byte, bool *has)
 {
     if (size == 0)
@@ -145,8 +145,8 @@ const char *glob_problem(const char *pattern, size_t size)
 
 bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
 {
-    /* `star` is the position after the last star of the pattern; `taken` is the position in the
-     * text up to which this star matches */
+    /* `star` is the position in the pattern after its last star. `taken` is the position in the
+     * text up to which this star matches. */
     size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;
 
     while (t < text_size || p < pattern_size) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * XXH3-128 as text, in its canonical form of hexadecimal digits; and a running hash over several
- * byte strings. */
+ * Converts an XXH3-128 hash to hexadecimal digits in the canonical order. Also computes a running
+ * hash over several byte strings. */
 #ifndef BASE_HASH_TEXT_H
 #define BASE_HASH_TEXT_H
 
@@ -17,8 +17,8 @@ static inline void hash_text(XXH128_hash_t hash, char text[HASH_TEXT_BYTES])
              (unsigned long long)hash.low64);
 }
 
-/* Adds a byte string to the running hash. The new sum is the hash of two hashes: the old sum and
- * the hash of the byte string. */
+/* Adds a byte string to a running hash. The new value of *sum is the hash of two hashes: the old
+ * *sum and the hash of the byte string. */
 static inline void hash_add(XXH128_hash_t *sum, const void *data, size_t size)
 {
     const XXH128_hash_t part = XXH3_128bits(data, size);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The heap of pieces (allocations); see heap.h.
+ * A heap that cuts memory into pieces (allocations); see heap.h.
  *
- * The memory is a sequence of blocks without gaps. A block is a head and the bytes after it, which
- * are one piece if the block is in use. An end mark (a head without bytes) follows the last block.
+ * The memory is a sequence of blocks without gaps. A block is a head and the bytes after it. The
+ * bytes are a piece if the block is in use. The last block is followed by an end mark, which is a
+ * head without bytes. Two neighbouring blocks are never both free.
  *
- * Free blocks are in lists by size. The lists form a table: row r has HEAP_SLOTS lists for the
- * sizes from 2^r to 2^(r + 1). Two neighbouring blocks are never both free. When a small piece is
- * freed, it first goes to a separate list, and its block stays marked as used. join_small() turns
- * such pieces into free blocks later.
+ * Free blocks are in lists by size. Row r of the table of lists has HEAP_SLOTS lists, for blocks of
+ * 2^r to 2^(r + 1) bytes. A freed small piece first goes to a separate list, and its block still
+ * counts as used. join_small() later turns all such pieces into free blocks.
  *
- * Address space costs nothing unless it is limited (ulimit -v), so the heap reserves addresses in
- * ranges. When the newest range is full, the heap reserves another range, as large as all earlier
- * ranges together. */
+ * The heap reserves ranges of addresses before it needs them, because addresses cost nothing unless
+ * they are limited (ulimit -v). If the newest range is full, the heap reserves another range, as
+ * large as all earlier ranges together. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -24,22 +24,23 @@
 #include "base/error.h"
 
 #define GRAIN      ((size_t)16)
-/* size of the smallest piece, which must have room for the links of a free block */
+/* size in bytes of the smallest piece; a free block needs this room for its links */
 #define LEAST      ((size_t)16)
 #define STEP_LEAST ((size_t)64 << 10)       /* smallest growth step of the heap */
 #define STEP_MOST  ((size_t)2 << 20)
 #define RESERVED_MOST ((uint64_t)1 << 42)  /* addresses */
 #define RANGE_LEAST   ((size_t)64 << 20)
-/* marks a free block, in the low bits of `size`, which are otherwise unused */
+/* set in the lowest bit of `size` in a free block; sizes do not need this bit */
 #define FREE       ((size_t)1)
 #define LENT       ((size_t)2)              /* flag: the piece is or was lent */
 
 struct heap_block {
     struct heap_block *before;      /* the preceding neighbour, or NULL for the first block */
-    /* number of bytes after the head, combined with the flags FREE and LENT */
+    /* number of bytes of the block after its head, with the flags FREE and LENT in the lowest
+     * bits */
     size_t size;
     atomic_size_t users;            /* for a LENT piece: the owner and the borrowers */
-    /* The head of a block ends here. The following fields exist in free blocks only. */
+    /* The head of a block ends before this field. Only free blocks have the following fields. */
     _Alignas(GRAIN) struct heap_block *next;
     struct heap_block *previous;
 };
@@ -47,8 +48,8 @@ struct heap_block {
 #define HEAD offsetof(struct heap_block, next)
 _Static_assert(HEAD == HEAP_HEAD_BYTES, "what heap.h says");
 
-/* A range of consecutive addresses that the heap has reserved. Only the first `size` bytes are
- * backed by memory. */
+/* A range of consecutive addresses that the heap has reserved. Memory exists only for its first
+ * `size` bytes. */
 struct heap_range {
     struct heap_range *older;
     uint8_t *base;
@@ -77,8 +78,8 @@ struct heap_place {
     unsigned row, slot;
 };
 
-/* Returns the list for free blocks of this size. Each list has a lower limit, and its blocks have
- * at least that size. */
+/* Returns the list of free blocks to which a block of this size belongs. Each list is for a range
+ * of sizes. */
 static struct heap_place heap_place_of(size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -118,8 +119,8 @@ static void heap_withdraw(struct heap *h, struct heap_block *b)
     b->size &= ~FREE;
 }
 
-/* Returns a free block of at least `size` bytes, or NULL. Needs no search, because it considers
- * only lists in which every block is large enough. */
+/* Returns a free block of at least `size` bytes, or NULL. Looks only at lists in which every block
+ * is large enough, and so can take the first block of the list. */
 static struct heap_block *heap_find_block(struct heap *h, size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -136,8 +137,8 @@ static struct heap_block *heap_find_block(struct heap *h, size_t size)
     return h->free[__builtin_ctzll(rows)][__builtin_ctz(slots)];
 }
 
-/* Searches the list of free blocks whose range of sizes contains `size` for a block of at least
- * `size` bytes. Returns NULL if all blocks of this list are smaller. */
+/* Searches one list of free blocks, the list for blocks of about `size` bytes. Returns a block of
+ * at least `size` bytes, or NULL if all blocks of this list are smaller. */
 static struct heap_block *heap_search(struct heap *h, size_t size)
 {
     const struct heap_place p = heap_place_of(size);
@@ -185,8 +186,9 @@ static uint8_t *map_addresses(size_t bytes)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* Reserves a range of addresses with room for `bytes`. The range is as large as all earlier ranges
- * together, if the process has enough addresses left. */
+/* Reserves a new range of addresses, with room for at least `bytes` bytes. The new range is as
+ * large as all earlier ranges together, or smaller if the process may not have that many
+ * addresses. */
 static bool heap_reserve(struct heap *h, size_t bytes)
 {
     const uint64_t left = h->reserved - MIN((uint64_t)h->size, h->reserved);
@@ -208,9 +210,9 @@ static bool heap_reserve(struct heap *h, size_t bytes)
     return false;
 }
 
-/* Backs `extra` more bytes of the newest address range with memory. Merges these bytes with a free
- * block directly before them, and returns the resulting free block. Returns NULL if the range has
- * no room. */
+/* Adds memory for `extra` more bytes at the end of the newest address range. Returns the new free
+ * block, merged with a free block directly before it. Returns NULL if the range has no room or the
+ * budget does not allow it. */
 static struct heap_block *heap_extend(struct heap *h, size_t extra)
 {
     const uint64_t most = MIN(h->most_bytes, h->reserved);
@@ -248,8 +250,8 @@ static struct heap_block *heap_extend(struct heap *h, size_t extra)
     return b;
 }
 
-/* Grows the heap so that it has a free block of `size` bytes. Grows by a quarter of the heap's
- * present size if possible, otherwise only by the bytes needed. */
+/* Grows the heap so that it has a free block of `size` bytes. If possible, it grows by a quarter of
+ * its size, otherwise only by the bytes that are needed. */
 static struct heap_block *heap_grow(struct heap *h, size_t size)
 {
     const size_t least = whole_pages(size + 2 * HEAD);
@@ -366,7 +368,7 @@ void heap_return(struct heap *h, void *piece)
     one_user_less(h);
 }
 
-/* Frees a block and merges it with its free neighbours. */
+/* Frees a block, and merges it with the blocks before and after it if they are free. */
 static void heap_release(struct heap *h, struct heap_block *b)
 {
     struct heap_block *next = heap_after(b);
@@ -384,8 +386,8 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* A freed small piece that serves as a stack of pointers to other freed pieces of the same size. So
- * the other pieces can be reused without touching their memory. */
+/* A freed small piece that stores pointers to other freed pieces of its size, as a stack. The other
+ * pieces can be reused later without touching their memory now. */
 struct heap_small {
     struct heap_small *next;
     size_t count;
@@ -411,8 +413,8 @@ static void push_small(struct heap *h, void *piece, size_t size)
     **list = (struct heap_small){ .next = top };
 }
 
-/* Returns a freed small piece of exactly this size, the last one that was freed. Returns NULL if
- * there is no such piece. */
+/* Removes a freed small piece of exactly this size from its list and returns it; the piece that was
+ * freed last comes first. Returns NULL if the list is empty. */
 static void *pop_small(struct heap *h, size_t size)
 {
     struct heap_small **list = &h->small[size / GRAIN], *top = *list;
@@ -424,8 +426,8 @@ static void *pop_small(struct heap *h, size_t size)
     return top->pieces[--top->count];
 }
 
-/* Turns all freed small pieces into free blocks, and merges these blocks with free neighbours.
- * Returns false if there were no freed small pieces. */
+/* Turns all freed small pieces into free blocks, and merges them with free neighbours. Returns
+ * false if there were no such pieces. */
 static bool join_small(struct heap *h)
 {
     bool found = false;
@@ -482,8 +484,8 @@ static struct heap_block *find_or_search(struct heap *h, size_t size)
     return b != NULL ? b : heap_search(h, size);
 }
 
-/* Takes a block of `size` bytes from the free blocks, or from new memory if no free block is large
- * enough. */
+/* Takes a free block of `size` bytes for a new piece. If no free block is large enough, the heap
+ * grows. */
 static struct heap_block *heap_cut(struct heap *h, size_t size)
 {
     struct heap_block *b = find_or_search(h, size), *rest;

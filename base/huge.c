@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Huge pages: madvise over the aligned part of a buffer. */
+ * Asks for huge pages with madvise, for the part of a buffer that consists of whole huge pages. */
 #include "base/huge.h"
 
 #include <stdint.h>

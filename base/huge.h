@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Huge pages for large buffers.
- *
- * Touching fresh memory for the first time, in pages of 4 KiB, takes longer than filling it. Many
- * systems use pages of 2 MiB only for programs that ask for them. */
+ * Asks the kernel for huge pages for large buffers. Many systems use pages of 2 MiB only if a
+ * program asks for them. With pages of 4 KiB, the first access to each page of a new buffer takes
+ * longer than filling the buffer. */
 #ifndef BASE_HUGE_H
 #define BASE_HUGE_H
 
 #include <stddef.h>
 
-/* Asks the kernel for huge pages in the buffer. Only pages that lie entirely within the buffer
- * become huge, so the buffer takes no more memory than before. The memory must not have been
- * touched yet. On a system without huge pages the call has no effect. */
+/* Asks the kernel to use huge pages for the buffer. Only huge pages that lie completely in the
+ * buffer are used, so the buffer takes no more memory than before. Must be called before the memory
+ * is first accessed. Has no effect on a system without huge pages. */
 void huge_advise(void *data, size_t size);
 
 #endif

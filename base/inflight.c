@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window of outstanding work (see inflight.h). An item stands for one job or request. Only the
- * thread that starts and collects the work uses the list of items. A lock protects the state that
- * worker threads report. A thread that waits for a particular item is not woken when other items
- * are done. */
+ * Implements the window of outstanding work (see inflight.h). An item stands for one job or
+ * request. Only the thread that starts and collects the work uses the list of items. A lock guards
+ * the state that worker threads change. A thread that waits for one particular item is woken only
+ * when this item is done. */
 #include "base/inflight.h"
 
 #include <stddef.h>
@@ -106,9 +106,9 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Finds the item to collect next. If the window's order is INFLIGHT_ANY, this is the oldest of the
- * items that are done. Otherwise it is the oldest item, which must be done. Returns the address of
- * the pointer to this item in the list. Returns NULL if no item can be collected now. */
+/* Finds the item to collect next. With the order INFLIGHT_ANY, it is the oldest item that is done.
+ * Otherwise it is the oldest item of all, if it is done. Returns the address of the pointer to this
+ * item in the list, or NULL if no item can be collected now. */
 static struct inflight_item **inflight_find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;
@@ -142,7 +142,7 @@ struct inflight_item *inflight_take(struct inflight *w)
     return item;
 }
 
-/* Waits a short time for `item` to be done, or for any item if `item` is NULL. */
+/* Waits for a short time until `item` is done, or until any item is done if `item` is NULL. */
 static void wait_a_little(struct inflight *w, const struct inflight_item *item)
 {
     pthread_mutex_lock(&w->lock);

@@ -43,7 +43,7 @@ struct inflight {
     enum inflight_order order;
     inflight_fn *cancel;
     const volatile int *interrupt;
-    /* nonzero after a cancellation; work that has not begun yet is then skipped */
+    /* nonzero after a cancellation; work that has not begun by then is skipped */
     int is_cancelled;
     pthread_mutex_t lock;
     pthread_cond_t landed;
@@ -54,26 +54,26 @@ struct inflight {
     } locked;
 };
 
-/* Opens a window. The function `cancel` makes the running work of an item end soon. If `cancel` is
- * NULL, a cancellation only skips the items that were passed to inflight_run and that no worker has
- * started. `interrupt` is the flag that inflight_next checks, or NULL. */
+/* Opens a window. A cancellation calls `cancel` for each running item, so that its work ends soon.
+ * If `cancel` is NULL, running work continues, and a cancellation only skips items of inflight_run
+ * that no worker has started. `interrupt` is a flag that inflight_next checks, or NULL. */
 void inflight_open(struct inflight *window, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt);
-/* Cancels all outstanding work and waits until it has ended. It must be called before the workers
- * are closed. */
+/* Cancels all work that is not done, and waits until it has ended. Must be called before the
+ * workers are closed. */
 void inflight_close(struct inflight *window);
 
-/* Gives an idle item to the window. The item is either new, or was collected and can be used for
- * other work. */
+/* Gives an item without work to the window. The item is either new, or was collected and can be
+ * used again. */
 void inflight_add(struct inflight *window, struct inflight_item *item);
-/* Removes one idle item (an item that was added and not begun) from the window and returns it.
- * Returns NULL if there is no idle item. */
+/* Removes an item without work from the window and returns it, so that the caller can begin work
+ * with it. Returns NULL if there is no such item. */
 struct inflight_item *inflight_idle(struct inflight *window);
 
-/* Marks an item as begun. The caller starts the item's work right after this call. */
+/* Marks an item as begun. The caller must start the work of the item right after this call. */
 void inflight_begin(struct inflight *window, struct inflight_item *item);
-/* Reports that the item's work is done. Another thread may collect and free the item even before
- * this call returns. */
+/* Reports that the work of an item is done. Another thread may collect and free the item before
+ * this call returns, so the caller must not use the item any more. */
 void inflight_done(struct inflight_item *item);
 /* Runs item->run on one of the workers, or in this thread if `workers` is NULL. */
 void inflight_run(struct inflight *window, struct workers *workers, struct inflight_item *item);
@@ -81,15 +81,16 @@ void inflight_run(struct inflight *window, struct workers *workers, struct infli
 size_t inflight_busy(struct inflight *window);
 
 /* Waits for the next item in the window's order, removes it from the window and returns it. Returns
- * NULL if no item is left. If the interrupt flag is set, cancels all work. The remaining items are
- * then returned soon, whether their work has succeeded or not. */
+ * NULL if no item is left. If the interrupt flag is set, cancels all work, so that the remaining
+ * items can be collected soon. The work of such items may have failed. */
 struct inflight_item *inflight_next(struct inflight *window);
-/* Like inflight_next, but does not wait. Returns NULL if the next item is not done. */
+/* Returns the next item like inflight_next, but does not wait. Returns NULL if this item is not
+ * done. */
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */
-/* Waits until an item is done, but at most 50 ms. Only an item that was done after the previous
- * call of this function ends the wait. */
+/* Waits until another item is done, but at most 50 ms. Items that were done before the previous
+ * call of this function do not end the wait. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

@@ -12,10 +12,10 @@
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-/* Parses a JSON text. Returns SHEAF_ERR_MEMORY if malloc has set errno to ENOMEM meanwhile, because
- * when memory is exhausted, jansson reports a syntax error or drops characters of a string. One gap
- * remains: jansson resets errno when it parses a number, so a failed allocation before the last
- * number is not noticed. */
+/* Parses a JSON text with jansson. Returns SHEAF_ERR_MEMORY if malloc has set errno to ENOMEM in
+ * the meantime. This check is necessary because jansson, when memory is exhausted, may report a
+ * syntax error or drop characters of a string. A failure before the last number of the text is not
+ * noticed, because jansson resets errno when it parses a number. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err)
 {

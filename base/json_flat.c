@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A parser of flat JSON objects (see json_flat.h). It accepts only texts that the library jansson
- * accepts, and finds the same strings in them as jansson. */
+ * Parses flat JSON objects (see json_flat.h). It accepts only texts that the library jansson
+ * accepts as well, and returns the same strings as jansson. */
 #include "base/json_flat.h"
 
 #include <stdint.h>
@@ -10,15 +10,16 @@
 #include "base/json.h"
 #include "base/utf8.h"
 
-/* The most digits of a number before and after its decimal point. A text with a longer number is
- * not accepted: the caller then parses it with jansson, which checks whether numbers overflow. */
+/* Largest number of digits before and after the decimal point of a number. The parser refuses
+ * longer numbers. Its caller then parses the text with jansson, which checks whether a number
+ * overflows. */
 #define DIGITS_MOST   18
 #define DECIMALS_MOST 40
 
 #define EACH_BYTE(value) (UINT64_MAX / 255 * (uint64_t)(value))
 
-/* Checks eight bytes at once. Returns a number other than zero if one of them is a quotation mark,
- * a backslash, a control character or not ASCII. */
+/* Checks eight bytes at once for quotation marks, backslashes, control characters and bytes that
+ * are not ASCII. Returns 0 if there is no such byte. */
 static uint64_t special_bytes(uint64_t bytes)
 {
     const uint64_t quotes = bytes ^ EACH_BYTE('"'), slashes = bytes ^ EACH_BYTE('\\');
@@ -27,7 +28,8 @@ static uint64_t special_bytes(uint64_t bytes)
             ((bytes - EACH_BYTE(0x20)) & ~bytes) | bytes) & EACH_BYTE(0x80);
 }
 
-/* Reads four hexadecimal digits from `at`. Returns UINT32_MAX if there are fewer than four. */
+/* Reads four hexadecimal digits at `at` and returns their value. Returns UINT32_MAX if there are
+ * fewer than four digits. */
 static uint32_t take_hex(const char *at, const char *end)
 {
     uint32_t value = 0;
@@ -68,9 +70,9 @@ static char *put_code_point(char *to, uint32_t c)
     return to;
 }
 
-/* Reads the escape sequence \uXXXX, or two of them that make a surrogate pair. `at` points to the
- * first digit. Returns the end of the sequence. Returns NULL if it is not valid or stands for a
- * NUL. */
+/* Reads an escape sequence \uXXXX, or two of them that form a surrogate pair, and appends the
+ * character to *to. `at` points to the first digit. Returns the position after the sequence.
+ * Returns NULL if the sequence is invalid or stands for a NUL. */
 static const char *take_unicode(const char *at, const char *end, char **to)
 {
     uint32_t c = take_hex(at, end), low;
@@ -91,7 +93,8 @@ static const char *take_unicode(const char *at, const char *end, char **to)
     return at;
 }
 
-/* Reads an escape sequence. `at` points to the character after the backslash. */
+/* Reads an escape sequence, such as \n, and appends its character to *to. `at` points to the
+ * character after the backslash. Returns the position after the sequence. */
 static const char *take_escape(const char *at, const char *end, char **to)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -104,8 +107,9 @@ static const char *take_escape(const char *at, const char *end, char **to)
     return at == end || *at != 'u' ? NULL : take_unicode(at + 1, end, to);
 }
 
-/* Copies a string and a NUL to *to. `at` points to the first character of the string. Returns the
- * position after its closing quotation mark, or NULL if the string is not valid. */
+/* Copies a JSON string to *to, with a NUL after it. `at` points to the first character of the
+ * string. Returns the position after the closing quotation mark, or NULL if the string is
+ * invalid. */
 static const char *json_flat_take_string(const char *at, const char *end, char **to)
 {
     while (at != NULL && at < end) {
@@ -182,7 +186,8 @@ static const char *take_other(const char *at, const char *end, struct json_flat_
     return at;
 }
 
-/* Reads a member of the object, and the blanks after it. `at` points to the member. */
+/* Reads one member of the object at `at`, and the blanks after it. Returns the position after
+ * them. */
 static const char *json_flat_take_member(const char *at, const char *end, char **to,
                                          struct json_flat_member *m)
 {

@@ -27,8 +27,8 @@ static XXH128_hash_t widen(uint64_t hash)
     return not_zero((XXH128_hash_t){ .low64 = hash });
 }
 
-/* Returns the position in the hash table that holds the hash, or the empty position into which it
- * belongs. */
+/* Returns the position of the hash in the hash table. If the set does not have the hash, returns
+ * the empty position where it must be added. */
 static XXH128_hash_t *keyset_find(const struct keyset *set, XXH128_hash_t hash)
 {
     const size_t mask = set->slot_count - 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A set of keys. It stores only the XXH3-128 hash of each key (16 bytes), in a hash table that is
- * at most 3/4 full. */
+ * A set of keys. For each key it stores only the XXH3-128 hash (16 bytes), in a hash table. At most
+ * three quarters of the table's positions are used. */
 #ifndef BASE_KEYSET_H
 #define BASE_KEYSET_H
 
@@ -25,13 +25,11 @@ int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */
 void keyset_add(struct keyset *set, const char *key);
 /* The next two functions are for callers that know only the 64-bit hash of a key (see key_hash).
- * They correspond to keyset_has and keyset_add, but keyset_has_hash finds only hashes that
- * keyset_add_hash has added. keyset_add_hash does not check whether the set has the hash
- * already. */
+ * keyset_has_hash finds only hashes that were added by keyset_add_hash. keyset_add_hash does not
+ * check whether the set already has the hash. */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
-/* Sets and returns the error SHEAF_ERR_EXISTS, with a message that the key is in the set
- * already. */
+/* Sets and returns the error SHEAF_ERR_EXISTS. The message says that the key occurs twice. */
 int keyset_refuse(const char *key, struct sheaf_error *err);
 void keyset_free(struct keyset *set);
 

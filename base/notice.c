@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores the function that the program set to receive notices. There is one function for the whole
- * process. */
+ * Stores the function of the program that receives notices. The whole process has one such
+ * function. */
 #include "base/notice.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses numbers in text from outside. A whole number must consist of digits only. Blanks and
- * signs, which strtoull would accept, make it invalid. */
+ * Parses numbers in text from outside. A whole number must consist of digits only. Blanks and signs
+ * are refused, unlike with strtoull. */
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Parses a whole number. Returns false if the text is not a number or is greater than `most`. */
+/* Parses a whole number from 0 to `most`. Returns false if the text is not such a number. */
 static inline bool number_parse(const char *text, uint64_t most, uint64_t *number)
 {
     const char *at = text;
@@ -22,7 +22,7 @@ static inline bool number_parse(const char *text, uint64_t most, uint64_t *numbe
     return at != text && *at == '\0';
 }
 
-/* Returns the value of a hexadecimal digit, or -1 if `c` is not a hexadecimal digit. */
+/* Returns the value of the hexadecimal digit `c`, or -1 if `c` is not such a digit. */
 static inline int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
@@ -32,7 +32,8 @@ static inline int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Returns whether the text consists of `count` hexadecimal digits in lower case. */
+/* Returns whether the text consists of exactly `count` hexadecimal digits, with letters in lower
+ * case. */
 static inline bool hex_is(const char *text, size_t count)
 {
     return strspn(text, "0123456789abcdef") == count && text[count] == '\0';

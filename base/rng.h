@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). A
- * hash of the caller's numbers seeds the generator, so neighbouring seeds, epochs and lanes get
- * unrelated sequences. (A lane is one of the sequences of samples that a reader reads side by
- * side.) reader/ORDER.md specifies the generator. Its results must never change. */
+ * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). It
+ * is seeded with a hash of several numbers. So neighbouring seeds, epochs and lanes (the sequences
+ * into which an epoch is divided) get unrelated random numbers. reader/ORDER.md specifies the
+ * generator. Its results must never change. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
@@ -14,8 +14,9 @@ enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3, RNG_PIECES = 4, R
 
 struct rng { uint64_t s[4]; };
 
-/* Seeds the generator. The other four arguments are stored as little-endian 64-bit words. Word i of
- * the generator's state is the XXH3-64 hash of these words, with the hash seed i. */
+/* Seeds the generator from the purpose and three numbers. They form an array of little-endian
+ * 64-bit words. Word i of the generator's state is the XXH3-64 hash of this array, with i as the
+ * hash's own seed. */
 void rng_seed(struct rng *rng, enum rng_purpose purpose, uint64_t seed, uint64_t epoch,
               uint64_t lane);
 
@@ -36,8 +37,9 @@ static inline uint64_t rng_next(struct rng *rng)
     return result;
 }
 
-/* Returns a uniform random number in [0, n), where n > 0. Takes the high half of a 128-bit product,
- * and draws again if the result would be biased (Lemire 2019). */
+/* Returns a uniform random number from 0 to n - 1. `n` must be greater than 0. The result is the
+ * high half of a 128-bit product. If this product would make some results more likely, another
+ * random number is drawn (Lemire 2019). */
 static inline uint64_t rng_below(struct rng *rng, uint64_t n)
 {
     unsigned __int128 product = (unsigned __int128)rng_next(rng) * n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies public structs whose size differs between releases. A caller that was compiled with an
- * older or newer header passes the size of its struct. If the caller's struct is shorter, its
- * missing fields keep their defaults. If the caller's struct is longer, the fields that this
+ * Copies public structs between the library and programs that were compiled with another version of
+ * sheaf.h, in which the struct is shorter or longer. The program passes the size of its struct. If
+ * this struct is shorter, its missing fields keep their defaults. If it is longer, fields that the
  * library does not know are set to 0. */
 #ifndef BASE_SIZED_H
 #define BASE_SIZED_H
@@ -12,15 +12,15 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Fills a caller's struct of `out_size` bytes from the library's struct. */
+/* Copies the library's struct `ours` to the caller's struct `out`, which may have another size. */
 static inline void sized_give(void *out, size_t out_size, const void *ours, size_t ours_size)
 {
     memset(out, 0, out_size);
     memcpy(out, ours, MIN(out_size, ours_size));
 }
 
-/* Copies a caller's options into the library's struct, which must hold the defaults. Both begin
- * with their own size (sizeof_options). Does nothing if `given` is NULL. */
+/* Copies the caller's options `given` over the defaults in the library's struct `ours`. The first
+ * field of both structs is their size (sizeof_options). Does nothing if `given` is NULL. */
 static inline void sized_take(void *ours, size_t ours_size, const void *given)
 {
     if (given == NULL)
@@ -29,7 +29,8 @@ static inline void sized_take(void *ours, size_t ours_size, const void *given)
     memcpy(ours, &ours_size, sizeof(ours_size));
 }
 
-/* Like sized_take, but returns SHEAF_ERR_ARGUMENT if the caller's options were not initialised. */
+/* Copies the caller's options like sized_take. Returns SHEAF_ERR_ARGUMENT if the options were not
+ * initialised. */
 static inline int sized_take_checked(void *ours, size_t ours_size, const void *given,
                                      struct sheaf_error *err)
 {

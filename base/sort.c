@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The external sort: the buffer, the sorted runs in the file, and their merge. The file is made
- * when the buffer is full for the first time. If the buffer never fills, no file is made.
+ * Implements the external sort of sort.h: the buffer, the sorted runs in the file, and their merge.
  *
- * Entries fill the buffer from its start, and refs, which point to the entries, fill it from its
- * end. A run in the file is a sorted sequence of entries. Each entry of a run consists of its order
- * (u64, the first part of what entries are sorted by), the size of its key and the size of its
- * value (varints), its key and its value. */
+ * The buffer contains entries from its start, and small structs that point to them (refs) from its
+ * end. When the buffer is full, its entries are sorted and appended to a temporary file. They form
+ * a run, a sorted sequence of entries. The file is created only when the buffer is full for the
+ * first time.
+ *
+ * An entry in a run consists of its number `order` (u64), the size of its key (varint), the size of
+ * its value (varint), its key and its value. Entries are sorted by `order` first. */
 #include "base/sort.h"
 
 #include <fcntl.h>
@@ -27,14 +29,16 @@
 
 struct sort_ref {
     uint64_t order;             /* the entry's order, which only the ref stores */
-    /* position and size of the rest of the entry in the buffer: the two sizes, key and value */
+    /* position and size in bytes of the rest of the entry in the buffer: the two sizes, key and
+     * value */
     uint32_t at, size;
 };
 
-/* One sorted run of the file during the merge. A window in memory holds the next bytes of the
- * run. */
+/* A sorted run of the file while the runs are merged. Its window is a buffer with the next bytes of
+ * the run. */
 struct sort_run {
-    /* range of the file with the run's bytes that are not yet in the window */
+    /* the bytes of the run in the file that are not yet in the window: offsets of their start and
+     * end */
     uint64_t offset, end;
     uint8_t *window;
     size_t capacity, used, at;
@@ -53,13 +57,12 @@ struct sort {
     size_t run_count, run_capacity;
     uint8_t *out;               /* output buffer */
     struct sort_run *runs;
-    /* heap (priority queue) of the sorted runs; the run whose next entry is the least comes
-     * first */
+    /* the runs as a binary heap (priority queue); the run with the least next entry is the first */
     struct sort_run **heap;
     size_t heap_size;
     size_t window;
-    /* whether the caller has got the current entry of the heap's first run, so that this run must
-     * advance before the next entry is returned */
+    /* set if sort_next has returned the next entry of the heap's first run; the following call must
+     * then first advance this run */
     bool begun;
 };
 
@@ -141,8 +144,8 @@ static int compare_refs(const void *x, const void *y, void *buffer)
     return order != 0 ? order : (a->at > b->at) - (a->at < b->at);
 }
 
-/* Writes bytes to the file through the output buffer, WINDOW_MOST at a time. *used is the number of
- * bytes that wait in the output buffer. */
+/* Appends bytes to the output buffer. Writes the buffer to the file each time that it has
+ * WINDOW_MOST bytes. *used is the number of bytes in the buffer. */
 static int sort_put_out(struct sort *s, size_t *used, const void *data, size_t size,
                         struct sheaf_error *err)
 {
@@ -196,8 +199,8 @@ static void sort_few(const struct sort *s, struct sort_ref *refs, size_t count)
     }
 }
 
-/* Sorts refs by one byte of their `order`, which begins at bit `shift`. The refs whose byte is b
- * are then at the indexes from starts[b] to starts[b + 1] - 1. */
+/* Sorts refs by the byte of `order` that begins at bit `shift`. Afterwards, the refs whose byte is
+ * b have the indexes starts[b] to starts[b + 1] - 1. */
 static void fill_buckets(struct sort_ref *refs, size_t count, unsigned shift, size_t starts[257])
 {
     size_t at[256];
@@ -226,8 +229,8 @@ static void fill_buckets(struct sort_ref *refs, size_t count, unsigned shift, si
     }
 }
 
-/* Sorts refs whose `order` differs only in the lowest `bits` bits. Sorts byte by byte, because
- * sorting by comparisons would take several times as long. */
+/* Sorts refs that differ only in the lowest `bits` bits of `order`. It sorts one byte at a time,
+ * because comparing refs would take several times as long. */
 static void sort_bits(const struct sort *s, struct sort_ref *refs, size_t count, unsigned bits)
 {
     size_t starts[257];
@@ -322,9 +325,9 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
-/* Reads a range of the file, and releases the range's disk space, because each range is read only
- * once. So the disk need not hold all entries both in this file and in the caller's output. If the
- * file system cannot release space, the file keeps its size. */
+/* Reads a range of the file, and then gives the disk space of this range back to the file system.
+ * This is possible because each range is read only once. So the disk need not hold all entries both
+ * here and in the caller's output. If the file system cannot do this, the file keeps its size. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {
@@ -336,7 +339,7 @@ static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
     return code;
 }
 
-/* Makes the run's window hold at least `size` bytes after its read position. */
+/* Reads bytes from the file until the window of the run has at least `size` unread bytes. */
 static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
@@ -362,7 +365,8 @@ static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct s
     return read_once(s, r->offset - more, r->window + left, more, err);
 }
 
-/* Reads the run's next entry. Returns SHEAF_END after the run's last entry. */
+/* Makes the next entry of the run its current entry (`head`). Returns SHEAF_END after the last
+ * entry. */
 static int sort_advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
@@ -403,7 +407,8 @@ static bool sort_is_before(const struct sort_run *a, const struct sort_run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Moves the run at position `at` of the merge heap down to its proper position. */
+/* Moves the run at index `at` of the merge heap down until no run under it has a smaller next
+ * entry. */
 static void sink(struct sort *s, size_t at)
 {
     struct sort_run *run = s->heap[at];

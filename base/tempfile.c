@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary storage: a buffer in memory whose content moves to a temporary file when it grows too
- * large. */
+ * Implements temporary storage: a buffer in memory whose content moves to a temporary file when it
+ * becomes too large. */
 #include "base/tempfile.h"
 
 #include <errno.h>
@@ -45,8 +45,8 @@ int tempfile_create(const char *directory, struct sheaf_error *err)
 
     if (fd >= 0)
         return fd;
-    /* NFS and FUSE cannot create files without names. On them, the file has a name between mkstemp
-     * and unlink. */
+    /* NFS and FUSE cannot create a file without a name. There, the file has a name for a short
+     * time, from mkstemp to unlink. */
     if (asprintf(&name, "%s/sheaf-XXXXXX", directory) < 0) {
         err_memory(err, strlen(directory));
         return -1;
@@ -123,8 +123,8 @@ static int flush_buffer(struct tempfile *s, struct sheaf_error *err)
     return code;
 }
 
-/* Makes room in a full buffer. Grows the buffer as far as allowed; otherwise moves its content to
- * the temporary file. */
+/* Makes room in a full buffer: enlarges the buffer, or moves its content to the temporary file if
+ * the buffer already has its largest size. */
 static int tempfile_make_room(struct tempfile *s, struct sheaf_error *err)
 {
     const size_t before = s->capacity;

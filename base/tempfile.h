@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Storage for data that may not fit into memory. The data is written once from start to end and can
- * then be read any number of times. Large data goes to a temporary file without a name, which
- * disappears however the process ends. */
+ * Stores data that may not fit into memory. The data is written once, from start to end, and can
+ * then be read any number of times. Large data goes to a temporary file without a name. The system
+ * deletes this file when the process ends, even if it crashes. */
 #ifndef BASE_TEMPFILE_H
 #define BASE_TEMPFILE_H
 
@@ -13,28 +13,29 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* Returns the directory for temporary files, as allocated memory. This is TMPDIR if it is set;
- * otherwise the directory of `path`, if `path` is not NULL and the directory is writable; otherwise
- * /var/tmp. */
+/* Returns the directory for temporary files, as allocated memory. It is TMPDIR if this variable is
+ * set, otherwise the directory of `path` if `path` is not NULL and its directory is writable,
+ * otherwise /var/tmp. */
 char *tempfile_directory(const char *path);
 
-/* Creates a file without a name in a directory. Returns its descriptor, or -1 and sets the error.
- */
+/* Creates a file without a name in a directory. Returns its descriptor, or sets the error and
+ * returns -1. */
 int tempfile_create(const char *directory, struct sheaf_error *err);
 /* Writes all bytes or returns an error. */
 int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
                       struct sheaf_error *err);
 int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
-/* Storage for bytes. At first the bytes lie in a buffer of at most memory_bytes. When this buffer
- * is full, the bytes move to a temporary file. Before tempfile_open is called, fd must be -1 and
- * all other fields zero. */
+/* Storage for bytes. They are first in a buffer of at most memory_bytes. If the buffer becomes too
+ * small, they move to a temporary file. Before tempfile_open, `fd` must be -1 and all other fields
+ * must be zero. */
 struct tempfile {
     char *directory;            /* where the file will be created */
     size_t memory_bytes;        /* largest buffer before a file is created */
     int fd;
     uint8_t *buffer;
-    /* size of the buffer, number of bytes in it, and number of bytes already read from it */
+    /* of the buffer: its size, the number of bytes in it, and the number of these bytes that were
+     * read */
     size_t capacity, used, at;
     bool is_written;
     uint64_t size;              /* total number of bytes written */
@@ -46,12 +47,12 @@ int tempfile_open(struct tempfile *file, const char *directory, size_t memory_by
 void tempfile_close(struct tempfile *file);
 int tempfile_put(struct tempfile *file, const void *data, size_t size, struct sheaf_error *err);
 int tempfile_put_varint(struct tempfile *file, uint64_t value, struct sheaf_error *err);
-/* Moves to the beginning of the data for reading. Nothing more may be written afterwards. */
+/* Ends writing, and moves the read position to the beginning of the data. */
 int tempfile_rewind(struct tempfile *file, struct sheaf_error *err);
 int tempfile_get(struct tempfile *file, void *data, size_t size, struct sheaf_error *err);
 int tempfile_get_varint(struct tempfile *file, uint64_t *value, struct sheaf_error *err);
-/* Sets *data to `size` bytes of the data at `offset`. The bytes lie in the buffer, or are copied
- * from the file into `room`. tempfile_rewind must have been called before. */
+/* Sets *data to the `size` bytes at `offset`. They are in the storage's buffer, or are read from
+ * the file into `room`. tempfile_rewind must have been called before. */
 int tempfile_view(const struct tempfile *file, uint64_t offset, size_t size, struct buf *room,
                   const uint8_t **data, struct sheaf_error *err);
 

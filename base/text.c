@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes text safe for display, as declared in text.h and sheaf.h. */
+ * Makes text safe for display: implements text.h, and the public function sheaf_show of sheaf.h. */
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -54,7 +54,8 @@ char *text_shown_url(const char *url)
 
     if (shown == NULL || !is_http)
         return shown;
-    /* cuts off the query and fragment, including the rest of a query that contains blanks */
+    /* Remove the whole query and fragment here, because text_hide_secrets would stop at the first
+     * blank in the query. */
     shown[strcspn(shown, "?#")] = '\0';
     text_hide_secrets(shown);
     return shown;
@@ -62,8 +63,8 @@ char *text_shown_url(const char *url)
 
 /* ---- Characters ------------------------------------------------------------------------------ */
 
-/* Returns whether a character should not be shown on a terminal: it is invisible, changes the order
- * in which other characters are shown, or is a terminal command. */
+/* Returns whether a character must not be shown on a terminal, because it is invisible, changes the
+ * order of other characters, or controls the terminal. */
 static bool is_unsafe(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || c == 0x200e || c == 0x200f ||
@@ -81,8 +82,8 @@ size_t sheaf_show(const char *text, char *out, size_t size)
         const bool escaped = sequence == 0 || is_unsafe(utf8_code_point(p, sequence));
         const size_t shown = escaped ? 4 * taken : taken;
 
-        /* If the output is cut, it ends with a whole character, and nothing more is written after
-         * the cut. */
+        /* Write the character only if it fits completely, and nothing after the first character
+         * that does not fit. */
         if (used == total && size > shown && used < size - shown) {
             if (!escaped)
                 memcpy(out + used, p, taken);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Condition variables whose timed waits use the monotonic clock. A wait on the wall clock would end
- * early, or hours late, when somebody sets that clock. */
+ * Condition variables with timed waits that use the monotonic clock. With the wall clock, a wait
+ * would end at the wrong time if somebody set the clock. */
 #ifndef BASE_TIMED_WAIT_H
 #define BASE_TIMED_WAIT_H
 
@@ -10,7 +10,8 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Initialises a condition variable for waits by wait_until and wait_for. */
+/* Initialises a condition variable. wait_until and wait_for need a variable that was initialised by
+ * this function. */
 static inline void timed_cond_init(pthread_cond_t *cond)
 {
     pthread_condattr_t monotonic;
@@ -32,7 +33,8 @@ static inline struct timespec wait_deadline(uint64_t timeout_ns)
     return until;
 }
 
-/* Waits with the lock held. Returns false once the deadline has passed. */
+/* Waits for a signal until the deadline. The lock must be held. Returns false if the deadline has
+ * passed. */
 static inline bool wait_until(pthread_cond_t *cond, pthread_mutex_t *lock,
                               const struct timespec *deadline)
 {

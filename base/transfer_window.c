@@ -5,24 +5,24 @@
 
 #include "base/bytes.h"
 
-/* the consumer counts as waiting in a round of measurement only if it waited for at least 1/32 of
- * the round */
+/* The consumer counts as slowed down in a round of measurement if it waited for at least 1/32 of
+ * the round. */
 #define HARDLY_WAITED 32u
-/* when the number of reads is doubled, the rate must rise by this factor; a smaller gain may be
- * chance */
+/* Factor by which the rate must rise when the number of reads is doubled. Otherwise the number is
+ * set back, because a smaller rise may be chance. */
 #define WORTH_IT 1.3
 #define REST_ROUNDS 16u
-/* number of rounds of measurement before the first trial with more reads; a slow link gets more
- * reads without waiting for these rounds */
+/* Number of rounds of measurement before the first trial with more reads. On a slow link, the
+ * number of reads rises earlier. */
 #define FIRST_REST 8u
-/* bytes per nanosecond; before the first round of measurement, a link with a lower rate gets more
- * simultaneous reads */
+/* A rate in bytes per nanosecond. If a link is slower than this when reading begins, more reads are
+ * started at once, even before the first round of measurement ends. */
 #define QUICK 0.75
-/* bytes per nanosecond; after the first round, a link with a lower rate gets more simultaneous
- * reads without a trial */
+/* A rate in bytes per nanosecond. If a link is slower than this in a round of measurement, the
+ * number of reads is doubled without a trial. */
 #define SLOW 0.2
-/* If N reads run at once, a rate is measured over MEASURED_WINDOWS x N reads. Simultaneous reads
- * tend to finish in bursts, so N reads could measure the rate of a single burst. */
+/* A round of measurement lasts for MEASURED_WINDOWS x N reads if N reads run at once. Simultaneous
+ * reads often finish in bursts, so a round of only N reads might measure a single burst. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
@@ -44,8 +44,8 @@ static void transfer_window_set(struct window *w, unsigned now)
     w->is_settled = false;
 }
 
-/* Adjusts the number of reads at once after a round of measurement in which the consumer had to
- * wait. `rate` is the throughput of that round. */
+/* Adjusts the number of simultaneous reads after a round of measurement in which the consumer had
+ * to wait. `rate` is the rate of this round in bytes per nanosecond. */
 static void judge(struct window *w, double rate)
 {
     if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
@@ -62,8 +62,9 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* Decides whether the current round of measurement ends. If it does, adjusts the number of reads at
- * once (`now`) and returns true. Called each time that `now` more reads are complete. */
+/* Ends the current round of measurement if it was long enough, and adjusts the number of
+ * simultaneous reads (`now`). Returns whether the round has ended. Must be called each time that
+ * `now` more reads are complete. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -81,11 +82,13 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* Raises the number of reads at once (`now`) before the first round ends, if the link is slow.
- * Returns whether the number was raised. A link counts as slow if the consumer has already waited
- * longer than `now` reads of usual size would take at the rate QUICK. `now` is then multiplied by
- * QUICK / (bytes received / time waited). A shorter wait does not show that the link is slow,
- * because the first reads are smaller than usual, and most of their time is latency. */
+/* Raises the number of simultaneous reads (`now`) during the first round if the link is slow.
+ * Returns whether it was raised.
+ *
+ * A link is slow if the consumer has already waited longer than `now` reads of usual size would
+ * take at the rate QUICK. The number is then multiplied by QUICK / (bytes received / time waited).
+ * A shorter wait proves nothing, because the first reads are smaller than usual and consist mostly
+ * of latency. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Returns the size of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7), or 0 if the
- * sequence is malformed. `left` is the number of bytes at `p`. */
+/* Returns the size in bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7). Returns
+ * 0 if there is none. `left` is the number of bytes at `p`. */
 static inline size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     const uint8_t first = p[0];
@@ -39,8 +39,8 @@ static inline uint32_t utf8_code_point(const uint8_t *p, size_t size)
     return c;
 }
 
-/* Skips a byte order mark at the beginning of a text, because the mark is not part of the text. It
- * only says that the text is UTF-8. */
+/* Skips a byte order mark (U+FEFF in UTF-8) at the beginning of a text. The mark only says that the
+ * text is UTF-8, and is not part of the text. */
 static inline void utf8_pass_mark(const char **text, size_t *size)
 {
     if (*size >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Variable-length integers. Each byte holds seven bits, the lowest bits first. The top bit is set
- * in all bytes except the last one. */
+ * Integers of variable length (varints). Each byte holds seven bits of the integer, beginning with
+ * the lowest bits. The top bit of a byte is set if another byte follows. */
 #ifndef BASE_VARINT_H
 #define BASE_VARINT_H
 
@@ -22,8 +22,8 @@ static inline size_t varint_put(uint8_t *at, uint64_t value)
     return size;
 }
 
-/* Reads an integer at *at and moves *at past it. Returns false if the integer is not complete
- * before `end`, or has more than 64 bits. */
+/* Reads an integer at *at, and moves *at to the byte after it. Returns false if the integer does
+ * not end before `end`, or has more than 64 bits. */
 static inline bool varint_take(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The version of the running library, which may differ from the version in the header. */
+ * Returns the version of the running library, which may be newer or older than the header with
+ * which a program was compiled. */
 #include "sheaf.h"
 
 #define TEXT(x) #x

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread pool. It has one lock, a queue of jobs, a condition variable for workers, and another
- * one for threads that wait for a job. Each job handles about a megabyte, so the lock is taken only
- * a few thousand times a second, and one lock is enough. */
+ * Implements the pool of threads of workers.h. The pool has one lock, a queue of jobs, a condition
+ * variable for its threads, and another condition variable for threads that wait for a job. One
+ * lock is enough, because a job handles about a megabyte, so that the lock is taken only a few
+ * thousand times a second. */
 #include "base/workers.h"
 
 #include <pthread.h>
@@ -55,7 +56,7 @@ static struct job *pop_locked(struct workers *w)
     return job;
 }
 
-/* Moves a queued job to the front of the queue. */
+/* Moves a job that is still in the queue to the front of the queue. */
 static void move_to_front_locked(struct workers *w, struct job *job)
 {
     struct job **at = &w->locked.first;
@@ -71,7 +72,8 @@ static void move_to_front_locked(struct workers *w, struct job *job)
     w->locked.first = job;
 }
 
-/* Removes the first job from the queue and runs it. The lock is released while the job runs. */
+/* Removes the first job from the queue and runs it. The lock must be held. It is released while the
+ * job runs. */
 static void run_first_locked(struct workers *w)
 {
     struct job *job = pop_locked(w);
@@ -133,9 +135,8 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* Does not reset job->awaited, because another thread may already wait for this job. A thread
-     * may begin to wait before the job is submitted, while the job's data is still being
-     * fetched. */
+    /* Keeps job->awaited as it is. Another thread may already wait for this job, even before the
+     * job is submitted, while its data is still being fetched. */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;
@@ -187,8 +188,8 @@ bool workers_wait_for(struct workers *w, struct job *job, uint64_t timeout_ns)
     return done;
 }
 
-/* Runs queued jobs on the calling thread until `job` is done, the queue is empty or the flag
- * *interrupt is raised. Runs `job` first if it is still queued. Returns whether `job` is done. */
+/* Runs queued jobs on the calling thread until `job` is done, the queue is empty, or *interrupt is
+ * nonzero. If `job` is still in the queue, it is run first. Returns whether `job` is done. */
 static bool help(struct workers *w, struct job *job, const volatile int *interrupt)
 {
     bool done;

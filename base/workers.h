@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A pool of threads that runs jobs in the order of their submission.
- *
- * The packer and the reader each have one planning thread, which submits jobs ahead of time and
- * consumes their results in any order that it chooses. To get a result, this thread waits for the
- * particular job, so the pool needs no queue of results. The planning thread limits the memory and
- * the number of jobs; submission never blocks. */
+ * A pool of threads that runs jobs in the order in which they are submitted. The packer and the
+ * reader each have one thread that plans their work. This planning thread submits jobs ahead of
+ * time, and uses their results in an order of its own. For each result it waits until this
+ * particular job is done, so the pool needs no queue of results. Submitting a job never blocks. The
+ * planning thread limits the number of jobs and their memory. */
 #ifndef BASE_WORKERS_H
 #define BASE_WORKERS_H
 
@@ -16,18 +15,19 @@
 
 struct workers;
 
-/* A job of the pool, embedded in a struct of the caller. The caller must keep the struct alive
- * until the job is done. */
+/* A job of the pool. It is a member of a struct of the caller. This struct must stay valid until
+ * the job is done. */
 struct job {
-    /* called once on a worker thread, unless the job is cancelled */
+    /* the work of the job; called once on a thread of the pool, unless the job is cancelled */
     void (*run)(struct job *job);
-    /* whether `run` itself reports the end of the job. The job may then be freed inside `run`,
-     * so the pool can neither tell whether the job is done nor cancel it */
+    /* Set if `run` itself tells its caller when the job is done, and the job may be freed while
+     * `run` is still running. The pool then does not touch the job any more, and cannot cancel
+     * it. */
     bool detached;
     struct job *next;                   /* the pool's */
     enum { JOB_IDLE, JOB_QUEUED, JOB_RUNNING, JOB_DONE } state;     /* the pool's */
     bool cancelled;                     /* the job is done without having run */
-    /* whether a thread sleeps until the job is done; used by the pool only */
+    /* whether a thread of the program sleeps until the job is done; set by the pool */
     bool awaited;
 };
 
@@ -36,31 +36,32 @@ int workers_open(struct workers **workers, unsigned threads, struct sheaf_error 
 /* Queues a job. May be called on any thread. */
 void workers_submit(struct workers *workers, struct job *job);
 
-/* Returns true if the job has run or was cancelled. The caller then sees everything that the job
- * wrote to memory. */
+/* Returns whether the job has run or was cancelled. If it has, the caller sees everything that the
+ * job has written to memory. */
 bool workers_is_done(struct workers *workers, struct job *job);
 
-/* Waits until the job is done. Returns the waiting time in nanoseconds, or 0 if the job was done
- * already. */
+/* Waits until the job is done. Returns how long the caller waited, in nanoseconds; 0 if the job was
+ * already done. */
 uint64_t workers_wait(struct workers *workers, struct job *job);
 
-/* Waits for at most `timeout_ns`. Returns true if the job is done. */
+/* Waits until the job is done, but at most timeout_ns nanoseconds. Returns whether the job is
+ * done. */
 bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout_ns);
 
-/* Waits like workers_wait, but returns false when *interrupt becomes nonzero. The flag is checked
- * every 20 ms, so a signal handler may set it. Adds the waiting time to *waited_ns. If `helps` is
- * true, the calling thread runs queued jobs instead of sleeping. If no thread has begun the job
- * that the calling thread waits for, this job is run first. For short jobs, this saves the time to
- * wake the calling thread. Also, the pool and the calling thread together then need no more threads
- * than there are processors. */
+/* Waits like workers_wait, but returns false if *interrupt becomes nonzero. The flag is checked
+ * every 20 ms, so that a signal handler may set it. Adds the waiting time to *waited_ns.
+ *
+ * If `helps` is true, the calling thread runs queued jobs instead of sleeping. If no thread has
+ * begun `job`, the calling thread runs it first. For short jobs, this saves the time to wake the
+ * calling thread. It also lets a program use all processors with one thread fewer. */
 bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
                      const volatile int *interrupt, uint64_t *waited_ns);
 
-/* Marks every queued job as cancelled and done, and waits until the running jobs end. Jobs that are
- * submitted later run as usual. */
+/* Cancels every job in the queue, so that it counts as done, and waits until the running jobs end.
+ * Jobs that are submitted later run as usual. */
 void workers_cancel(struct workers *workers);
 
-/* Cancels all queued jobs and ends the pool's threads. NULL is allowed. */
+/* Cancels all jobs in the queue, and ends the pool's threads. Does nothing if `workers` is NULL. */
 void workers_close(struct workers *workers);
 
 /* Returns the number of processors that this process may use, which is at least 1. */
