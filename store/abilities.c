@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds out what a store can do, for example whether it can check and replace an object in one
- * step. Usually a store has an ability if its table has the function for it. A store may also have
- * a function find_abilities, which tests the server. */
+ * step. A store normally has an ability if its table of functions has the function for it. If an
+ * ability depends on the server, the function find_abilities of the store tests the server. */
 #include "store/abilities.h"
 
 #include "store/store.h"

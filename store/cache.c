@@ -41,23 +41,24 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    /* version of the content, which the caller gave; NULL if the caller gave none, so that the
-     * version of the object `inner` is used */
+    /* text from the caller that identifies the content of the object; NULL if the version of
+     * `inner`, the original object, identifies it */
     char *version;
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
-    /* signalled when a block is no longer BUSY, or when a fetch is done */
+    /* signalled when a block stops being BUSY (a thread works on it), or when a fetch is done */
     pthread_cond_t settled;
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;
 };
 
-/* A read from a cached object. It is running or has ended. Finished tasks are reused. */
+/* An asynchronous read from a cached object. When the read has ended, its task is reused for
+ * another read. */
 struct task {
     struct job job;
     struct task *next;
-    /* the read; NULL if it has ended; the lock of the object guards this field */
+    /* the read of this task, or NULL if the read has ended; guarded by the lock of the object */
     struct store_read *read;
     atomic_bool cancelled;
 };
@@ -81,8 +82,8 @@ static size_t block_size(const struct cached_object *o, uint64_t block)
 
 /* ---- The states of blocks -------------------------------------------------------------------- */
 
-/* Waits while another thread works on the block. Afterwards the block's state is GOOD, or this
- * thread has claimed the block (no other thread works on it). */
+/* Waits until no other thread works on the block. If the block is then in the cache, returns GOOD.
+ * Otherwise marks the block as BUSY, so that only this thread works on it, and returns UNKNOWN. */
 static enum block_state cache_claim(struct cached_object *o, uint64_t block)
 {
     enum block_state state;
@@ -97,8 +98,8 @@ static enum block_state cache_claim(struct cached_object *o, uint64_t block)
     return state;
 }
 
-/* Claims a block without waiting. Returns false if another thread works on the block or its state
- * is GOOD. */
+/* Marks a block as BUSY, so that only this thread works on it. Does not wait. Returns false if
+ * another thread works on the block, or if the block is in the cache (GOOD). */
 static bool try_claim(struct cached_object *o, uint64_t block)
 {
     bool claimed;
@@ -119,7 +120,8 @@ static void cache_settle(struct cached_object *o, uint64_t block, enum block_sta
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Marks a GOOD block as unknown, because its bytes are not in the cache any more. */
+/* Marks a block that was in the cache (GOOD) as UNKNOWN, because its bytes were removed from the
+ * cache. */
 static void cache_forget(struct cached_object *o, uint64_t block)
 {
     pthread_mutex_lock(&o->lock);
@@ -140,7 +142,8 @@ static void cache_fetch_done(struct store_read *read)
     pthread_mutex_unlock(&f->owner->lock);
 }
 
-/* Reads from the original object. Stops early if the task is cancelled. */
+/* Reads bytes from the original object, not from the cache. Stops early if the task is
+ * cancelled. */
 static int cache_do_fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
                           size_t size, struct sheaf_error *err)
 {
@@ -172,15 +175,16 @@ static int cache_do_fetch(struct cached_object *o, struct task *task, uint64_t o
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The part of a read that lies within one block of the object. */
+/* The bytes of a read that lie in one block of the object. The block may be larger than this
+ * part. */
 struct block_part {
     uint64_t block;
     size_t skip, size;          /* within the block */
     uint8_t *data;              /* the caller's */
 };
 
-/* Reads a block of which the caller needs only a part. This thread must have claimed the block
- * (marked it as BUSY). */
+/* Reads a block of which the caller needs only some bytes, and puts the whole block into the cache.
+ * The calling thread must have marked the block as BUSY. */
 static int read_edge(struct cached_object *o, struct task *task, const struct block_part *p,
                      struct sheaf_error *err)
 {
@@ -206,8 +210,8 @@ static int read_edge(struct cached_object *o, struct task *task, const struct bl
     return code;
 }
 
-/* Reads `count` blocks, from number `first` on, which this thread has claimed (marked as BUSY).
- * None of them is in the cache, and the caller needs all their bytes. */
+/* Reads the `count` blocks from number `first` on with one request, and puts them into the cache.
+ * They must not be in the cache, and the calling thread must have marked them as BUSY. */
 static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
                     uint8_t *data, struct sheaf_error *err)
 {
@@ -224,9 +228,9 @@ static int read_run(struct cached_object *o, struct task *task, uint64_t first, 
     return code;
 }
 
-/* Reads a block that this thread has claimed (marked as BUSY) and that the caller needs completely.
- * If the following blocks are also needed completely and missing in the cache, reads them with the
- * same request. */
+/* Reads block number `first`, from the cache or from the original object. The calling thread must
+ * have marked it as BUSY, and must need all its bytes. If the next blocks are also missing in the
+ * cache, the same request reads them as well. *done becomes the number of blocks that were read. */
 static int read_missing(struct cached_object *o, struct task *task, uint64_t first, uint64_t end,
                         uint8_t *data, uint64_t *done, struct sheaf_error *err)
 {
@@ -256,8 +260,8 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
     return code;
 }
 
-/* Reads the block of `p`, and sometimes also the blocks after it with the same request. Sets *done
- * to the number of blocks that were read. */
+/* Reads the bytes `p` of one block, and sometimes also the following blocks with the same request.
+ * *done becomes the number of blocks that were read. */
 static int cache_read_part(struct cached_object *o, struct task *task, const struct block_part *p,
                            uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
 {
@@ -329,12 +333,13 @@ static void cache_run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    /* `done` must be the last call, because another thread may close the object as soon as `done`
-     * was called. cached_close waits until the function cache_run_task has returned. */
+    /* `done` must be the last call. It allows another thread to close the object, and cached_close
+     * then waits only until this function has returned. */
     read->done(read);
 }
 
-/* Returns a task whose read has ended, or a new task. Returns NULL if memory is exhausted. */
+/* Returns a task for a new read: a task whose read has ended, or else a new task. Returns NULL if
+ * memory is exhausted. */
 static struct task *take_task_locked(struct cached_object *o)
 {
     struct task *task = o->tasks;
@@ -388,9 +393,9 @@ static void cached_read_cancel(struct store_read *read)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Removes from the cache the blocks whose bytes have proved to be damaged. If another process
- * has already replaced such a block by a good one, the good block is removed as well and fetched
- * again. */
+/* Removes blocks from the cache after the reader has found their bytes to be damaged. Another
+ * process may already have replaced such a block by a good one. Then the good block is removed as
+ * well, and is fetched again. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
     struct cached_object *o = cache_object_of(object);
@@ -428,8 +433,8 @@ static const struct store_ops cached_ops = {
     .read_cancel = cached_read_cancel, .distrust = cached_distrust, .close = cached_close,
 };
 
-/* Replaces *object by an object that reads through the cache. `version` identifies the content;
- * NULL means that the object itself has a version. */
+/* Replaces *object by a new object that reads *object through the cache. `version` identifies the
+ * content; if it is NULL, the version of *object is used. */
 static int wrap(struct cache *cache, const char *version, struct store_object **object,
                 struct sheaf_error *err)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of a cache. The only lock is the lock of the file `total`. It is held while bytes are
- * added to the total and while blocks are removed. Readers need no lock, because an open file stays
- * readable. The lock excludes other processes, but not the threads of this process, which share the
- * descriptor. Threads use a mutex, which is taken before the lock.
+ * Handles the files of a cache. Only one file has a lock: `total`, which stores the total size of
+ * all blocks. A process holds this lock while it changes the total or removes blocks. Threads of
+ * one process share the descriptor of `total`, so the lock does not exclude them from each other.
+ * They take a mutex first, and then the lock.
  *
- * A temporary file gets its full size when its bytes are added to the total. So a process that
- * counts all files again includes files that are being written. */
+ * Reading a block needs no lock, because an open file stays readable after it is removed.
+ *
+ * A temporary file gets its full size at the moment when its bytes are added to the total. So a
+ * process that counts the sizes of all files again also counts files that are still being
+ * written. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -101,8 +104,8 @@ static void block_name(char name[CACHE_NAME_BYTES], const char *object, uint64_t
     snprintf(name, CACHE_NAME_BYTES, "%.32s/%08" PRIx64, object, block);
 }
 
-/* Computes the hash of a block. It covers the block's name, so that a block that was stored under
- * another name is noticed. */
+/* Computes the hash of a block. The hash also covers the block's name, so that a block under the
+ * wrong name is recognised. */
 static uint64_t cache_files_hash_of(const char *name, const void *data, size_t size)
 {
     return XXH3_64bits_withSeed(data, size, XXH3_64bits(name, strlen(name)));
@@ -110,8 +113,8 @@ static uint64_t cache_files_hash_of(const char *name, const void *data, size_t s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Opens the file of a block for reading, and writes its path to `name`. Returns -1 if there is no
- * such file. */
+/* Opens the file of a block for reading. Writes its path to `name`. Returns the descriptor, or -1
+ * if there is no such file. */
 static int cache_files_open_block(const struct cache_files *f, const char *object, uint64_t block,
                                   char name[CACHE_NAME_BYTES])
 {
@@ -202,8 +205,8 @@ static void cache_files_list_one(const struct cache_files *f, const char *object
         olds->bytes += old.bytes;
 }
 
-/* Returns whether a name consists of `least` to `most` hexadecimal digits, like all names in the
- * cache. */
+/* Returns whether `name` consists of `least` to `most` hexadecimal digits. The names of all files
+ * and directories of blocks do. */
 static bool is_hex(const char *name, size_t least, size_t most)
 {
     const size_t size = strspn(name, "0123456789abcdef");
@@ -252,9 +255,9 @@ static int compare_ages(const void *a, const void *b)
     return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-/* Removes the least recently used blocks until there is room for `bytes` bytes and for a tenth of
- * the limit in addition. Because of this addition, blocks need not be removed at each call. Returns
- * the number of bytes left in the cache. */
+/* Removes the least recently used blocks until `bytes` more bytes fit. Then removes further blocks,
+ * until a tenth of the limit is free, so that the next calls find room. Returns the number of bytes
+ * that stay in the cache. */
 static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 {
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
@@ -277,8 +280,8 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
     return olds.bytes;
 }
 
-/* Adds bytes to the total, and makes room if necessary. Returns false if there cannot be enough
- * room. */
+/* Adds `bytes` to the total, and removes blocks if this exceeds the limit. Returns false if there
+ * cannot be enough room. The lock must be held. */
 static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 {
     uint64_t total = 0;
@@ -297,7 +300,8 @@ static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 
 /* ---- Writing --------------------------------------------------------------------------------- */
 
-/* Creates a file and its directory. Another process may remove the directory at any moment. */
+/* Creates a temporary file for a block, and the directory of the object. If another process removes
+ * the empty directory at the same moment, it is created again. */
 static int cache_files_create(const struct cache_files *f, const char *object, const char *name)
 {
     int fd = -1;
@@ -312,8 +316,8 @@ static int cache_files_create(const struct cache_files *f, const char *object, c
     return fd;
 }
 
-/* Creates a file of `bytes` bytes and adds them to the total. Returns its descriptor, or -1 on
- * failure. */
+/* Creates a file of `bytes` bytes and adds these bytes to the total. Returns the descriptor, or -1
+ * on failure. The lock must be held. */
 static int create_locked(const struct cache_files *f, const char *object, const char *name,
                          uint64_t bytes)
 {

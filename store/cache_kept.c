@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of kept texts: DIR/<hash of the name>.kept consists of the text and
- * of a hash of the text and its name. */
+ * Handles the files of texts that the cache keeps, such as manifests. DIR/<hash of the name>.kept
+ * has the text, and a hash of the text and its name. */
 #include "store/cache_kept.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ static uint64_t kept_sum(const char *name, const void *text, size_t size)
     return XXH3_64bits_withSeed(text, size, XXH3_64bits(name, strlen(name)));
 }
 
-/* Reads a text from a directory. Returns NULL if there is no valid text. */
+/* Reads the text `name` from the directory of a cache. Returns NULL if the text is missing or
+ * damaged. */
 static char *kept_get(int directory, const char *name, size_t *size)
 {
     char file[CACHE_NAME_BYTES], *text;

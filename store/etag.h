@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interprets ETags. They are given in the form in which servers send them, with or without quotes.
- * NULL means that there is no ETag. */
+ * Interprets ETags, the versions that web servers give to objects. An ETag is passed as the server
+ * sends it, with or without quotes. NULL means that the server has sent none. */
 #ifndef STORE_ETAG_H
 #define STORE_ETAG_H
 
@@ -10,16 +10,16 @@
 
 #define MD5_BYTES 16
 
-/* Returns the stamp (a number that differs if the object was replaced) for an ETag, or 0 for
- * NULL. */
+/* Returns a number (stamp) that is different if the object was replaced. It is computed from the
+ * ETag, and is 0 if `etag` is NULL. */
 uint64_t etag_stamp(const char *etag);
 
-/* Returns whether the server promises that different content always has a different ETag. Weak
- * ETags do not promise this. */
+/* Returns whether the ETag is strong. A strong ETag always changes with the content, a weak one
+ * ("W/...") may stay. */
 bool etag_is_strong(const char *etag);
 
-/* Reads an ETag of 32 digits as an MD5. With some kinds of encryption, such an ETag is not an MD5
- * (see store_etag_is_md5). Returns false if the ETag has another form. */
+/* Reads an ETag of 32 hexadecimal digits as an MD5. Returns false if the ETag has another form. An
+ * ETag of this form may still not be an MD5, if the object is encrypted (see store_etag_is_md5). */
 bool etag_md5(const char *etag, uint8_t md5[MD5_BYTES]);
 
 #endif

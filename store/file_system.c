@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Identifies kinds of file systems by their magic numbers. The numbers are listed here because the
- * kernel's headers do not have all of them. */
+ * Recognises kinds of file systems by their magic numbers, which statfs() returns. The numbers are
+ * defined here because the kernel's headers do not have all of them. */
 #include "store/file_system.h"
 
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 
-/* size of a read that is large enough to make the cost of a round trip small, even without
- * read-ahead */
+/* Size in bytes of a read over a network file system. It is so large that the time for the round
+ * trip hardly matters. */
 #define READ_BYTES ((size_t)8 << 20)
 
 static const struct {
@@ -59,8 +59,8 @@ size_t file_system_read_bytes(const char *url)
 
     if (file_system_of_path(path) == FILE_SYSTEM_LOCAL || stat(path, &st) != 0)
         return 0;
-    /* A file system reports its stripe size or request size as its block size. All common block
-     * sizes divide 8 MiB, so reads of READ_BYTES consist of whole blocks. */
+    /* st_blksize is the stripe or request size of a network file system. It normally divides
+     * READ_BYTES, so that each read consists of whole blocks. */
     return MAX(READ_BYTES, (size_t)st.st_blksize);
 }
 

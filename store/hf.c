@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Names, settings and commits of the Hugging Face hub. A table remembers the commit of each
- * revision until the process ends its connections. So the same revision always means the same
- * commit. */
+ * Finds names, settings and commits of data sets on the Hugging Face hub. A table remembers the
+ * commit of each revision until the process ends its connections. So all reads of a revision in a
+ * process use the same commit. */
 #include "store/hf.h"
 
 #include <pthread.h>
@@ -59,8 +59,8 @@ static int hf_token_path(char **path, struct sheaf_error *err)
     return made < 0 ? err_memory(err, 64) : SHEAF_OK;
 }
 
-/* Reads the token that the hub's own tools have stored at login. A missing token is not an
- * error. */
+/* Reads the token of the user from the file in which the hub's own tools store it. It is not an
+ * error if there is no such file. */
 static int hf_read_token(char **token, struct sheaf_error *err)
 {
     char *path;
@@ -73,7 +73,7 @@ static int hf_read_token(char **token, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Reads the token. Keeps only the first word of its text, because the token is sent in a header. */
+/* Reads the token, and keeps only its first word, because the token becomes part of a header. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
     const char *named = hf_environment("HF_TOKEN");
@@ -159,8 +159,8 @@ static const struct remote_service service = { hf_context_open, hf_context_close
 
 /* ---- Asking the hub -------------------------------------------------------------------------- */
 
-/* Adds advice to an error. Without a token, the hub answers "access denied" even if the name does
- * not exist. */
+/* Adds advice to an error of the hub. If no token is sent, the hub answers "access denied" even for
+ * names that do not exist. */
 void hf_explain(bool has_token, struct sheaf_error *err)
 {
     err_append(err, has_token ? ": the token (HF_TOKEN, or that of a login) does not allow it: a "
@@ -257,8 +257,8 @@ static int ask_commit(struct hf_name *name, struct sheaf_error *err)
     return code;
 }
 
-/* Finds the commit of a revision in the table, or requests it from the hub. The lock of the table
- * is held during the request, so that two threads cannot get different commits for one revision. */
+/* Finds the commit of a revision in the table, or else asks the hub for it. The lock is held while
+ * the hub is asked, so that two threads cannot get different commits for one revision. */
 static int find_commit_locked(struct hf_context *hf, struct hf_name *name, struct sheaf_error *err)
 {
     struct known_commit *k = hf->locked.commits;
@@ -289,7 +289,8 @@ static int find_commit_locked(struct hf_context *hf, struct hf_name *name, struc
 
 /* ---- Names ----------------------------------------------------------------------------------- */
 
-/* Takes "OWNER/NAME[@REVISION]" from the beginning of the URL. The rest of the URL is the path. */
+/* Reads "OWNER/NAME[@REVISION]" at the beginning of the URL into `name`. Sets *path to the rest of
+ * the URL. */
 static int take_repository(const char *url, struct hf_name *name, const char **path,
                            struct sheaf_error *err)
 {

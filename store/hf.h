@@ -25,7 +25,7 @@ struct hf_name {
     const struct hf_hub *hub;
     char *repository;           /* "OWNER/NAME" */
     char *revision;             /* as in URLs: a slash in it is "%2F" */
-    /* encoded path without slashes at its beginning and end; "" for the root */
+    /* path in the data set, percent-encoded, without slashes at its ends; "" for the root */
     char *path;
     char commit[HF_COMMIT_SIZE];
 };
@@ -40,10 +40,10 @@ void hf_name_free(struct hf_name *name);
 /* Adds advice to the error of a refused request. */
 void hf_explain(bool has_token, struct sheaf_error *err);
 
-/* Sends a GET request to the hub's interface, which responds in JSON. The URL is
- * "ENDPOINT/api/datasets/REPOSITORY" followed by `rest`. `what` describes the request in messages;
- * `classify` is a function as in struct request. The caller must call request_free and target_free
- * in any case. */
+/* Sends a GET request to the interface of the hub, which answers in JSON. The URL is
+ * "ENDPOINT/api/datasets/REPOSITORY" followed by `rest`. `what` describes the request in messages.
+ * `classify` is as in struct request. The caller must call request_free and target_free, even after
+ * a failure. */
 int hf_ask(const struct hf_hub *hub, const char *repository, const char *rest, const char *query,
            const char *what,
            int (*classify)(struct request *request, bool *again, struct sheaf_error *err),

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread of the HTTP engine, and its queues. http_submit, which any thread may call, puts an
- * exchange into the list `submitted`, under a lock. The engine's thread moves it to the queue
- * `queued`, in order of due time. When the exchange is due and a slot is free, it becomes active in
- * libcurl. At the end the thread calls `done`.
+ * The thread of the HTTP engine and its queues. An exchange is one HTTP request and its response.
+ *
+ * http_submit, which any thread may call, puts an exchange into the list `submitted`, which has a
+ * lock. The engine's thread moves it to the list `queued`, in order of the time at which it is due.
+ * When the exchange is due and a slot is free, the thread hands it to libcurl. When the exchange
+ * has ended, the thread calls its function `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
- * handles. Used easy handles are kept in a list for reuse, because libcurl keeps connections with
- * the multi handle, and resetting an easy handle costs nothing. */
+ * handles. Used easy handles are kept in a list. libcurl keeps connections with the multi handle,
+ * so a used easy handle can be reset and used for another server. */
 #include "store/http.h"
 
 #include <curl/curl.h>
@@ -110,8 +112,8 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     x->done(x);     /* x may be freed now, or submitted again */
     if (easy == NULL)
         return;
-    /* A failed handle is not reused. libcurl 7.88 refuses settings for a handle that failed before
-     * it was connected. */
+    /* Do not use a failed handle again, because libcurl 7.88 refuses settings for a handle that
+     * failed before it was connected. */
     if (result == CURLE_OK && e->spare_count < ACTIVE_MOST) {
         curl_easy_reset(easy);
         e->spare[e->spare_count++] = easy;
@@ -120,8 +122,8 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* Begins an exchange (a request and its response). Returns false if the exchange must wait, or if
- * it has ended because it was cancelled or could not begin. */
+/* Starts an exchange (a request and its response). Returns false if it must wait, or if it is
+ * already over because it was cancelled or could not start. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;
@@ -199,9 +201,9 @@ static void finish_answered(struct http_engine *e)
     }
 }
 
-/* Returns whether no bytes of an exchange (a request and its response) have arrived for too long.
- * `away_ns` is a time during which this thread did not run. It does not count as silence, because
- * bytes may have arrived meanwhile. */
+/* Returns whether an exchange (a request and its response) has been silent for too long. away_ns is
+ * a time in which this thread did not run; it does not count as silence, because bytes may have
+ * arrived in this time. */
 static bool http_is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
     uint64_t patience_ns;
@@ -251,8 +253,8 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
     }
 }
 
-/* Accepts exchanges that other threads have submitted or cancelled. Returns false if the engine
- * must end. */
+/* Moves the exchanges that other threads have submitted to the engine's queue, and ends those that
+ * they have cancelled. Returns false if the engine must end. */
 static bool http_take_in(struct http_engine *e)
 {
     struct http_exchange *x;
@@ -285,9 +287,9 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
-/* Replaces the multi handle after libcurl has run out of memory. libcurl 7.88 may have recorded a
- * socket incompletely, and would then divide by zero when it uses the socket. If there is no memory
- * for another handle, the old one is kept. */
+/* Replaces libcurl's multi handle after libcurl has run out of memory. libcurl 7.88 may then have
+ * stored a socket incompletely, and would divide by zero when it uses this socket. If there is no
+ * memory for another multi handle, the old one stays. */
 static void start_again(struct http_engine *e)
 {
     struct http_exchange *x, *next;
@@ -383,7 +385,8 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
     struct http_engine *e;
     int failed, code;
 
-    /* If the default context of libcrypto 3.0 cannot be made now, libcrypto would crash later. */
+    /* Create the default context of libcrypto 3.0 now. If this is not possible, return an error,
+     * because libcrypto would crash later. */
     if (OSSL_LIB_CTX_get0_global_default() == NULL)
         return err_set(err, SHEAF_ERR_MEMORY, "libcrypto cannot be started");
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

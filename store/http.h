@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * The HTTP engine: one thread with a libcurl multi handle. It serves every store that is not a
- * local file system.
+ * The HTTP engine: one thread with a libcurl multi handle, which all remote stores use. It runs any
+ * number of exchanges at the same time. An exchange is one HTTP request and its response.
+ * Connections are kept and used again. Any thread may submit an exchange. The body of a response is
+ * written directly into the caller's memory.
  *
- * Any number of exchanges (a request and its response) run at the same time, on connections that
- * are kept and reused. Any thread may submit an exchange. The body of a response goes directly
- * into the caller's memory. An exchange is a single attempt. Signing, retries and the meaning of
- * responses belong to the layer above (store/request.h).
+ * An exchange is one attempt. The layer above (store/request.h) signs requests, repeats attempts
+ * and interprets responses.
  *
- * A stalled exchange is ended (store/stall.h). If a server sends just fast enough not to count as
- * stalled, the exchange ends at its deadline. If a server sends headers without end, the exchange
- * ends at the limit for their size. */
+ * An exchange ends with a failure if it stalls (store/stall.h). It also ends at its deadline, which
+ * protects against a server that sends just fast enough not to stall. If a server sends too many
+ * bytes of headers, the exchange ends as well. */
 #ifndef STORE_HTTP_H
 #define STORE_HTTP_H
 
@@ -33,10 +33,11 @@ enum http_failure {
     HTTP_NO_HOST,           /* its name is not known */
     HTTP_NO_CONNECTION,     /* refused, unreachable, or no response in time */
     HTTP_NOT_TRUSTED,       /* TLS: its certificate */
-    /* TLS: the file with CA certificates cannot be read or has no certificates */
+    /* TLS: the file of CA certificates cannot be read, or has no certificates */
     HTTP_NO_CA,
     HTTP_BROKEN,            /* reset, or ended before the announced length */
-    /* the response has no status line, because it begins with bytes of another response */
+    /* the response does not begin with a status line, for example because it begins in the middle
+     * of another response */
     HTTP_NOT_HTTP,
     HTTP_PROXY_REFUSED,     /* the proxy responded to CONNECT with `proxy_status` */
     HTTP_STALLED,
@@ -46,7 +47,7 @@ enum http_failure {
     HTTP_HEADERS_TOO_LONG,
     HTTP_NO_MEMORY,         /* for the request or for its response */
     HTTP_NOT_BEGUN,         /* `begin` failed */
-    /* the engine belongs to the parent process, from which this process was forked */
+    /* the process is a forked child, and the engine belongs to its parent */
     HTTP_FORKED,
     HTTP_FAILED             /* anything else; `detail` says what */
 };
@@ -56,11 +57,12 @@ struct http_header {
     char *value;            /* the exchange's */
 };
 
-/* One exchange: an attempt to send a request, and its response. The caller zero-initialises the
- * struct, sets the fields it needs, submits it, and frees it with http_exchange_free. */
+/* One attempt to send a request, and its response. The caller sets all fields to zero, then sets
+ * the fields that it needs, and submits the exchange. At the end it must call
+ * http_exchange_free. */
 struct http_exchange {
-    /* The request. Its fields are borrowed until the exchange is done, except the values of the
-     * headers. */
+    /* The fields of the request. Texts must stay valid until the exchange is done. Only values of
+     * headers are copied. */
     enum http_method method;
     const char *url;
     struct http_header headers[HTTP_HEADERS_MOST];
@@ -75,23 +77,23 @@ struct http_exchange {
     struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
-    /* The body of the response goes to `into` (into_size bytes) if the status is 2xx and `into` is
-     * not NULL. Otherwise it goes to `reply`, whose limit the caller sets. If a body with status
-     * 2xx does not fit, the exchange fails. A body with another status (the text of an error) is
-     * cut at the limit of `reply`. */
+    /* Memory for the body of a response with a status 2xx; it has into_size bytes. A longer body is
+     * an error. All other bodies go to `reply`, whose limit the caller sets: those of other
+     * statuses, and all if `into` is NULL. The text of an error is cut at this limit. */
     void *into;
     size_t into_size;
     struct buf reply;
 
-    /* Called on the engine's thread just before the exchange starts, to set values that depend on
-     * the time (a date, a signature). May be NULL. Returns SHEAF_END if it must be called again
-     * after *wait_ns, or a negative code if the exchange must fail. */
+    /* Sets what depends on the time, such as a date or a signature; or NULL. Called on the engine's
+     * thread just before the exchange starts. Returns SHEAF_END if it must be called again after
+     * *wait_ns, or a negative code if the exchange must fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
-    /* Returns the time of silence after which the exchange ends as HTTP_LATE, or 0 if there is no
-     * limit. Called on the engine's thread several times a second. NULL means no limit. */
+    /* Returns how many nanoseconds the exchange may be silent before it ends as HTTP_LATE, or 0 if
+     * there is no limit. Called on the engine's thread several times a second. NULL means no
+     * limit. */
     uint64_t (*patience)(const struct http_exchange *exchange);
-    /* Called once, on the engine's thread, when the exchange has ended. It must not block. It may
-     * free the exchange or submit it again. */
+    /* Called once, on the engine's thread, when the exchange has ended. The function must not
+     * block. It may free the exchange or submit it again. */
     void (*done)(struct http_exchange *exchange);
 
     /* The outcome. */
@@ -106,7 +108,7 @@ struct http_exchange {
     /* The engine's. */
     void *easy, *header_list;
     uint64_t due_ns, began_ns, quiet_since_ns;
-    /* how long the exchange was silent before it ended as HTTP_LATE */
+    /* how many nanoseconds the exchange was silent when it ended as HTTP_LATE */
     uint64_t quiet_ns;
     size_t sent;
     size_t header_bytes;
@@ -118,20 +120,20 @@ struct http_exchange {
 struct http_engine;
 
 int http_engine_open(struct http_engine **engine, struct sheaf_error *err);
-/* Ends all exchanges as HTTP_CANCELLED, and ends the thread. Exchanges that are submitted later end
- * immediately. */
+/* Ends all exchanges with the failure HTTP_CANCELLED, and then ends the engine's thread. Exchanges
+ * that are submitted later fail at once. */
 void http_engine_stop(struct http_engine *engine);
-/* Stops the engine if necessary, and frees it. NULL is allowed. */
+/* Frees the engine, and stops it before if it still runs. Does nothing if `engine` is NULL. */
 void http_engine_close(struct http_engine *engine);
 
-/* Starts an exchange after `delay_ns` nanoseconds. May be called on any thread of the process that
- * opened the engine. An exchange that is done may be submitted again, even by its own function
+/* Starts an exchange after delay_ns nanoseconds. May be called on any thread of the process that
+ * has opened the engine. A finished exchange may be submitted again, even by its own function
  * `done`. */
 void http_submit(struct http_engine *engine, struct http_exchange *exchange, uint64_t delay_ns);
 
-/* Ends an exchange early. `done` is called as usual; the failure is HTTP_CANCELLED unless the
- * exchange had already ended. The caller must make sure that the exchange is not freed meanwhile. A
- * cancelled exchange stays cancelled: if it is submitted again, it ends immediately. */
+/* Ends an exchange early. Its function `done` is still called. The failure is HTTP_CANCELLED,
+ * unless the exchange had already ended. The caller must make sure that nobody frees the exchange
+ * during this call. If a cancelled exchange is submitted again, it ends at once. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
 /* Returns whether any server has ever responded. */
@@ -139,7 +141,8 @@ bool http_has_answered(const struct http_engine *engine);
 
 /* ---- http_handle.c ---- */
 
-/* Sets up the libcurl handle `easy` for the exchange. Returns a CURLcode. Only http.c uses it. */
+/* Sets up exchange->easy, a handle of libcurl, for the exchange. Returns a CURLcode. Called only by
+ * http.c. */
 int http_set_up(struct http_exchange *exchange);
 
 /* ---- http_exchange.c ---- */
@@ -149,19 +152,20 @@ int http_add_header(struct http_exchange *exchange, const char *name, const char
 void http_clear_headers(struct http_exchange *exchange);
 void http_exchange_free(struct http_exchange *exchange);
 
-/* Returns the value of a response header, or NULL. Upper and lower case of the name do not matter.
- * May be called only inside `done`; the result is valid until `done` returns. */
+/* Returns the value of a header of the response, or NULL if there is no such header. `name` may be
+ * in upper or lower case. May be called only inside `done`; the value is valid until `done`
+ * returns. */
 const char *http_answer_header(const struct http_exchange *exchange, const char *name);
 
 /* ---- http_error.c ---- */
 
 /* Maps a CURLcode to a failure. */
 enum http_failure http_failure_of_curl(int curl_code);
-/* Returns whether the same request may succeed if it is sent again a moment later. */
+/* Returns whether the request may succeed if it is simply sent again later. */
 bool http_may_pass(const struct http_exchange *exchange);
 bool http_status_may_pass(int status);
-/* Sets the error for an exchange that has no complete response, or whose status is not a success.
- * Returns the code of the error. `what` names the request, as in "GET s3://bucket/key". */
+/* Sets the error for an exchange whose response is incomplete, or has a status other than success.
+ * Returns the error's code. `what` describes the request, for example "GET s3://bucket/key". */
 int http_error(const struct http_exchange *exchange, const char *what, struct sheaf_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Maps libcurl's codes and HTTP statuses to our error codes, and decides whether a retry can help.
- * For S3, s3/aws_error.c first examines the error code in the answer's text, and calls this file
- * only for codes that it does not know. */
+ * Maps codes of libcurl and HTTP statuses to error codes of Sheaf, and decides whether a retry can
+ * help. For S3, s3/aws_error.c first looks for an error code of AWS in the response's text. It
+ * calls this file only if it does not find one that it knows. */
 #include <curl/curl.h>
 
 #include "base/error.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connects libcurl with epoll. libcurl tells this file on which sockets it waits, and when it must
- * be called at the latest. Once libcurl reads a socket, it continues as long as the socket has
- * data. With a nearby server, one socket could thus occupy the thread. So the sockets of earlier
- * requests are handled first, because their data is needed first. Events are handled only for a
- * short time; then new requests are sent. */
+ * Connects libcurl with epoll. libcurl tells this file for which sockets it waits, and when it must
+ * be called at the latest.
+ *
+ * When libcurl reads a socket, it continues as long as the socket has data. With a server nearby,
+ * one socket could so keep the thread busy. Therefore the sockets of earlier requests are handled
+ * first, because their data is needed first. Events are handled only for a short time. Then new
+ * requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>
@@ -21,8 +23,8 @@
 #define MS 1000000ull
 #define CONNECTIONS_KEPT 128L
 #define EVENTS_MOST 64          /* events reported by one call; the others follow */
-/* time after which a round of handling events ends; the next round reports the remaining events
- * again */
+/* Time in nanoseconds after which a round of event handling ends. Events that were not handled are
+ * reported again in the next round. */
 #define TURN_NS (MS / 5)
 
 struct http_events {
@@ -117,9 +119,9 @@ static int until_due_ms(const struct http_events *e, int most_ms)
 
 static bool handle(struct http_events *e, const struct epoll_event *event)
 {
-    /* An error counts as readable and writable, so that libcurl finds it at its next read or write.
-     * (The error must not be reported here. The event may belong to a socket that was closed
-     * meanwhile, whose number is already in use again.) */
+    /* Report an error of the socket to libcurl as readable and writable, so that libcurl finds the
+     * error when it reads or writes. The error itself is not passed on, because it may belong to an
+     * older socket that had the same number. */
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
                      (event->events & out ? CURL_CSELECT_OUT : 0);
@@ -163,8 +165,8 @@ void http_events_wake(struct http_events *e)
 {
     const uint64_t one = 1;
 
-    /* The write fails only if the eventfd's counter is full, and then the thread is woken in any
-     * case. */
+    /* The write can only fail if the counter of the eventfd is full. The thread is then woken
+     * anyway. */
     while (write(e->wake, &one, sizeof(one)) < 0 && errno == EINTR)
         continue;
 }

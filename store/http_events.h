@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waits for the sockets of a libcurl multi handle with epoll.
- *
- * curl_multi_poll would examine every socket each time, and curl_multi_perform would then ask the
- * kernel about each one again. Here only sockets with an event are handled. */
+ * Waits with epoll for the sockets of a libcurl multi handle, and tells libcurl only about the
+ * sockets that have an event. libcurl's own functions would examine every socket each time
+ * (curl_multi_poll), and ask the kernel about each of them again (curl_multi_perform). */
 #ifndef STORE_HTTP_EVENTS_H
 #define STORE_HTTP_EVENTS_H
 
@@ -13,22 +12,23 @@
 
 struct http_events;
 
-/* Opens the events of the libcurl multi handle `multi`, which the caller still owns. The caller
- * must clean up `multi` before it closes the events, because `multi` reports its sockets until
- * then. */
+/* Prepares the events for `multi`, a libcurl multi handle of the caller. The caller must clean up
+ * `multi` before it closes the events, because `multi` still uses them until then. */
 int http_events_open(struct http_events **events, void *multi, struct sheaf_error *err);
 void http_events_close(struct http_events *events);     /* NULL is fine */
 
-/* Uses another multi handle with the same settings. The previous handle must have been cleaned
- * up. */
+/* Changes to another multi handle and gives it the same settings. The old multi handle must already
+ * be cleaned up. */
 void http_events_use(struct http_events *events, void *multi);
 
-/* Waits for events for at most `most_ms` milliseconds, and lets libcurl handle them. Must always be
- * called on the same thread. Returns false if libcurl failed, for example because memory was
- * exhausted. libcurl may then miss the events of some socket. */
+/* Waits up to most_ms milliseconds for events, and lets libcurl handle them. Must always be called
+ * on the same thread. Returns false if libcurl failed, for example because memory was exhausted.
+ * libcurl may then no longer get the events of some sockets, so its multi handle must be
+ * replaced. */
 bool http_events_handle(struct http_events *events, int most_ms);
 
-/* Ends the current wait of http_events_handle, or the next one. May be called on any thread. */
+/* Makes the running call of http_events_handle return early, or else the next call. May be called
+ * on any thread. */
 void http_events_wake(struct http_events *events);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fields of an exchange, and functions to access them. http.c runs the exchange. */
+ * Functions that set and return the fields of an exchange (an HTTP request and its response).
+ * http.c runs the exchange. */
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The settings of a libcurl handle for one exchange, and the callbacks that libcurl then calls.
- * http.c runs the exchange.
- *
- * The callbacks only move and count bytes. They set `failure` if libcurl's own code would not show
- * the reason. */
+ * Sets up a libcurl handle for one exchange (an HTTP request and its response), and has the
+ * functions that libcurl then calls. These functions only copy and count bytes. They set `failure`
+ * if libcurl's own code would not show the reason. */
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -17,9 +15,9 @@
 #include "store/proxy.h"
 
 #define MS 1000000ull
-/* Sizes of libcurl's two buffers for an exchange, one for each direction. A system call moves at
- * most one buffer of bytes. An exchange with a small body gets the smaller size, because many such
- * exchanges may run at once. */
+/* Sizes in bytes of libcurl's two buffers for an exchange, one for sending and one for receiving. A
+ * system call moves at most one buffer. Exchanges with a small body get the smaller size, because
+ * many of them may run at once. */
 #define BUFFER_BYTES (128L << 10)
 #define LARGE_BUFFER_BYTES (512L << 10)
 #define LARGE_BYTES ((size_t)4 << 20)       /* of a body */
@@ -70,10 +68,9 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
     return x->failure == HTTP_ANSWERED ? size : 0;
 }
 
-/* Checks that the request line that was sent has a query if the URL has a query. (If memory is
- * exhausted, libcurl 7.88 sends the request without its query, and the response would be mistaken
- * for the right one.) A CONNECT request to a proxy has no query and is not checked. The URL may be
- * that of a redirect. */
+/* Checks that the request line has a query if the URL has one. If memory is exhausted, libcurl 7.88
+ * leaves out the query, and the response would then be for another request. A CONNECT request to a
+ * proxy is not checked. After a redirect, the new URL is checked. */
 static int on_sent(CURL *easy, curl_infotype type, char *data, size_t size, void *context)
 {
     struct http_exchange *x = context;
@@ -99,8 +96,8 @@ static size_t on_send(char *data, size_t one, size_t room, void *context)
     return size;
 }
 
-/* Moves to the beginning of the body. libcurl calls this if a connection that it had kept turns out
- * to be dead. */
+/* Moves back to the beginning of the request's body, so that libcurl can send it again. libcurl
+ * calls this function if a kept connection turns out to be dead. */
 static int on_seek(void *context, curl_off_t offset, int origin)
 {
     struct http_exchange *x = context;
@@ -111,9 +108,9 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-/* Limits the number of bytes that the kernel holds unsent. On a slow link, the kernel would
- * otherwise accept megabytes at once and send them for a minute, during which no progress could be
- * seen. A kernel without this setting works without the limit. */
+/* Limits the number of unsent bytes that the kernel accepts for a socket. Otherwise the kernel
+ * would take megabytes at once on a slow link and send them for a minute, and nobody could see
+ * whether the transfer makes progress. On a kernel without this option, there is no limit. */
 static int http_handle_on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     const int most = UNSENT_BYTES;
@@ -160,8 +157,8 @@ static CURLcode set_method(CURL *easy, struct http_exchange *x)
     return code;
 }
 
-/* Sets the proxy. Even if the URL needs no proxy, a redirect may need one; libcurl finds out which
- * one. */
+/* Sets the proxy. It is set even if the URL itself needs none, because a redirect may lead to a URL
+ * that does. libcurl then decides which URLs use the proxy. */
 static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
 {
     const char *proxy = x->no_proxy ? "" : proxy_of(x->url);
@@ -180,8 +177,8 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
-    /* With this option, libcurl does not wait for a name server that does not respond. Without the
-     * option, it would wait at the end of a transfer and so block all exchanges of the thread. */
+    /* Makes libcurl not wait for a name server that does not answer. Otherwise it would wait at the
+     * end of a transfer, and block all exchanges of this thread. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
@@ -203,8 +200,8 @@ static bool add_header_line(struct http_exchange *x, const char *name, const cha
     struct curl_slist *list;
     char *line;
 
-    /* libcurl treats "Name;" as a header without a value, and "Name:" as a request to send no
-     * header of this name. */
+    /* In libcurl, "Name;" sends a header with an empty value, and "Name:" prevents libcurl from
+     * sending this header. */
     if (asprintf(&line, value == NULL ? "%s:" : *value != '\0' ? "%s: %s" : "%s;", name,
                  value) < 0)
         return false;
@@ -224,8 +221,8 @@ static CURLcode set_request(CURL *easy, struct http_exchange *x)
     for (size_t i = 0; i < x->header_count; i++)
         if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
             return CURLE_OUT_OF_MEMORY;
-    /* An empty value keeps libcurl from sending "Expect: 100-continue". A server that ignores this
-     * header would delay each part of an upload by a second. */
+    /* Prevents libcurl from sending "Expect: 100-continue". A server that ignores this header would
+     * delay each part of an upload by a second. */
     if (!add_header_line(x, "Expect", NULL))
         return CURLE_OUT_OF_MEMORY;
     SET(CURLOPT_URL, x->url);

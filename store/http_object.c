@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens and closes objects of web servers.
- *
- * An object is opened by a GET of its first byte and not by HEAD. A pre-signed URL is valid for one
- * method only, and the response to the GET also proves that the server supports ranges. */
+ * Opens and closes objects of web servers. Opening sends a GET of the first byte and not a HEAD.
+ * There are two reasons: a pre-signed URL is valid for one method only, and the response to the GET
+ * also shows whether the server supports ranges. */
 #include "store/http_object.h"
 
 #include <stdio.h>
@@ -32,7 +31,8 @@ struct probe {
     struct remote_object *object;
 };
 
-/* Replaces a stored copy of a header's value. Returns false if memory is exhausted. */
+/* Stores a copy of a header's value in *copy, and frees the earlier copy. Returns false if memory
+ * is exhausted. */
 static bool http_object_keep(char **copy, const char *value)
 {
     free(*copy);

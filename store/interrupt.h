@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interrupts waits for a remote server.
- *
- * Opening a shard makes several requests, through layers that do not know the caller. If a server
- * does not respond, each request waits for minutes. So a thread registers a flag, and all its waits
- * for a remote server check this flag. When the flag is set, they end within a tenth of a second
- * with SHEAF_ERR_INTERRUPTED. Asynchronous reads (store_read_start) are ended by store_read_cancel
- * instead. */
+ * Interrupts waits for a remote server. Opening a shard sends several requests, through layers that
+ * know nothing about the caller. If a server does not answer, each of these requests waits for
+ * minutes. Therefore a thread registers a flag. If the flag is set, all waits of this thread for
+ * remote servers end within a tenth of a second, with SHEAF_ERR_INTERRUPTED. An asynchronous read
+ * (store_read_start) is ended by store_read_cancel instead. */
 #ifndef STORE_INTERRUPT_H
 #define STORE_INTERRUPT_H
 
@@ -17,16 +15,16 @@
 
 #define INTERRUPT_LOOK_NS UINT64_C(50000000)
 
-/* Registers the flag that the waits of this thread check; NULL means no flag. Returns the previous
- * flag, which the caller must restore. */
+/* Registers the flag that waits of this thread check; NULL means no flag. Returns the flag that was
+ * registered before, which the caller must register again when it is done. */
 const volatile int *interrupt_watch(const volatile int *flag);
 
 /* Return this thread's flag, and whether it is raised. */
 const volatile int *interrupt_watched(void);
 bool interrupt_is_raised(void);
 
-/* Waits for the event and destroys it. If the thread's flag is set before the event happens, calls
- * `cancel` once with the context. `cancel` must make the event happen soon. */
+/* Waits for the event, and then destroys it. If the thread's flag is set while it waits, calls
+ * `cancel` once with the context. `cancel` must then make the event happen soon. */
 void interrupt_wait(struct event *event, void (*cancel)(void *context), void *context);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collects the entries of one directory and returns them in byte order of their names. File systems
- * and S3 directory buckets do not guarantee this order. */
+ * Collects the entries of one directory, and then returns them in byte order of their names. This
+ * is necessary because file systems and S3 directory buckets may list in any order. */
 #ifndef STORE_LISTING_H
 #define STORE_LISTING_H
 
@@ -12,11 +12,12 @@ struct listing {                /* zero-initialised */
     size_t count, capacity;
 };
 
-/* Adds an entry to the listing. The name is copied; the ETag is not kept. */
+/* Adds a copy of an entry to the listing. The copy has the name, but not the ETag. */
 int listing_add(struct listing *listing, const struct store_entry *entry, struct sheaf_error *err);
 /* Forgets what was added. */
 void listing_clear(struct listing *listing);
-/* Calls `each` for all entries, unless `code` is an error. Then frees the listing. */
+/* Calls `each` for all entries in order, and frees the listing. If `code` is an error, only frees
+ * the listing, and returns `code`. */
 int listing_end(struct listing *listing, int code, store_entry_fn *each, void *context);
 
 #endif

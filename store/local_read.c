@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads local files, named pipes and standard input; see local_read.h. */
+ * Reads local files, named pipes and standard input. See local_read.h. */
 #include "store/local_read.h"
 
 #include <errno.h>
@@ -22,20 +22,20 @@
 #include "base/workers.h"
 #include "store/file_system.h"
 
-/* Interval in milliseconds at which a read of a pipe checks for an interrupt. */
+/* Time in milliseconds between two checks for an interrupt while a read of a pipe waits. */
 #define INTERRUPT_MS 100
 
-/* The capacity that is set for a pipe. An unprivileged process cannot set a larger one. A large
- * pipe needs fewer system calls for the same data. */
+/* Capacity in bytes that is set for a pipe, because a larger pipe needs fewer system calls. It is
+ * the most that an unprivileged process may set. */
 #define PIPE_BYTES (1 << 20)
 
-/* Some reads only fill the kernel's cache. Their data goes to the same small buffer again and
- * again. */
+/* Size in bytes of a buffer for data that is read only to fill the kernel's cache. All reads
+ * overwrite this buffer, because nobody uses the data. */
 #define WARM_BYTES  ((size_t)32 << 10)
 #define WARM_PIECES 32u
 
-/* Number of attempts after a temporary failure. The waits between them are 50 ms, 100 ms, and so
- * on. */
+/* Number of attempts if a system call fails temporarily. The wait before the next attempt is 50 ms
+ * at first, and doubles each time. */
 #define TRIES         7u
 #define FIRST_WAIT_MS 50u
 
@@ -53,8 +53,8 @@ static atomic_uint open_files;      /* files opened for reading and not parked *
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* Waits before the next attempt; *tries is its number. Returns false if the last attempt was
- * made. */
+/* Waits before the next attempt, and adds 1 to *tries, the number of failed attempts. Returns false
+ * without waiting if there may be no further attempt. */
 static bool wait_to_retry(unsigned *tries)
 {
     const unsigned wait_ms = FIRST_WAIT_MS << *tries;
@@ -80,9 +80,9 @@ static int open_path(const char *url)
     if (strcmp(url, "-") == 0)
         return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     for (;;) {
-        /* With O_NONBLOCK, open() does not wait for a program at the other end of a pipe.
-         * local_read_next waits for it and can be interrupted. The flag does not affect regular
-         * files. */
+        /* Opens a pipe with O_NONBLOCK, so that open() does not wait for a program at its other
+         * end. local_read_next waits for this program and can be interrupted. Regular files ignore
+         * the flag. */
         const int fd = open(local_path(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const int failed = errno;
 
@@ -95,7 +95,7 @@ static int open_path(const char *url)
     }
 }
 
-/* Locks a pipe. If two processes read the same pipe, each of them would get only pieces of its
+/* Locks a pipe, because two processes that read the same pipe would each get only pieces of its
  * content. */
 static int prepare_pipe(struct file_object *o, struct sheaf_error *err)
 {
@@ -120,7 +120,7 @@ static int local_read_examine(struct file_object *o, struct sheaf_error *err)
     o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
     if (S_ISFIFO(o->opened.st_mode) && !o->can_block)
         return prepare_pipe(o, err);
-    /* A shard is usually read from start to end, so more read-ahead of the kernel is better. */
+    /* Ask the kernel for more read-ahead, because a shard is usually read from start to end. */
     if (S_ISREG(o->opened.st_mode) && file_system_of_fd(o->fd) != FILE_SYSTEM_LOCAL)
         (void)posix_fadvise(o->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return SHEAF_OK;
@@ -210,8 +210,8 @@ static bool local_read_is_same(const struct stat *a, const struct stat *b)
            && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Sets the error for a read that reached the end of the file too early. Either the file was never
- * long enough, or it was changed after it was opened. */
+/* Sets the error for a read that reached the end of the file too early. It is _CHANGED if the file
+ * was changed after it was opened, otherwise _TRUNCATED. */
 static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                        struct sheaf_error *err)
 {
@@ -227,9 +227,9 @@ static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                    (unsigned long long)wanted, plural(wanted));
 }
 
-/* Opens the file again under the same descriptor, so that reads of other threads continue with it.
- * Size and time show whether it is the same file. (Its inode may differ, if a file server was
- * replaced.) */
+/* Opens a file again after its descriptor has become stale. The file gets the same descriptor
+ * number, so that other threads can continue to use it. If size or time differ, the file has
+ * changed. The inode is not compared, because it differs if a file server was replaced. */
 static int reopen(struct file_object *o, struct sheaf_error *err)
 {
     const int fd = open_path(o->base.url);
@@ -253,7 +253,8 @@ static int reopen(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* Decides what to do after a failed read. Returns SHEAF_OK if the read should be tried again. */
+/* Decides whether a failed read may be tried again, and waits before that if necessary. Returns
+ * SHEAF_OK if it may. */
 static int recover(struct file_object *o, int failed, uint64_t offset, size_t size,
                    unsigned *tries, struct sheaf_error *err)
 {
@@ -268,8 +269,8 @@ static int recover(struct file_object *o, int failed, uint64_t offset, size_t si
     return failed == ESTALE ? reopen(o, err) : SHEAF_OK;
 }
 
-/* Sets *use to the file from which to read. If the file is parked (closed to save descriptors),
- * opens it again, and gives *use a descriptor of its own. */
+/* Sets *use to a copy of `o` with an open descriptor. If the file is parked (closed to save
+ * descriptors), opens it again for this copy. */
 static int take_up(const struct file_object *o, struct file_object *use, struct sheaf_error *err)
 {
     struct stat now;
@@ -333,7 +334,8 @@ int local_read(struct store_object *object, uint64_t offset, void *data, size_t 
     return code;
 }
 
-/* Returns whether the range seems to be in the kernel's cache, judged by a few of its pages. */
+/* Returns whether a range of a file is probably in the kernel's cache. Only a few pages are
+ * tested. */
 static bool is_cached(int fd, uint64_t offset, uint64_t size)
 {
     const uint64_t step = MAX(size / 4, 1);
@@ -348,8 +350,8 @@ static bool is_cached(int fd, uint64_t offset, uint64_t size)
     return true;
 }
 
-/* Reads the range only to bring it into the kernel's cache. For a read, the kernel reads ahead and
- * caches the file in large pieces. The advice POSIX_FADV_WILLNEED would not have this effect. */
+/* Reads a range of a file to bring it into the kernel's cache, and drops the data. Reading makes
+ * the kernel read ahead and cache large pieces. POSIX_FADV_WILLNEED would not do this. */
 static void warm_open(int fd, uint64_t offset, uint64_t size)
 {
     char scrap[WARM_BYTES];
@@ -416,9 +418,8 @@ static int wait_readable(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* Waits first until a program has opened the pipe for writing, because a pipe without a writer
- * looks as if it had ended. After that, a read shows whether the pipe has no data yet or has
- * ended. */
+/* Reads the next bytes of a pipe. At first waits until a program has opened the pipe for writing,
+ * because a pipe that nobody has opened looks as if it had ended. */
 int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                    struct sheaf_error *err)
 {

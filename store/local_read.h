@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads local files, named pipes and standard input ("-"). The rest of the local store is in
- * store_file.c. The functions are entries of the table struct store_ops of the local store. */
+ * Reads local files, named pipes and standard input ("-"). These functions are entries of the table
+ * of the local store (struct store_ops). The other functions of this table are in store_file.c. */
 #ifndef STORE_LOCAL_READ_H
 #define STORE_LOCAL_READ_H
 
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Largest number of bytes for one system call; the kernel transfers at most 2 GiB - 4 KiB at a
- * time. */
+/* Largest number of bytes for one system call, because the kernel moves at most 2 GiB - 4 KiB at
+ * once. */
 #define IO_MOST ((size_t)1 << 30)
 
-/* Called when reading a directory has failed. If the failure may be temporary, waits a little and
- * returns true. Returns false if it is final, or if enough attempts were made. *tries must be 0 at
- * first. */
+/* Decides whether a directory that could not be read may be read again. `failed` is the errno. If
+ * the failure may be temporary, waits a little and returns true. Returns false if it is final, or
+ * after too many attempts. *tries counts the attempts, and must be 0 at first. */
 bool local_may_pass(const char *path, int failed, unsigned *tries);
 
-/* Returns whether a name is a symbolic link whose destination does not exist. Writes the
- * destination to `target`, truncated to its size and NUL-terminated. */
+/* Returns whether `path` is a symbolic link to a file that does not exist. Writes the target of the
+ * link to `target`, cut off to `size` bytes including a NUL. */
 bool local_is_dangling(const char *path, char *target, size_t size);
-/* Sets the error for a failed call on a file. `failed` is its errno, and `what` names the call
- * ("open"). The message says if the file is a symbolic link whose destination does not exist. */
+/* Sets the error for a system call that failed for a file. `failed` is the errno, and `what` names
+ * the call, for example "open". If the file is a symbolic link without a target, the message says
+ * so. */
 int local_failed(const char *url, int failed, const char *what, struct sheaf_error *err);
 
 int local_open(const char *url, struct store_object **object, struct sheaf_error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements stages (see stage.h) as directories. A run moves each file first into its stage and
- * then to its final name. When another run renames the stage, the first run no longer finds its
- * stage, so it cannot publish any more files. */
+ * Implements stages as directories (see stage.h). A run renames each file first into its stage, and
+ * from there to its final name. If another run renames the stage, the first run can no longer find
+ * it, and so can publish no more files. */
 #include "store/local_stage.h"
 
 #include <dirent.h>
@@ -33,8 +33,8 @@ int local_stage_check(const char *url, const char *stage, struct sheaf_error *er
     return err_set(err, SHEAF_ERR_CHANGED, "%s: another run has taken the destination", url);
 }
 
-/* Removes the files in a directory. Returns 0 or an errno value. A missing directory is not an
- * error. */
+/* Removes all files in the directory `name`. Returns 0, or an errno value. It is not an error if
+ * the directory does not exist. */
 static int empty(int above, const char *name)
 {
     const int fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -72,8 +72,8 @@ static const char *last_of(const char *path)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-/* Renames the first stage that it finds in the directory `partial`, whichever run it belongs to.
- * The new path is `stage`. Sets *took to whether a stage was renamed. */
+/* Takes over any stage in the directory `partial` by renaming it to `stage`, even if it is unknown
+ * which run the stage belongs to. Sets *took to whether a stage was found. */
 static int local_stage_take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);
@@ -89,8 +89,8 @@ static int local_stage_take_any(const char *partial, const char *stage, bool *to
     return 0;
 }
 
-/* Makes the directory of a stage. Tries again if another run removes the parent directory
- * meanwhile. */
+/* Creates the directory of a stage, and its parent. If another run removes the empty parent at the
+ * same moment, tries again. */
 static int local_stage_make(const char *partial, const char *stage)
 {
     int failed = ENOENT;
@@ -149,8 +149,8 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
 
 /* ---- Passing files through ------------------------------------------------------------------- */
 
-/* Returns a new path in the directory `stage`, under which no other file is. (A run's files pass
- * through its stage on their way to their names; see stage.h.) */
+/* Returns an unused path in the directory `stage`, for a file that must pass through the stage (see
+ * stage.h). The path is the name with a random number. */
 static char *place_in(const char *stage, const char *name)
 {
     uint64_t random;

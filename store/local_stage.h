@@ -16,12 +16,12 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
                      struct sheaf_error *err);
 int local_stage_remove(const char *url, const char *stage, struct sheaf_error *err);
 
-/* Moves a temporary file into the directory `stage` (see store/stage.h), and replaces *path by the
- * new path. If the stage is on another file system, the file stays where it is. Returns
- * SHEAF_ERR_CHANGED if the stage does not exist and the file was not moved. */
+/* Renames a temporary file into the directory `stage` (see store/stage.h), and replaces *path by
+ * the new path. If the stage is on another file system, the file stays where it is. Returns
+ * SHEAF_ERR_CHANGED if the stage does not exist. */
 int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the stage no longer has its name. Then another run has renamed the
- * stage, and so has taken over the destination. */
+/* Returns SHEAF_ERR_CHANGED if the directory `stage` does not exist any more. Another run has then
+ * renamed it, and so has taken over the destination. */
 int local_stage_check(const char *url, const char *stage, struct sheaf_error *err);
 
 #endif

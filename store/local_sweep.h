@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes temporary files that killed processes were writing. A writer holds a lock on its file
- * until its process ends, so a file without a lock has no living writer. */
+ * Removes temporary files of processes that were killed while they wrote them. A writer holds a
+ * lock on its file until its process ends, so a file without a lock is abandoned. */
 #ifndef STORE_LOCAL_SWEEP_H
 #define STORE_LOCAL_SWEEP_H
 
 #include "sheaf.h"
 
-/* Takes the lock of a temporary file. On a file system without locks, temporary files of killed
- * writers are not removed. */
+/* Locks a temporary file, so that other processes know that its writer is running. On a file system
+ * without locks, abandoned temporary files are never removed. */
 void local_sweep_hold(int fd);
-/* Removes from the directory `partial` the temporary files for `name` that have no living writer.
- * The directory need not exist. */
+/* Removes the abandoned temporary files for `name` from the directory `partial`. They are the files
+ * whose writers no longer run. The directory need not exist. */
 int local_sweep(const char *partial, const char *name, struct sheaf_error *err);
 
 #endif

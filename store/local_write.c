@@ -20,9 +20,9 @@ static void set_direct(struct local_write *w, bool direct)
         w->is_direct = direct;
 }
 
-/* Writes bytes at the end of the file. A direct write fails if the file system does not support it,
- * or if the position is not aligned after a short write. Then this write and all later ones go
- * through the kernel's page cache. */
+/* Writes bytes at the end of the file. A direct write may fail, because the file system does not
+ * support it, or because a short write has left an unaligned position. In this case, the bytes and
+ * all later bytes are written through the kernel's page cache. */
 static int local_write_put_bytes(struct local_write *w, const uint8_t *at, size_t size)
 {
     const uint64_t start = w->written;
@@ -44,8 +44,8 @@ static int local_write_put_bytes(struct local_write *w, const uint8_t *at, size_
         size -= (size_t)put;
         w->written += (uint64_t)put;
     }
-    /* Asks the kernel to begin writing to the disk early. Otherwise everything would be written at
-     * the end of the file, and the caller would wait for it. This is only a hint. */
+    /* Ask the kernel to start writing to the disk now. Otherwise the caller would have to wait for
+     * all of it at the end of the file. The result is ignored, because this is only a hint. */
     if (!w->is_direct && w->thread != NULL)
         sync_file_range(w->fd, (off_t)start, (off_t)(w->written - start),
                         SYNC_FILE_RANGE_WRITE);
@@ -95,10 +95,9 @@ void local_write_open(struct local_write *w, int fd, const char *url)
     w->pieces[0].write = w->pieces[1].write = w;
 }
 
-/* Allocates a piece (a buffer of LOCAL_PIECE bytes) by mmap, which aligns it to a page. On usual
- * disks, the memory, offset and size of a direct write must be multiples of the page size or of a
- * smaller power of two. malloc would place a file's pieces between allocations that live longer,
- * and the freed pieces would leave holes. */
+/* Allocates a buffer of LOCAL_PIECE bytes with mmap, which aligns it to a page. A direct write
+ * needs this alignment. mmap also avoids holes: malloc would place the buffer between allocations
+ * that live longer, and leave a hole when the buffer is freed. */
 static bool map(struct local_piece *p)
 {
     void *data = mmap(NULL, LOCAL_PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -132,8 +131,8 @@ int local_write_add(struct local_write *w, const void *data, size_t size,
     return code;
 }
 
-/* The last piece is too short for a direct write, so it is written through the kernel's page
- * cache. */
+/* Write the last piece through the kernel's page cache, because it is too short for a direct
+ * write. */
 int local_write_end(struct local_write *w, struct sheaf_error *err)
 {
     struct local_piece *last = &w->pieces[w->filling];

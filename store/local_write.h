@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes a local file from start to end, with two pieces of memory. While a thread of its own
- * writes one piece to the file, the writer's thread copies data into the other piece.
+ * Writes a local file from start to end, with two buffers (pieces). While a second thread writes
+ * one piece to the file, the calling thread fills the other piece.
  *
- * A file that has more than one piece is written directly, without the kernel's page cache, if the
- * file system supports direct writes. A buffered write would spend most of its time on fresh memory
- * for the page cache, and the file must be on the disk before it gets its name anyway. The next
- * reader of the file reads it from the disk. A file of one piece stays in the page cache. If a
- * write fails, a later call reports the error. */
+ * A file with more than one piece is written directly to the disk if the file system can do this,
+ * so that it does not go through the kernel's page cache. Most of the time of a buffered write
+ * would be spent on new memory for the page cache. It would also save no waiting, because the file
+ * must be on the disk before it gets its name. A file of one piece is written through the page
+ * cache.
+ *
+ * If a write fails, one of the next calls returns the error. */
 #ifndef STORE_LOCAL_WRITE_H
 #define STORE_LOCAL_WRITE_H
 
@@ -21,8 +23,8 @@ struct local_piece {
     int code;                   /* result of this write or of an earlier one */
 };
 
-/* Size of a piece. It is large enough for a disk to reach its full rate with only one piece being
- * written. */
+/* Size of a piece in bytes. It is large enough that a disk reaches its full rate while only one
+ * piece is being written. */
 #define LOCAL_PIECE ((size_t)2 << 20)
 
 struct local_write {
@@ -31,10 +33,10 @@ struct local_write {
     struct workers *thread;     /* NULL until a piece is full */
     struct local_piece pieces[2];
     unsigned filling;           /* of the pieces */
-    /* While a piece is being written, the following fields belong to the writing thread. */
+    /* While a piece is being written, only the writing thread may use the following fields. */
     bool is_direct;             /* past the page cache */
     uint64_t written;
-    /* result of the first failed write; after it, nothing more is written */
+    /* result of the first write that failed; nothing is written after a failure */
     int code;
     struct sheaf_error error;
 };
@@ -44,7 +46,8 @@ int local_write_add(struct local_write *write, const void *data, size_t size,
                     struct sheaf_error *err);
 /* Waits until the kernel has all bytes. */
 int local_write_end(struct local_write *write, struct sheaf_error *err);
-/* Waits until the present write has ended, and frees the buffers. The descriptor stays open. */
+/* Waits until the write in progress has ended, and frees both buffers. Does not close the
+ * descriptor. */
 void local_write_close(struct local_write *write);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conditional writes and removals. They take effect only if the name still refers to the object
- * that the caller saw there before. For stores that cannot compare and act in one step, this file
- * compares just before acting. */
+ * Implements conditional writes and removals (see over.h). They take effect only if the name still
+ * refers to the object that the caller has seen. If a store cannot check this and act in one step,
+ * this file checks it just before acting. */
 #include "store/over.h"
 
 #include <stdlib.h>
@@ -83,8 +83,8 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
     return over_see(url, seen, note, err);
 }
 
-/* Returns whether both descriptions are of the same object. A stamp of 0 means an unknown stamp:
- * some servers tell an object's ETag only to the writer of the object. */
+/* Returns whether `a` and `b` describe the same object. A stamp of 0 is unknown and equals any
+ * stamp, because some servers tell the ETag of an object only to its writer. */
 static bool over_is_same(const struct store_seen *a, const struct store_seen *b)
 {
     return a->is_there == b->is_there &&
@@ -153,8 +153,8 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
     return store_put_through(url, data, size, NULL, NULL, seen, now, err);
 }
 
-/* Removes an object if it is still the one that the caller saw. Does nothing if the name refers to
- * no object any more. */
+/* Removes an object if it is still the object `seen` that the caller has seen. Does nothing if
+ * there is no object of this name any more. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

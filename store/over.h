@@ -1,43 +1,47 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conditional writes and removals. Several runs may work at one destination without waiting for
- * each other. Each run looks at the object to which a name refers, decides, and acts only if the
- * name still refers to the same object. If a store cannot compare and act in one step, the
- * comparison is made just before acting. A caller that needs more certainty uses store_lock. */
+ * Writes and removes objects on a condition. Several runs may work in one directory without waiting
+ * for each other. Each run looks at the object that has a name and decides what to do. It then acts
+ * only if the name still has the same object.
+ *
+ * If a store cannot compare and act in one step, the objects are compared just before acting.
+ * Another run can then still interfere in between. A caller that must exclude this uses
+ * store_lock. */
 #ifndef STORE_OVER_H
 #define STORE_OVER_H
 
 #include "store/store.h"
 
-/* store_see finds the object that is now at `url`. store_see_note also sets `note` to the note of
- * this object, a word that the store keeps with it (see STORE_NOTE_SIZE). `note` becomes "" if the
- * object has no note or its note cannot be determined. */
+/* store_see finds out which object is now at `url`, and describes it in *seen. store_see_note also
+ * writes the note of the object, a word that the store keeps with it (see STORE_NOTE_SIZE). The
+ * note is "" if the object has none, or if the store does not tell it. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
-/* Requests the states of several objects, like store_see. All requests run at the same time. */
+/* Does the work of store_see for several URLs. All requests run at the same time. */
 int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],
                   struct sheaf_error *err);
 int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],
                    struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the name no longer refers to the object `seen`, which the caller saw
- * before. */
+/* Returns SHEAF_ERR_CHANGED if `url` no longer has the object `seen` that the caller has seen
+ * there. */
 int store_check_seen(const char *url, const struct store_seen *seen, struct sheaf_error *err);
-/* store_commit_over writes like store_commit, and store_put_over like store_put, but only if the
- * name still refers to the object `seen` that the caller saw there, or still to no object.
- * Otherwise they write nothing and return SHEAF_ERR_CHANGED. *now is set to the object that is
- * there afterwards: the one written here, or one with the same bytes from a faster writer. Its
- * stamp is 0 if the store does not tell the stamp. */
+/* store_commit_over does what store_commit does, and store_put_over what store_put does, but only
+ * if `url` still has the object `seen` (or still has no object, if the caller saw none). Otherwise
+ * they write nothing and return SHEAF_ERR_CHANGED.
+ *
+ * On success, *now describes the object at `url`. It may also be an object with the same bytes that
+ * another writer has written first. now->stamp is 0 if the store does not tell the stamp. */
 int store_commit_over(struct store_writer *writer, const struct store_seen *seen,
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err);
-/* Writes like store_put_over, but through a stage (see store/stage.h) and with a note (see
- * STORE_NOTE_SIZE). Both may be NULL. If an object is sent in parts, the store keeps no note with
- * it. */
+/* Writes like store_put_over, but lets the object pass through a stage (see store/stage.h) and
+ * stores a note with it (see STORE_NOTE_SIZE). `stage` and `note` may be NULL. The note is lost if
+ * the object is so large that it is sent in parts. */
 int store_put_through(const char *url, const void *data, size_t size, const char *stage,
                       const char *note, const struct store_seen *seen, struct store_seen *now,
                       struct sheaf_error *err);
-/* Removes the object `seen` that the caller saw under the name, if it still exists. Returns
- * SHEAF_ERR_CHANGED if the name now refers to another object. */
+/* Removes the object at `url` if it is still the object `seen`. Returns SHEAF_ERR_CHANGED if there
+ * is another object, and SHEAF_OK if there is none. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err);
 
 #endif

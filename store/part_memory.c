@@ -14,13 +14,13 @@
 #include "base/transfer_window.h"
 #include "base/workers.h"
 
-/* The window starts with at most PARTS_FIRST parts of uploads that are sent at once, and grows to
- * at most PARTS_MOST. A usual part has PART_BYTES bytes. */
+/* Limits of the number of parts that are sent at the same time: at first at most PARTS_FIRST, later
+ * at most PARTS_MOST. PART_BYTES is the usual size of a part in bytes. */
 #define PARTS_FIRST 8u
 #define PARTS_MOST  32u
 #define PART_BYTES  ((uint64_t)8 << 20)
 
-/* An unused buffer, which begins with a pointer to the next unused one. */
+/* The beginning of an unused buffer. It has a pointer to the next unused buffer. */
 struct idle {
     struct idle *next;
 };
@@ -81,8 +81,8 @@ void part_memory_close(struct part_memory *m)
     free(m);
 }
 
-/* Allocates a new buffer. Returns NULL if the limit has no room for it, or if memory is exhausted;
- * *has_room tells which. */
+/* Allocates a new buffer. Returns NULL if the limit leaves no room for it (*has_room is false), or
+ * if memory is exhausted (*has_room is true). */
 static uint8_t *take_new_locked(struct part_memory *m, size_t size, bool *has_room)
 {
     uint8_t *data;

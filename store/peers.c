@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds reads that are late compared with other reads of the same server; see peers.h. */
+ * Recognises reads that are late compared with other reads from the same server. See peers.h. */
 #include "store/peers.h"
 
 #include <pthread.h>
@@ -16,7 +16,7 @@
 #define TIMES_MOST 5u
 #define PEERS_LEAST 4u              /* before that little is known, and a read gets */
 #define PATIENCE_FIRST (5 * SECOND)
-/* an average moves by 1 / MEAN_OF of its difference from the new value */
+/* weight of a new value in an average: the average moves by 1 / MEAN_OF of the difference */
 #define MEAN_OF 16u
 #define SPENT_MOST 64u
 #define REQUEST_COSTS 4u
@@ -26,7 +26,7 @@ static uint64_t difference(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Moves an average towards a value, by 1 / `part` of the difference. */
+/* Moves an average towards a new value, by 1 / `part` of the difference between them. */
 static void move(uint64_t *average, uint64_t value, uint64_t part)
 {
     if (value > *average)
@@ -76,8 +76,8 @@ bool peers_pay(struct peers *p)
 
 /* ---- The process's servers ------------------------------------------------------------------- */
 
-/* Number of entries in the table of servers. If a process uses more servers, some share an entry,
- * so their averages are less precise. */
+/* Number of servers for which averages are kept. If a process uses more servers, some of them share
+ * an average, which is then less precise. */
 #define SERVERS 64u
 
 static struct {

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns the value of one of two environment variables. If the lower-case one is set but empty,
- * the upper-case one is ignored. */
+/* Returns the value of the environment variable `lower`, or the value of `upper` if `lower` is not
+ * set, or "" if neither is set. An empty `lower` hides `upper`. */
 static const char *either(const char *lower, const char *upper)
 {
     const char *value = getenv(lower);
@@ -19,8 +19,8 @@ static const char *either(const char *lower, const char *upper)
     return value != NULL ? value : "";
 }
 
-/* Returns whether `name` is the name of the host, or is the end of the host's name directly after
- * a dot. */
+/* Returns whether `host` is `name`, or is a host in the domain `name`. For example, "a.b.org" is in
+ * the domain "b.org". */
 static bool proxy_is_suffix(const char *host, size_t host_size, const char *name, size_t size)
 {
     const char *end = host + host_size - size;

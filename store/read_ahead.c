@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an object ahead. Several consecutive pieces of the object are read or requested at the same
- * time; together they are called the window. The first piece of the window contains the read
- * position, or begins after it. */
+ * Reads an object ahead. The object is read in pieces. The pieces that are being read or wait in
+ * memory are called the window. They are consecutive, and the first one contains the read position
+ * or begins after it. */
 #include "store/read_ahead.h"
 
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static void begin_pieces(struct ahead *a)
     }
 }
 
-/* Moves to the next piece of the window (the pieces that are read at the same time). Sets a->here
- * to NULL if no request for this piece was sent. */
+/* Makes the next piece of the window (the pieces that are read ahead) the current piece. Sets
+ * a->here to NULL if this piece was not requested. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)
@@ -60,8 +60,8 @@ static void turn(struct ahead *a)
     a->here = (struct ahead_piece *)inflight_next(&a->window);
 }
 
-/* Makes the piece that contains the byte at `offset` the current one, and waits for it. If this
- * piece was not requested, cancels all pieces and begins again at `offset`. */
+/* Makes the piece with the byte at `offset` the current piece, and waits for it. If this piece was
+ * not requested, cancels all pieces and starts again at `offset`. */
 static const struct store_read *read_ahead_go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {
@@ -113,7 +113,7 @@ static void ahead_distrust(struct store_object *object, uint64_t offset, uint64_
 
     if (a->here != NULL)
         inflight_add(&a->window, &a->here->base.item);
-    a->here = NULL;             /* so that the next read also drops the other pieces */
+    a->here = NULL;             /* also drop the copy that the original object may have cached */
     store_distrust(a->inner, offset, size);
 }
 

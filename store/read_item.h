@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A read that runs in the background, as an element of a queue of outstanding work
+ * An asynchronous read of an object that is also an item of a window of outstanding work
  * (base/inflight.h). */
 #ifndef STORE_READ_ITEM_H
 #define STORE_READ_ITEM_H

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The HTTP engine and the S3 context of the process. They are the only state that the library keeps
- * for the whole process.
+ * Makes and ends the HTTP engine and the S3 context, which the whole process shares. They are the
+ * only state of the library that belongs to no object.
  *
- * A process opens and closes data sets and readers many times. A TLS connection, or the credentials
- * of a role, cost more than most requests that use them. So all reads and writes of the process
- * share its connections and credentials. The engine and the context are made, under a lock, when
- * the first remote URL is used. A forked child does not use those of its parent. They do not change
- * the meaning of a URL: that depends on the environment and the configuration files at the time
- * when the URL's bucket is first used.
+ * A process opens and closes many data sets and readers. A new TLS connection, or new credentials
+ * of a role, would cost more than most requests. Therefore connections and credentials are shared.
  *
- * An exit handler ends the threads. It is registered after libcurl and OpenSSL were started, and so
- * runs before their own handlers, because no thread may use OpenSSL while OpenSSL is cleaned up. */
+ * The shared state is made when the first remote URL is used. A forked child makes its own. The
+ * meaning of a URL does not depend on this state, but on the environment and the configuration
+ * files at the time when the URL's bucket is first used.
+ *
+ * An exit handler ends the threads. It must run before the exit handlers of libcurl and OpenSSL,
+ * because no thread may use OpenSSL while OpenSSL cleans up. Therefore it is registered after these
+ * two libraries were started. */
 #include "store/remote.h"
 
 #include <pthread.h>
@@ -27,9 +28,10 @@
 #define MIN_RATE 1024               /* bytes per second over that time */
 #define REQUEST_SECONDS 900
 
-/* Ten attempts wait for 22 s on average. This is long enough for a throttled bucket to recover and
- * for a connection to move to another server. (A mistyped endpoint is reported after a second; see
- * request.c.) The limit for the whole request ends transfers that make very slow progress. */
+/* The usual patience of requests. Ten attempts take 22 s on average, so that a throttled bucket can
+ * recover, or a connection can move to another server. An address that was never reached is
+ * reported after a second (see request.c). The time limit of a whole request ends transfers that
+ * hardly advance. */
 static const struct request_patience usual = {
     .retry = { .attempts = 10, .time_ns = REQUEST_SECONDS * SECOND, .base_ns = SECOND / 10,
                .longest_ns = 20 * SECOND },
@@ -88,8 +90,8 @@ static void in_parent(void)
     pthread_mutex_unlock(&process.lock);
 }
 
-/* Called in a forked child. Forgets all state without freeing it, because the parent's thread does
- * not exist in the child, and the connections belong to the parent. */
+/* Runs in a forked child. Drops all shared state without freeing it, because its thread does not
+ * exist in the child, and its connections belong to the parent. */
 static void in_child(void)
 {
     process.engine = NULL;
@@ -107,8 +109,8 @@ static int prepare_locked(struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Reads a whole number from 1 to `most` from an environment variable. *value is unchanged if the
- * variable is not set. */
+/* Reads a whole number from 1 to `most` from the environment variable `name` into *value. If the
+ * variable is not set, *value stays as it is. */
 static int remote_read_setting(const char *name, uint64_t most, uint64_t *value,
                                struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ranged reads of remote objects. The Content-Range header is checked before any byte is counted.
- * The ETag is compared even if the server ignores If-Match. If a body ends early, its bytes are
- * kept, and the next attempt requests the rest. */
+ * Reads ranges of remote objects. The header Content-Range is checked before any byte is used. The
+ * ETag is compared even if the server ignores the header If-Match. If the body of a response ends
+ * early, its bytes are kept, and the next attempt requests the rest. */
 #include "store/remote_read.h"
 
 #include <stdio.h>
@@ -55,9 +55,8 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
            *first <= *last && *last < *total;
 }
 
-/* Returns whether a Content-Range describes no bytes. Such a header has the total size 0: "bytes
- * 0--1/0" (Adobe's S3Mock), or "bytes * /0" (without the second blank). A missing header counts as
- * well. */
+/* Returns whether a Content-Range says that the object is empty: "bytes 0--1/0" (from Adobe's
+ * S3Mock), "bytes * /0" (without the second blank), or no header. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -65,8 +64,7 @@ static bool is_range_of_nothing(const char *range)
     return size == 0 || (size >= 2 && strcmp(range + size - 2, "/0") == 0);
 }
 
-/* Returns whether the response to a GET of a range from the first byte on shows that the object is
- * empty. */
+/* Returns whether an object is empty, judged by the response to a GET of its first bytes. */
 static bool says_empty(const struct http_exchange *http)
 {
     const char *length = http_answer_header(http, "content-length");
@@ -103,8 +101,8 @@ static int remote_read_changed(const struct remote_reading *g, const char *what,
                    "%s is now %.80s", g->request.what, what, now);
 }
 
-/* Handles the first response for an object that was opened without a request. This response
- * determines the object; all later responses must come from the same object. */
+/* Handles the first response for an object that was opened without a request. The object becomes
+ * the one of this response. All later responses must agree with it. */
 static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = remote_read_object_of(g->read);
@@ -137,7 +135,8 @@ static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_err
     return SHEAF_OK;
 }
 
-/* Checks that the response comes from the same object as the one that was opened. */
+/* Checks that a response is for the object that was opened, and not for an object that has replaced
+ * it. */
 static int check_identity(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     const struct remote_object *o = remote_read_object_of(g->read);
@@ -176,8 +175,8 @@ static bool remote_read_is_empty(const struct remote_reading *g)
         && says_empty(&g->request.http);
 }
 
-/* Returns the size that a response with the whole object states, or UINT64_MAX if it states no
- * size. */
+/* Returns the size of the object from a response that has the whole object. Returns UINT64_MAX if
+ * the response does not state the size. */
 static uint64_t whole_size(const struct remote_reading *g)
 {
     const char *length = http_answer_header(&g->request.http, "content-length");
@@ -186,7 +185,8 @@ static uint64_t whole_size(const struct remote_reading *g)
     return length != NULL && number_parse(length, INT64_MAX, &bytes) ? bytes : UINT64_MAX;
 }
 
-/* Checks that the body of a 2xx response is the requested range, beginning with its first byte. */
+/* Checks that a response with status 2xx has the range that was requested, from its first byte
+ * on. */
 static int remote_read_check_range(const struct remote_reading *g, bool *again,
                                    struct sheaf_error *err)
 {
@@ -220,7 +220,7 @@ static int remote_read_check_range(const struct remote_reading *g, bool *again,
     return SHEAF_OK;
 }
 
-/* Interprets a failure status for an object that existed when it was opened. */
+/* Interprets a response with an error status, for an object that existed when it was opened. */
 static int refused(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;
@@ -238,7 +238,7 @@ static int refused(struct remote_reading *g, bool *again, struct sheaf_error *er
     return code;
 }
 
-/* Adds conditions (If-Match or If-Unmodified-Since) to a read, so that the server itself refuses if
+/* Adds the header If-Match or If-Unmodified-Since to a read, so that the server refuses the read if
  * the object was replaced. */
 static int pin(struct remote_reading *g, struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an object over HTTP, for S3 and plain web servers, by ranged GETs directly into the
- * caller's memory. If the object is replaced after it was opened, reads fail. An interrupted
- * transfer resumes after the last byte received. */
+ * Reads an object over HTTP, for S3 and for web servers. It sends GETs of ranges, whose bytes go
+ * directly into the caller's memory. Reads fail if the object is replaced after it was opened. If a
+ * transfer is interrupted, the next attempt continues after the last byte. */
 #ifndef STORE_REMOTE_READ_H
 #define STORE_REMOTE_READ_H
 
@@ -11,8 +11,9 @@
 #include "store/request.h"
 #include "store/store.h"
 
-/* The best number of bytes for a read, which S3's own clients use as well. It balances the time to
- * the first byte against the time for the rest. */
+/* Best size of a read in bytes, which S3's own clients also use. With smaller reads, the time until
+ * the first byte would dominate; with larger reads, the caller would wait longer for the whole
+ * read. */
 #define REMOTE_BLOCK ((size_t)8 << 20)
 
 struct remote_object {
@@ -20,47 +21,48 @@ struct remote_object {
     const struct target *target;
     char *path;                     /* encoded, as requests have it */
     char *etag;                     /* as the server sent it, or NULL */
-    /* if only the object's stamp is known and not its ETag: the stamp (see etag_stamp);
-     * otherwise 0 */
+    /* the object's stamp (see etag_stamp), if the stamp is known and the ETag is not; otherwise
+     * 0 */
     uint64_t stamp;
-    /* the object's header Last-Modified, which identifies the object if there is no usable ETag; or
-     * NULL. If an object has neither header, nothing shows that another object of the same size has
-     * replaced it. */
+    /* the object's header Last-Modified, or NULL. It identifies the object if there is no usable
+     * ETag. Without both headers, another object of the same size would not be noticed. */
     char *modified;
-    /* whether the object was opened without a request; the first response then describes it, and
-     * all later ones must agree */
+    /* whether the object was opened without a request; its first response then sets the facts about
+     * the object, and later responses must agree */
     bool is_new;
-    /* whether the URL always names the same content, so that neither ETag nor time is compared */
+    /* whether the content at the URL never changes, so that ETag and time need not be compared */
     bool is_fixed;
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
-    /* headers that each read sends in addition to its own */
+    /* headers that the store adds to each read of this object */
     struct http_header headers[2];
     size_t header_count;
-    /* guards the field `state` of each read, and the fields that a first response sets */
+    /* guards the field `state` of all reads, and the fields that the first response sets */
     pthread_mutex_t lock;
 };
 
-/* Functions for reading, for the tables struct store_ops of remote stores. The object must be a
- * struct remote_object. */
+/* Read functions for the tables of remote stores (struct store_ops). `object` must be a struct
+ * remote_object. */
 int remote_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err);
 void remote_read_start(struct store_read *read);
 void remote_read_cancel(struct store_read *read);
 
-/* Sets the fields that all remote objects have. Takes ownership of the strings, even on failure. */
+/* Sets the fields that all remote objects have. The object then owns the strings, even if the
+ * function fails. */
 int remote_object_init(struct remote_object *object, const struct store_ops *ops,
                        const char *url, int url_size, char *path, struct sheaf_error *err);
 /* A store_ops.close for an object without further fields. */
 void remote_close(struct store_object *object);
 
-/* Returns whether the response to a GET of an object's first byte shows the object's size, and sets
- * *bytes. An empty object has no first byte (status 416, or 200 or 206 without bytes); *bytes
- * becomes 0. Some servers send the whole object instead of the first byte. The exchange then fails
- * with HTTP_TOO_LONG, but the function still finds the size in the headers. */
+/* Finds the size of an object in the response to a GET of its first byte. Returns whether the
+ * response shows the size, and sets *bytes. For an empty object, the server answers with status
+ * 416, or with 200 or 206 and no bytes; *bytes becomes 0. Some servers send the whole object. The
+ * exchange then fails with HTTP_TOO_LONG, but the headers still have the size. */
 bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
 
-/* Parses "bytes 0-99/1000" and "bytes * /1000" (without the blank). A total of '*' becomes
- * UINT64_MAX. For the second form, *first > *last. Returns false for any other text. */
+/* Parses a Content-Range such as "bytes 0-99/1000" or "bytes * /1000" (without the second blank).
+ * In the second form there is no range, and *first becomes greater than *last. If the total is '*',
+ * *total becomes UINT64_MAX. Returns false for any other text. */
 bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint64_t *total);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Builds and signs the attempts of a request, and repeats them until there is a result. */
+ * Builds and signs the attempts of a request, and repeats them until one succeeds or the failure is
+ * final. */
 #include "store/request.h"
 
 #include <stdatomic.h>
@@ -18,9 +19,9 @@
 #include "store/trust.h"
 
 #define MS 1000000ull
-/* interval between attempts to sign a request while credentials are being fetched */
+/* time between two attempts to sign a request, while its credentials are still being fetched */
 #define SIGNER_WAIT_NS (10 * MS)
-/* number of attempts if no server can be reached at all; with the usual waits, they take about a
+/* number of attempts if no server has ever answered; with the usual waits, this takes about a
  * second */
 #define FIRST_ATTEMPTS 5u
 
@@ -72,8 +73,8 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Sends later attempts to the bucket's region. Another request to the same server may have changed
- * the region in the target meanwhile. A target changes only once. */
+/* Sends later attempts to another region. If another request has already changed the region of this
+ * target (the server), that region is used. The region of a target changes only once. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;
@@ -136,7 +137,8 @@ static int build_url(struct request *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the time at which the whole request must be over, or 0 if it has no limit. */
+/* Returns the time (monotonic clock, ns) at which the whole request must be over, or 0 if it has no
+ * limit. */
 static uint64_t deadline_of(const struct request *r)
 {
     const uint64_t limit_ns = r->target->patience->limit_ns;
@@ -146,8 +148,8 @@ static uint64_t deadline_of(const struct request *r)
                                (uint64_t)(bytes / (double)REQUEST_RATE * 1e9);
 }
 
-/* Prepares the next attempt: sets its URL and headers, and signs it with the current date and
- * credentials. Used as http_exchange.begin. */
+/* Prepares the next attempt. Sets its URL and headers, and signs it with the present date and
+ * credentials. This is the function http_exchange.begin of a request. */
 static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 {
     struct request *r = (struct request *)http;
@@ -196,9 +198,9 @@ static void request_finish(struct request *r, int code)
     r->done(r);
 }
 
-/* Returns the retry policy. If no server has ever responded and none can be reached, the address is
- * mistyped or there is no network, which should be reported soon. If a server has responded before,
- * it is probably restarting. */
+/* Returns the retry policy. There are fewer attempts if no server has answered yet and none can be
+ * reached. The address is then mistyped, or there is no network, and the user should learn this
+ * soon. If a server has answered before, it is probably restarting. */
 static struct retry_policy policy_of(const struct request *r)
 {
     struct retry_policy policy = r->target->patience->retry;
@@ -210,7 +212,7 @@ static struct retry_policy policy_of(const struct request *r)
     return policy;
 }
 
-/* Checks that the text of a response is complete, because a proxy or the server may have cut it. */
+/* Checks that the text of a response is complete. A proxy or the server may have cut it off. */
 static int check_text(struct request *r, bool *again)
 {
     const int code = r->check(r, &r->error);
@@ -221,8 +223,8 @@ static int check_text(struct request *r, bool *again)
     return code;
 }
 
-/* Reports that the server has asked to wait. Many requests get the same answer, so it is reported
- * only once in NOTICE_WAIT_NS. */
+/* Tells the program that the server has asked to wait. Because many requests get this answer, it is
+ * told only once in NOTICE_WAIT_NS. */
 static void say_wait(const struct request *r)
 {
     static atomic_uint_fast64_t quiet_until_ns;
@@ -235,7 +237,7 @@ static void say_wait(const struct request *r)
                    "%d): waiting", (double)wait_ns / 1e9, r->http.status);
 }
 
-/* Adds to the error the reason why there is no further attempt. */
+/* Adds to the error's message why no further attempt is made. */
 static void explain_end(struct request *r, const struct retry_policy *policy, uint64_t now_ns)
 {
     const uint64_t spent_ns = now_ns - r->retry.began_ns;
@@ -250,8 +252,9 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
-/* Returns whether the attempt was ended because it was late, and the server's credit for extra
- * requests (store/peers.h) allows another one at once. Otherwise the attempt counts as failed. */
+/* Returns whether the attempt was ended because it was late compared with its peers, and may be
+ * repeated at once. The server must have credit for an extra request (store/peers.h). Otherwise the
+ * attempt counts as failed. */
 static bool is_asked_again(struct request *r)
 {
     if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request: HTTP exchanges with one server, which are signed if required, and retried until one
- * succeeds or the failure is final. Retries happen only in this layer.
+ * A request to a server. It is signed if necessary, and attempted until it succeeds or the failure
+ * is final. Retries happen only in this layer. Each attempt is one exchange (store/http.h).
  *
- * The function `classify` of the request interprets a response. An attempt is signed only when it
- * begins, so that the date is right and the credentials are current, however long the attempt has
- * waited. */
+ * The function `classify` interprets each response. An attempt is signed at the moment when it
+ * begins. Even if it has waited long, its date is then right, and its credentials are valid. */
 #ifndef STORE_REQUEST_H
 #define STORE_REQUEST_H
 
@@ -17,7 +16,7 @@
 #define REQUEST_HEADERS_MOST 18
 #define REQUEST_RATE ((uint64_t)1 << 20)        /* bytes a second; see request_patience.limit_ns */
 #define REQUEST_HASH_SIZE 65    /* 64 hexadecimal digits and a NUL */
-/* size limit for the text of an error and for small responses */
+/* Size limit in bytes for small responses and for the texts of errors. */
 #define REQUEST_REPLY_MOST ((size_t)64 << 10)
 
 /* The patience of requests. Tests shorten it. */
@@ -25,23 +24,23 @@ struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
-    /* time limit that replaces stall_ns for requests whose response may take long to begin */
+    /* time limit that is used instead of stall_ns if the server may need long before it answers */
     uint64_t patient_ns;
-    /* time limit of a whole request with all its attempts, to which the time for its bytes at
-     * REQUEST_RATE is added; 0 for no limit */
+    /* time limit for a request with all its attempts. The time for its bytes at REQUEST_RATE is
+     * added. 0 means no limit. */
     uint64_t limit_ns;
 };
 
 struct request;
 
-/* How the requests to a target (a server) are signed. `begin` and `end` may be NULL. */
+/* The functions that sign the requests to a target (a server). `begin` and `end` may be NULL. */
 struct request_signing {
-    /* Does the slow work that is the same for all attempts of a request. Called by
-     * request_start. */
+    /* Does the slow work that is needed once for all attempts of a request, for example hashing the
+     * body. Called by request_start. */
     int (*begin)(struct request *request, struct sheaf_error *err);
-    /* Adds the signature's headers to an attempt; all other headers are already set. Returns
-     * SHEAF_END if credentials are still being fetched; the caller must then call `sign` again
-     * shortly. Called on the thread of the HTTP engine. */
+    /* Adds the headers of the signature to an attempt. All other headers are already set. Returns
+     * SHEAF_END while credentials are being fetched, and must then be called again soon. Called on
+     * the thread of the HTTP engine. */
     int (*sign)(struct request *request, struct sheaf_error *err);
     /* Frees what `sign` left in the request. */
     void (*end)(struct request *request);
@@ -64,17 +63,16 @@ struct target {
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
-    /* The target that replaces this one, once the service has named another region. NULL at first;
-     * `move` sets it. */
+    /* the target in another region that replaces this one; NULL until a response names another
+     * region; set by `move` */
     const struct target *moved;         /* atomic */
-    /* Sets `moved` to a target in another region. `classify` calls it on the engine's thread.
-     * Returns false if there is no such target. `move` is NULL if the requests cannot be sent to
-     * another region. */
+    /* Sets `moved` to a target in `region`. Returns false if this is not possible. Called by
+     * `classify`, on the engine's thread. NULL if requests cannot be sent to another region. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
 
-/* Sets origin and host from a URL. The path of the URL is ignored. */
+/* Sets the fields origin and host from a URL. The path in the URL is ignored. */
 int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
 void target_free(struct target *target);    /* Frees the memory that the target owns. */
 /* Where its requests go now. */
@@ -87,21 +85,20 @@ struct request {
     char *query;                        /* canonical, or NULL; the request's */
     struct http_header headers[REQUEST_HEADERS_MOST];
     size_t header_count;
-    /* description of the request for messages, as in "reading s3://bucket/key"; the request owns
-     * it */
+    /* description for messages, for example "reading s3://bucket/key"; owned by the request */
     char *what;
     bool is_patient;                    /* whether the server may take minutes before it responds */
-    /* whether the request is sent again when it is late compared with others (see store/peers.h) */
+    /* whether an attempt is repeated early if it is late compared with others (see
+     * store/peers.h) */
     bool has_peers;
 
-    /* Called on the thread of the HTTP engine after each attempt, whether its response is complete
-     * or not. Returns SHEAF_OK if the response is the expected one. Otherwise returns an error, and
-     * sets *again to whether another attempt may succeed. */
+    /* Interprets an attempt that has ended, with or without a complete response. Returns SHEAF_OK
+     * if the response is as expected. Otherwise returns an error, and sets *again to whether
+     * another attempt may succeed. Called on the thread of the HTTP engine. */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
-    /* Checks whether the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if the
-     * text was damaged in transit, so that another attempt may succeed. Called on the thread of the
-     * HTTP engine. The error message does not contain `what`. If `check` is NULL, any text is
-     * accepted. */
+    /* Checks that the text of an expected response is complete, or NULL if any text is accepted.
+     * Returns SHEAF_ERR_CORRUPT if the text was damaged on its way, so that another attempt may
+     * succeed. Its message must not contain `what`. Called on the thread of the HTTP engine. */
     int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once, as http_exchange.done. */
     void (*done)(struct request *request);
@@ -123,38 +120,38 @@ struct request {
     struct event *waiter;
 };
 
-/* Returns the number of requests that this process has started, and the number of attempts that
- * were repeated. */
+/* Returns the number of requests that this process has started, and how many attempts it has
+ * repeated. */
 void request_counts(uint64_t *requests, uint64_t *retries);
 
-/* Initialises a request. Takes ownership of `path`, `query` and `what`, even on failure. A NULL
- * `query` means that there is no query; NULL for `path` or `what` means that memory was exhausted.
- * Sets classify to request_classify_http, reply.limit to REQUEST_REPLY_MOST, and all other fields
- * to zero. The caller must call request_free in any case. */
+/* Initialises a request. It then owns `path`, `query` and `what`, even if the function fails.
+ * `query` may be NULL for no query. If `path` or `what` is NULL, the function returns
+ * SHEAF_ERR_MEMORY. `classify` becomes request_classify_http, reply.limit becomes
+ * REQUEST_REPLY_MOST, and all other fields zero. The caller must call request_free in any case. */
 int request_init(struct request *request, const struct target *target, enum http_method method,
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* Called by `classify` for a response that names another region. Returns whether this request, and
- * all later requests to its target, can be sent to that region. */
+/* Makes this request and all later requests to its target go to another region. Returns false if
+ * this is not possible. Called by `classify` if a response names the region. */
 bool request_follow(struct request *request, const char *region);
 
-/* Sets a header that every attempt sends. `name` must be static and in lower case. */
+/* Sets a header for all attempts of the request. `name` must be a static string in lower case. */
 int request_set_header(struct request *request, const char *name, const char *value,
                        struct sheaf_error *err);
 /* Returns whether the header was set. */
 bool request_remove_header(struct request *request, const char *name);
 
-/* Prepares the signature, which may require hashing the body, and starts the request. If this
- * fails, `done` is called before this function returns. */
+/* Prepares the signature, for example by hashing the body, and starts the request. If this fails,
+ * `done` is called before the function returns. */
 void request_start(struct request *request);
 /* Makes a running request end soon. */
 void request_cancel(struct request *request);
-/* Starts the request and waits until it has ended (see store/interrupt.h). Returns request->code
- * and copies the error. */
+/* Starts the request and waits for its end; the wait can be interrupted (store/interrupt.h).
+ * Returns request->code, and copies the error to `err`. */
 int request_run(struct request *request, struct sheaf_error *err);
 
-/* A function `classify` that accepts any 2xx status, and repeats attempts that failed
+/* The usual function `classify`: accepts any status 2xx, and repeats attempts that failed
  * temporarily. */
 int request_classify_http(struct request *request, bool *again, struct sheaf_error *err);
 

@@ -5,7 +5,8 @@
 
 #include "base/bytes.h"
 
-/* Returns base * 2^(failures - 1), but at most the longest wait. */
+/* Returns the upper limit of a wait: base * 2^(failures - 1), but at most the policy's longest
+ * wait. */
 static uint64_t ceiling(const struct retry_policy *policy, unsigned failures)
 {
     uint64_t wait = policy->base_ns;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The retry policy: how long to wait before another attempt, and when to give up. (http_error.c
- * decides which failures are worth another attempt.) The functions have no side effects: the clock
- * and the random numbers are arguments. Waits follow an exponential backoff with full jitter: the
- * wait before attempt n + 1 is drawn evenly from [0, min(longest, base * 2^(n-1))]. The jitter
- * matters because many ranks meet the same overload at the same moment, and should not all try
- * again at the same time. A server's Retry-After is a lower bound of the wait. */
+ * The retry policy: how long to wait before another attempt, and when to give up. http_error.c
+ * decides which failures may be tried again. The clock and the random numbers are arguments, so the
+ * functions have no side effects.
+ *
+ * Waits grow exponentially and are random: the wait before attempt n + 1 is drawn evenly from 0 to
+ * min(longest, base * 2^(n-1)). Without randomness, many ranks that meet an overload together would
+ * all try again together. If the server sends Retry-After, the wait is at least this long. */
 #ifndef STORE_RETRY_H
 #define STORE_RETRY_H
 
@@ -13,9 +14,9 @@
 #include <stdint.h>
 
 struct retry_policy {
-    /* largest number of consecutive failed attempts without progress; at least 1 */
+    /* number of attempts that may fail in a row without any progress; at least 1 */
     unsigned attempts;
-    /* no new attempt begins when this time has passed since the first attempt */
+    /* time in nanoseconds since the first attempt after which no further attempt begins */
     uint64_t time_ns;
     uint64_t base_ns;
     uint64_t longest_ns;        /* longest wait, except for Retry-After */
@@ -27,13 +28,14 @@ struct retry {
     unsigned total;             /* failures in all, for messages */
 };
 
-/* Called after an attempt has failed temporarily at the time `now_ns`. Returns true if another
- * attempt should follow after *wait_ns. `retry_after_ns` is the server's Retry-After, or 0. `dice`
- * is a random number of 64 bits. */
+/* Decides whether another attempt follows an attempt that failed temporarily at the time now_ns. If
+ * so, returns true and sets *wait_ns to the time before it. retry_after_ns is the server's
+ * Retry-After, or 0. `dice` is a random number of 64 bits. */
 bool retry_again(const struct retry_policy *policy, struct retry *retry, uint64_t now_ns,
                  uint64_t retry_after_ns, uint64_t dice, uint64_t *wait_ns);
 
-/* Records that bytes have arrived, so that later failures count as a new fault. */
+/* Records that bytes have arrived. Failures after this count as a new fault, for which the full
+ * number of attempts is available again. */
 static inline void retry_progress(struct retry *retry)
 {
     retry->failures = 0;
