@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Passes the settings that the user gave to a library call (such as S3's storage class) to the
- * stores to which the call writes. */
+ * Passes settings of a library call, such as the storage class for S3, to the stores to which the
+ * call writes. */
 #include "store/scopes.h"
 
 #include "base/error.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Decides when a network transfer has stalled. The functions have no side effects: the clock is an
- * argument.
+ * Decides whether a network transfer has stalled. The clock is an argument, so the functions have
+ * no side effects.
  *
- * A transfer may be silent for `limit_ns` in all; this is its allowance. Passing time uses the
- * allowance up, and each byte that arrives restores a fraction of it, 1 / `least_bytes`. When the
- * allowance is used up, the transfer has stalled. So a transfer that stops is noticed `limit_ns`
- * after its last byte, and a server that sends very slowly is noticed as well. */
+ * A transfer has an allowance of silence, at most limit_ns. Time uses it up. Each byte that arrives
+ * gives back a fraction of it, limit_ns / least_bytes. When the allowance is used up, the transfer
+ * has stalled. So a transfer that stops is noticed limit_ns after its last byte, and a very slow
+ * one is noticed as well. */
 #ifndef STORE_STALL_H
 #define STORE_STALL_H
 
@@ -17,12 +17,12 @@
 
 struct stall {
     uint64_t limit_ns;          /* 0: the transfer never stalls */
-    /* The number of bytes in `limit_ns` that a transfer must move in order not to stall; at
-     * least 1. */
+    /* number of bytes that must move in limit_ns, so that the transfer does not count as stalled;
+     * at least 1 */
     uint64_t least_bytes;
-    /* The time at which the transfer will have stalled if no more bytes move. */
+    /* time at which the transfer counts as stalled, if no more bytes move */
     uint64_t at_ns;
-    /* The number of bytes that have moved since `at_ns` was computed. The caller adds to it. */
+    /* number of bytes that have moved since at_ns was computed; the caller adds to it */
     uint64_t moved_bytes;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses a store by the URL and calls its functions. Also implements functions that call several
- * functions of a store. */
+ * Chooses the store of a URL, and calls the functions of this store. Also has functions that call
+ * several functions of a store. */
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -29,8 +29,8 @@ static const struct store_ops *store_of_scheme(const char *scheme, size_t size)
            strncmp(store_of_test->scheme, scheme, size) == 0 ? store_of_test : NULL;
 }
 
-/* The texts "s3:/bucket" and "S3://bucket" are typing errors. If they were taken for local paths,
- * the data would be written to a local disk. */
+/* Returns the store of a URL. Refuses texts such as "s3:/bucket" and "S3://bucket", which are
+ * typing errors. If they counted as local paths, data would be written to a local disk. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err)
 {
     const size_t size = strspn(url, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -211,8 +211,8 @@ int store_walk(const char *url, store_entry_fn *each, void *context, struct shea
     return ops->walk(url, each, context, err);
 }
 
-/* Returns the store of a URL that is to be written. Returns NULL if the URL has no store, or if the
- * store is read-only. */
+/* Returns the store of a URL for writing. Returns NULL and sets an error if the store is unknown or
+ * can only be read. */
 static const struct store_ops *writable_store_of(const char *url, const char *what,
                                                  struct sheaf_error *err)
 {
@@ -377,7 +377,8 @@ int store_make_directory(const char *url, struct sheaf_error *err)
     return ops == NULL ? SHEAF_ERR_UNSUPPORTED : ops->make_directory(url, err);
 }
 
-/* Reads a stream into a growing buffer, because the size of a stream is unknown until its end. */
+/* Reads a stream into a buffer that grows, because the size of a stream is unknown before its
+ * end. */
 static int get_stream(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {
@@ -412,8 +413,8 @@ static int too_large(const struct store_object *object, size_t limit, struct she
                    (unsigned long long)object->bytes, limit);
 }
 
-/* Reads a small remote object. The first request returns the object's size together with its first
- * bytes, which are usually the whole object. */
+/* Reads a small remote object. The response to the first request has the size of the object and its
+ * first bytes, which are usually the whole object. */
 static int get_remote(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {

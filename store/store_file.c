@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The store of local files: its functions that list and write. local_read.c reads the content of
- * files, and local_write.c writes it.
+ * The store of local files: listing, creating and removing. local_read.c reads files, and
+ * local_write.c writes their content.
  *
- * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp. It is renamed to DIR/NAME when it is
- * complete and on the disk. So a partial file is never visible under its name, and two processes
- * that write the same name do not interfere. The directory .sheaf-partial is created on demand and
- * removed with its last file. The temporary files of a killed process stay until a later run
- * removes them (store_sweep). */
+ * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp. When it is complete and on the disk,
+ * it is renamed to DIR/NAME. So an incomplete file never has its final name, and two processes can
+ * write the same name without disturbing each other.
+ *
+ * The directory .sheaf-partial is created when it is needed, and removed with its last file.
+ * Temporary files of a killed process stay until a later run removes them (store_sweep). */
 #include "store/local_read.h"
 #include "store/local_stage.h"
 #include "store/local_sweep.h"
@@ -48,8 +49,8 @@ struct file_writer {
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
-/* Computes a file's stamp (a number that differs if the file was altered or replaced). An altered
- * file has another time, and a replaced file has another inode. */
+/* Computes the stamp of a file, a number that is different if the file was altered or replaced. It
+ * depends on the time of the last change and on the inode. */
 static uint64_t store_file_stamp_of(const struct stat *st)
 {
     const uint64_t words[] = { htole64(st->st_ino), htole64((uint64_t)st->st_mtim.tv_sec),
@@ -70,7 +71,7 @@ static int store_file_add(struct listing *all, const char *name, const struct st
     return listing_add(all, &entry, err);
 }
 
-/* Reports that a directory could not be listed, or that the attributes of an entry could not be
+/* Sets the error for a directory that cannot be listed, or for an entry whose attributes cannot be
  * read. Sets *failed to errno. */
 static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
@@ -79,8 +80,8 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
                      name[0] == '\0' ? "list" : "stat");
 }
 
-/* Gets the attributes of a directory entry. A symbolic link whose target does not exist counts as a
- * file. Then the attempt to read it reports the missing target. */
+/* Reads the attributes of a directory entry. A symbolic link without a target counts as a file, so
+ * that reading it later reports the missing target. */
 static int stat_entry(DIR *directory, const char *name, struct stat *st)
 {
     if (fstatat(dirfd(directory), name, st, 0) == 0)
@@ -90,7 +91,8 @@ static int stat_entry(DIR *directory, const char *name, struct stat *st)
     return fstatat(dirfd(directory), name, st, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Lists a directory. If a system call fails and ends the listing, sets *failed to its errno. */
+/* Lists a directory into `all`. If a system call fails, sets *failed to its errno and returns the
+ * error. */
 static int list_directory(const char *url, DIR *directory, bool directories, struct listing *all,
                           int *failed, struct sheaf_error *err)
 {
@@ -117,7 +119,8 @@ static int list_directory(const char *url, DIR *directory, bool directories, str
     return code;
 }
 
-/* Lists a directory. Repeats the listing after a temporary failure of a network file system. */
+/* Lists a directory into `all`. On a network file system, lists it again if a failure may be
+ * temporary. */
 static int store_file_list_all(const char *url, bool directories, struct listing *all,
                                struct sheaf_error *err)
 {
@@ -178,15 +181,15 @@ static bool store_file_is_partial(const char *directory)
     return size >= tail && strcmp(directory + size - tail, PARTIAL) == 0;
 }
 
-/* Returns the directory for the temporary files of `directory`. If `directory` is itself a
- * .sheaf-partial, returns a copy of its path. */
+/* Returns the path of the directory for temporary files of `directory`. If `directory` is itself a
+ * .sheaf-partial, it is its own. */
 static char *partial_of(const char *directory)
 {
     return store_file_is_partial(directory) ? strdup(directory) : store_join(directory,
                                                                              STORE_PARTIAL);
 }
 
-/* Removes the directory for temporary files if it is empty. Otherwise fails silently. */
+/* Removes the directory for temporary files of `directory`. Does nothing if it is not empty. */
 static void drop_partial(const char *directory)
 {
     char *partial = partial_of(directory);
@@ -196,9 +199,8 @@ static void drop_partial(const char *directory)
     free(partial);
 }
 
-/* Opens a new temporary file in the directory for temporary files. Another writer removes that
- * directory whenever it is empty. If the directory vanishes before the file is made, this function
- * creates the directory again. */
+/* Creates a temporary file. Another writer may remove the directory for temporary files while it is
+ * empty. If this happens before the file exists, the directory is created again. */
 static int create_temporary(struct file_writer *w, const char *name, struct sheaf_error *err)
 {
     char *partial = partial_of(w->directory);
@@ -281,15 +283,15 @@ static int sync_directory(const char *path, struct sheaf_error *err)
 
     if (fd < 0)
         return err_errno(err, errno, "%s: cannot open", path);
-    /* Some file systems cannot sync a directory and do not need to. They return EINVAL. */
+    /* fsync of a directory returns EINVAL on file systems that do not need it. */
     if (fsync(fd) != 0 && errno != EINVAL)
         failed = errno;
     close(fd);
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot sync", path);
 }
 
-/* Writes the content of a new file to the disk, and computes the file's stamp (a number that
- * differs if the file was replaced) before the file gets its name. */
+/* Writes the content of a new file to the disk, and computes the stamp of the file before the file
+ * gets its name. The stamp is a number that is different if the file is replaced. */
 static int finish_file(struct file_writer *w, struct store_seen *now, struct sheaf_error *err)
 {
     struct stat st;
@@ -297,8 +299,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 
     if (code != SHEAF_OK)
         return code;
-    /* A file system without extended attributes does not keep the note (a word that is stored with
-     * an object). */
+    /* Store the note, a word that belongs to the object. On a file system without extended
+     * attributes, it is lost. */
     if (w->base.note != NULL)
         (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
@@ -309,9 +311,9 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-/* Renames the file if no file has the new name. Not every file system can check this and rename in
- * one atomic step. On a file system without links, this function first checks whether the name is
- * free, and then renames. */
+/* Renames a file if no file has the new name. Not every file system can do this in one step. On a
+ * file system without links, the function first checks whether the name is free, and then renames,
+ * so another process can come in between. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;
@@ -331,8 +333,8 @@ static int rename_new(const char *from, const char *to)
     return -1;
 }
 
-/* Returns whether a name is a symbolic link to a file that does not exist. For readers, there is no
- * file of this name. */
+/* Returns whether `path` is a symbolic link without a target. For readers, there is no file of this
+ * name. */
 static bool leads_nowhere(const char *path)
 {
     struct stat st;
@@ -380,8 +382,8 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
     return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
 }
 
-/* Gives a finished temporary file its name. If the directory cannot be synced, the file is there
- * and complete, but a power failure may remove its name; the error says so. */
+/* Gives a complete temporary file its final name. If the directory cannot then be synced, the file
+ * exists, but a power failure may take its name away. The error's message says so. */
 static int publish_file(struct file_writer *w, const struct store_seen *seen,
                         struct store_seen *now, struct sheaf_error *err)
 {
@@ -508,8 +510,8 @@ static int file_remove(const char *url, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Syncs a directory. If the directory's .sheaf-partial was removed with its last file, that removal
- * becomes durable too. */
+/* Makes the entries of a directory durable (fsync). If its .sheaf-partial was removed before, this
+ * removal becomes durable as well. */
 static int file_sync(const char *url, struct sheaf_error *err)
 {
     struct stat st;
@@ -574,7 +576,7 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
     return code;
 }
 
-/* Locks the directory through its file descriptor. This needs no lock file, and the lock ends with
+/* Locks the directory itself by a descriptor of it. This needs no lock file, and the lock ends with
  * the process. */
 static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
 {
@@ -592,8 +594,8 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Finds whether the file system of a directory has locks. If another process holds a lock on the
- * directory, the file system has locks. */
+/* Finds out whether the file system of a directory has locks. If another process holds a lock of
+ * this directory, it has. */
 static int file_find_abilities(const char *directory, struct store_abilities *found,
                                struct sheaf_error *err)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Data sets of the Hugging Face hub, hf://datasets/OWNER/NAME[@REVISION]/PATH, for reading only.
+ * The store for data sets on the Hugging Face hub, hf://datasets/OWNER/NAME[@REVISION]/PATH. It can
+ * only be read.
  *
- * A file is the object ENDPOINT/datasets/OWNER/NAME/resolve/COMMIT/PATH of a web server. That
- * server usually redirects to another host; the token is not sent to that host. The content of a
- * commit cannot change, so ETags are not compared. The hosts of the hub do not agree on ETags. */
+ * A file is an object of a web server, ENDPOINT/datasets/OWNER/NAME/resolve/COMMIT/PATH. This
+ * server usually redirects to another host, to which the token is not sent. ETags are not compared,
+ * because the content of a commit cannot change, and because the hosts of the hub return different
+ * ETags. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,14 +100,14 @@ struct hub_tree {
     const struct hf_name *name;
     const char *url;
     bool directories, recursive;
-    /* The path of the directory and a slash, decoded; "" for the root of the data set. */
+    /* decoded path of the directory with a slash at its end; "" for the root of the data set */
     char *prefix;
     struct listing listing;
     char *cursor;               /* cursor of the next page, or NULL */
 };
 
-/* A request for a page of a listing. The hub's response has a header Link that leads to the next
- * page, and a JSON array. */
+/* A request for one page of a listing. The response is a JSON array, and its header Link names the
+ * next page. */
 struct page_request {
     struct request base;
     struct hub_tree *tree;
@@ -150,8 +152,8 @@ static int store_hf_take_page(struct hub_tree *t, const struct request *r, struc
     return code;
 }
 
-/* Reads the cursor of the next page from the header Link: <https://HOST/...?cursor=CURSOR&...>;
- * rel="next". Uses nothing else of that header. */
+/* Reads the cursor of the next page from the header Link, which has the form
+ * <https://HOST/...?cursor=CURSOR&...>; rel="next". Uses no other part of the header. */
 static int page_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct hub_tree *t = ((struct page_request *)r)->tree;

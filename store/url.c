@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Splits and encodes URLs. Every text from outside is checked before use, because parts of a URL
- * end up in the request line of HTTP. */
+ * Splits and encodes URLs. Parts of a URL become parts of the request line of HTTP, so every text
+ * from outside is checked first. */
 #include "store/url.h"
 
 #include <stdlib.h>
@@ -102,7 +102,8 @@ static int parse_authority(const char *text, size_t size, struct url *url, struc
     return url->host == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Percent-encodes characters in the path and the query that a request line may not contain. */
+/* Reads the path and the query of a URL. Percent-encodes characters that a request line must not
+ * contain. */
 static int parse_path(const char *text, size_t size, struct url *url, struct sheaf_error *err)
 {
     struct buf path = BUF_INIT(3 * size + 2);

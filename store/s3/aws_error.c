@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of AWS's error codes, by which responses are interpreted. A status without a text (from
- * HEAD, or from a proxy) is interpreted as plain HTTP. */
+ * Interprets the errors of AWS services by a table of their error codes. A response without a text,
+ * such as the response to a HEAD or one from a proxy, is interpreted by its HTTP status only. */
 #include "store/s3/aws_error.h"
 
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void make_line(char *text)
 }
 
 /* Handles an error that says that the bucket is in another region. If the response names the
- * region, later attempts go there; otherwise the request fails. */
+ * region, later attempts go there. Otherwise the request fails, and the message says why. */
 static int region_error(struct request *r, const struct s3_xml_error *e, bool *again,
                         struct sheaf_error *err)
 {
@@ -117,8 +117,8 @@ static int region_error(struct request *r, const struct s3_xml_error *e, bool *a
                    r->at->region != NULL ? r->at->region : "this one", region);
 }
 
-/* Returns whether a response suggests that the bucket is in another region. The response to HEAD
- * has no text that says this. */
+/* Returns whether the bucket may be in another region, judged by the status and the headers. This
+ * is needed for the response to a HEAD, which has no text. */
 static bool may_be_elsewhere(const struct request *r)
 {
     const char *region = http_answer_header(&r->http, "x-amz-bucket-region");
@@ -166,8 +166,8 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
     return err != NULL ? err->code : SHEAF_ERR_NETWORK;
 }
 
-/* Parses the response's text as an <Error>. A response with a success status may contain one as
- * well (CompleteMultipartUpload). */
+/* Parses the text of a response as an <Error>. Returns false if it is not one. Even a response with
+ * a success status may be an <Error>, for example that of CompleteMultipartUpload. */
 static bool get_error(const struct request *r, struct s3_xml_error *e)
 {
     const struct buf *text = &r->http.reply;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Errors of AWS services: their codes, our corresponding codes, whether a retry may help, and
- * advice for the user. */
+ * Interprets errors of AWS services. For each of their error codes, it knows the error code of
+ * Sheaf, whether a retry may help, and advice for the user. */
 #ifndef STORE_S3_AWS_ERROR_H
 #define STORE_S3_AWS_ERROR_H
 
 #include "store/request.h"
 
-/* A function `classify` for requests to AWS services. Accepts any 2xx status, unless the text is an
- * <Error>. */
+/* The function `classify` of requests to AWS services. It accepts a response with a status 2xx,
+ * unless its text is an <Error>. */
 int aws_classify(struct request *request, bool *again, struct sheaf_error *err);
 
-/* Copies the <Code> in the response's <Error>, or "" if the response has none. */
+/* Copies the <Code> of the <Error> in a response to `code`; "" if the response has no <Error>. */
 void aws_error_code(const struct request *request, char code[64]);
 
 #endif

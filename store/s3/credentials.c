@@ -16,8 +16,8 @@
 #define RENEW_MOST_MS (300 * SECOND_MS)
 #define DEAD_MOST_MS (10 * SECOND_MS)
 #define AGAIN_MOST_MS (60 * SECOND_MS)
-/* time in milliseconds after a failed fetch during which requests get the same error, without
- * another fetch */
+/* Time in milliseconds after a failed fetch in which requests get the error of this fetch, and no
+ * other fetch is started. */
 #define FAILED_MS 1000
 
 struct credentials_cache {
@@ -31,7 +31,7 @@ struct credentials_cache {
         bool has_thread;
         pthread_t thread;
         int64_t again_ms;           /* no renewal is started before */
-        /* time of the last fetch, if it failed; 0 if it succeeded */
+        /* time at which the last fetch failed; 0 if the last fetch has succeeded */
         int64_t failed_ms;
         struct sheaf_error error;   /* of that */
     } locked;
@@ -122,10 +122,9 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Returns the time at which the set of credentials should be renewed next. Called after the source
- * was asked for a new set. The source may have failed, or returned the same set again. So it is
- * asked again when a quarter of the set's remaining time has passed, or after AGAIN_MOST_MS at the
- * latest. */
+/* Returns the time of the next attempt to renew the set of credentials, after the source was asked.
+ * The source may have failed, or have returned the old set again. Therefore it is asked again when
+ * a quarter of the set's remaining time has passed, but after AGAIN_MOST_MS at the latest. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER
@@ -134,8 +133,8 @@ static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
     return now_ms + MIN(MAX(left / 4, 100), AGAIN_MOST_MS);
 }
 
-/* Fetches a set of credentials. Refuses a set that has already expired, because it would be fetched
- * again and again. */
+/* Fetches a set of credentials from the source. Refuses a set that has already expired, because it
+ * would otherwise be fetched again and again. */
 static int fetch_good(struct credentials_cache *cache, struct credentials **set,
                       struct sheaf_error *err)
 {
@@ -175,8 +174,9 @@ static void *credentials_fetch(void *argument)
     return NULL;
 }
 
-/* Begins a fetch on a new thread. First joins the thread of the previous fetch, if there is one.
- * That fetch is complete, so its thread is about to end, and joining it does not take long. */
+/* Starts a thread that fetches a set of credentials, unless a fetch is running. First joins the
+ * thread of the previous fetch. This does not take long, because that thread has already done its
+ * work. */
 static int begin_fetch_locked(struct credentials_cache *cache, struct sheaf_error *err)
 {
     int failed;
@@ -208,7 +208,7 @@ static int get_locked(struct credentials_cache *cache, struct credentials **set,
         code = begin_fetch_locked(cache, err);
         return code == SHEAF_OK ? SHEAF_END : code;
     }
-    /* If a renewal cannot be started or fails, the old set is used as long as it is good. */
+    /* Start a renewal, and ignore a failure of it, because the present set can still be used. */
     if (age == CREDENTIALS_AGING && now_ms >= cache->locked.again_ms)
         (void)begin_fetch_locked(cache, NULL);
     __atomic_add_fetch(&current->users, 1, __ATOMIC_RELAXED);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of the machine on which the process runs: the endpoint of a container (ECS,
- * SageMaker, EKS Pod Identity), and the metadata service of an EC2 instance (version 2 only). */
+ * Fetches credentials from the machine on which the process runs. They come from the endpoint of a
+ * container (ECS, SageMaker, EKS Pod Identity), or from the metadata service of an EC2 instance.
+ * Only version 2 of this service is used. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 
 /* ---- Container ------------------------------------------------------------------------------- */
 
-/* Returns whether a token may be sent to this host unencrypted. This is allowed only for this
- * machine, and for the addresses from which containers get their credentials. */
+/* Returns whether a token may be sent to this host without encryption. The host must be this
+ * machine, or one of the addresses that give containers their credentials. */
 static bool may_be_plain(const char *host)
 {
     static const char *const allowed[] = {
@@ -59,8 +60,8 @@ static int container_url(const struct credentials_context *c, char **out,
     return code;
 }
 
-/* Reads the container's token. A token in a file is read each time, because the platform renews the
- * file. Sets *token to NULL if there is no token. */
+/* Reads the token for the container's endpoint. If the token is in a file, the file is read each
+ * time, because the platform renews it. *token becomes NULL if there is no token. */
 static int container_token(char **token, struct sheaf_error *err)
 {
     const char *path = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
@@ -132,8 +133,8 @@ static int ask_instance(const struct credentials_context *c, const char *token, 
     return code;
 }
 
-/* Requests a token from the metadata service of an EC2 instance. On a machine that is not such an
- * instance, nobody responds at the address, or the request is refused. This is not an error. */
+/* Requests a token from the metadata service of an EC2 instance. On any other machine, nobody
+ * answers, or the request is refused. This is not an error. */
 static int instance_token(const struct credentials_context *c, char **token,
                           struct sheaf_error *err)
 {

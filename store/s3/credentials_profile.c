@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of a profile in AWS's configuration: a role, which is assumed with the keys of
- * another profile or with a web identity; the profile's own keys; or a program that prints keys. */
+ * Fetches the credentials of a profile in AWS's configuration. The profile has keys, or names a
+ * program that prints keys, or names a role. A role is assumed with the keys of another profile, or
+ * with a web identity. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +19,8 @@
 #include "base/workers.h"
 #include "store/s3/credentials_sources.h"
 
-/* largest number of profiles in a chain in which each one is the source of the one before it */
+/* Largest number of profiles in a chain. In a chain, each profile names the next one as the source
+ * of its keys. */
 #define SOURCES_MOST 16
 #define OUTPUT_MOST ((size_t)64 << 10)
 #define PROCESS_SECONDS 60
@@ -26,10 +28,11 @@
 
 extern char **environ;
 
-/* A profile in the chain that leads from the profile in use to the profile with the keys. */
+/* A profile in a chain. The chain begins with the profile in use. Each profile names the next one
+ * as the source of its keys. */
 struct step {
     const char *profile;
-    /* the profile that names this one as its source; NULL for the profile in use */
+    /* the previous profile of the chain, which names this profile; NULL for the profile in use */
     const struct step *before;
     unsigned number;
 };
@@ -39,7 +42,8 @@ static int of_profile(const struct credentials_context *c, const struct step *st
 
 /* ---- credential_process ---------------------------------------------------------------------- */
 
-/* Starts `sh -c command`. Sets *fd to the reading end of a pipe with the command's output. */
+/* Runs `sh -c command`. *fd becomes the end of a pipe from which the command's output can be
+ * read. */
 static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *err)
 {
     char *shell = strdup("sh"), *option = strdup("-c"), *text = strdup(command);
@@ -106,8 +110,8 @@ static int of_process(const char *command, struct credentials **set, struct shea
     close(fd);
     if (code != SHEAF_OK)
         kill(pid, SIGKILL);
-    /* If the program ignores SIGCHLD, the exit status of the command is lost. Then only its output
-     * counts. */
+    /* waitpid fails if this process ignores SIGCHLD. The exit status is then unknown, and only the
+     * output of the command counts. */
     if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) == pid && status != 0 && code == SHEAF_OK)
         code = err_set(err, SHEAF_ERR_ACCESS, "credential_process failed: exit status %d",
                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -147,8 +151,8 @@ static bool has_keys(const struct profiles *p, const char *profile)
            profiles_get(p, profile, "aws_secret_access_key") != NULL;
 }
 
-/* Checks the profile that is named as a source. A profile may name itself, which means its own
- * keys. */
+/* Checks the profile `source`, which a profile names as the source of its keys. The chain of
+ * sources must not be too long or circular. A profile may name itself if it has keys. */
 static int credentials_profile_check_source(const struct profiles *p, const char *source,
                                             const struct step *step, struct sheaf_error *err)
 {
@@ -191,8 +195,8 @@ static int of_role_source(const struct credentials_context *c, const struct step
     return code;
 }
 
-/* Returns the session tags for a role. For the role that is finally used, they may come from the
- * environment. */
+/* Returns the session tags for assuming a role. The environment can set them only for the profile
+ * in use, not for profiles that are sources of its keys. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
@@ -231,8 +235,8 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Returns a setting from the environment, or else from the profile. If the profile is only the
- * source of another one, the environment is ignored. */
+/* Returns a setting of the environment, or else of the profile. The environment counts only for the
+ * profile in use, not for profiles that are sources of its keys. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
@@ -279,8 +283,8 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-/* Returns whether the profile's role must be assumed. If the profile is only a source and has keys,
- * its role is not needed. */
+/* Returns whether the role of a profile must be assumed. If another profile uses this one as its
+ * source and this one has keys, these keys are used, and not the role. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

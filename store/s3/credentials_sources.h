@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * The sources of AWS credentials. As in AWS's own tools, they are asked in this order:
+ * - the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN;
+ * - the profile, if it names a role: role_arn with source_profile or credential_source;
+ * - a web identity (as in Kubernetes): AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or else
+ *   web_identity_token_file and role_arn of the profile;
+ * - the profile, if it uses single sign-on, with the token that `aws sso login` has stored;
+ * - the keys of the profile in the credentials file;
+ * - the program that the profile names: credential_process;
+ * - the keys of the profile in the config file;
+ * - a container (ECS, EKS, SageMaker): AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI;
+ * - the metadata service of an instance (EC2), version 2.
  *
- * - The environment has AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN.
- * - The profile names a role: role_arn with source_profile or credential_source.
- * - A web identity (as in Kubernetes) is given by AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or
- *   else by web_identity_token_file and role_arn in the profile.
- * - The profile uses single sign-on, with the token that `aws sso login` has stored.
- * - The profile has keys in the credentials file.
- * - The profile names a program: credential_process.
- * - The profile has keys in the config file.
- * - A container (ECS, EKS, SageMaker) has AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI.
- * - An instance (EC2) has a metadata service, of which version 2 is used.
- *
- * Each function below returns a set, or SHEAF_END if its source is not configured, or an error. An
- * error ends the search, because a user who names a profile does not want other keys. The functions
- * block. */
+ * Each function below returns a set of credentials, or SHEAF_END if its source is not configured,
+ * or an error. An error ends the search, because a user who has named a profile does not want other
+ * keys. The functions block. */
 #ifndef STORE_S3_CREDENTIALS_SOURCES_H
 #define STORE_S3_CREDENTIALS_SOURCES_H
 
@@ -23,8 +22,8 @@
 #include "store/s3/credentials.h"
 #include "store/s3/s3_config.h"
 
-/* The configuration and the connections that a search for credentials uses. It must outlive the
- * cache of credentials that uses it. */
+/* The configuration and the connections for a search for credentials. They must exist longer than
+ * the cache that uses them. */
 struct credentials_context {
     struct http_engine *engine;
     const struct request_patience *patience;
@@ -58,30 +57,32 @@ struct role {
     const char *token_file;         /* of web identity; else NULL */
 };
 
-/* Assumes a role with the keys `base`. If `base` is NULL, assumes it with the web identity in the
- * role's token_file. */
+/* Assumes a role, which means that it exchanges credentials for those of the role. It uses the keys
+ * `base`, or the web identity in the role's token_file if `base` is NULL. */
 int credentials_assume_role(const struct credentials_context *context, const struct role *role,
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);
 
-/* Reads the <Credentials> in a response. If `expires` is set, the response must state when the
- * credentials expire. */
+/* Reads a set of credentials from the <Credentials> element of a response. If `expires` is set, the
+ * response must say when the set expires. */
 int credentials_from_xml(const struct request *request, bool expires, struct credentials **set,
                          struct sheaf_error *err);
 /* request.check: the answer has them. */
 int credentials_check_xml(struct request *request, struct sheaf_error *err);
 
-/* Parses credentials in JSON, which have the members "AccessKeyId", "SecretAccessKey", "Token" or
- * "SessionToken", and "Expiration". `from` describes the source in messages, which never contain
- * the text. `version` is the required value of the member "Version", or 0 if none is required. */
+/* Parses credentials in JSON. The members are "AccessKeyId", "SecretAccessKey", "Token" or
+ * "SessionToken", and "Expiration". `version` is the required value of the member "Version", or 0
+ * if this member is not required. `from` describes the source in messages. Messages never quote the
+ * text. */
 int credentials_from_json(const char *text, size_t size, const char *from, int version,
                           struct credentials **set, struct sheaf_error *err);
 
-/* Reads a small file and removes white space at its end. The caller frees the text. */
+/* Reads a small file, and removes white space at the end of its text. The caller must free the
+ * text. */
 int credentials_read_file(const char *path, char **text, struct sheaf_error *err);
 
-/* Sends a GET or PUT request to `url` with at most one additional header (`header` is NULL for
- * none). The caller frees the response's text, which ends with a NUL. `check` is a function as in
+/* Sends a GET or PUT request to `url`, with one additional header if `header` is not NULL. *text
+ * becomes the text of the response with a NUL after it; the caller must free it. `check` is as in
  * struct request. */
 int credentials_ask(const struct credentials_context *context, enum http_method method,
                     const char *url, const char *header, const char *value,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Credentials of single sign-on (IAM Identity Center). The command `aws sso login` stores a token
- * in ~/.aws/sso/cache. While the token is valid, the portal exchanges it for the keys of a role. A
- * section [profile NAME] of ~/.aws/config has the settings sso_session, sso_account_id and
- * sso_role_name. The value of sso_session names a section [sso-session SESSION], which has the
- * settings sso_region and sso_start_url.
+ * Fetches credentials of AWS's single sign-on (IAM Identity Center). The command `aws sso login`
+ * stores a token in ~/.aws/sso/cache. As long as this token is valid, the portal gives the keys of
+ * a role for it.
  *
- * Alternatively, sso_region and sso_start_url are in the profile itself. The name of the token's
- * file comes from the session's name, or from the URL if there is no session. */
+ * In ~/.aws/config, a section [profile NAME] has the settings sso_session, sso_account_id and
+ * sso_role_name. sso_session names a section [sso-session SESSION] with the settings sso_region and
+ * sso_start_url. A profile may also have these two settings itself. The name of the token's file is
+ * a hash of the session's name, or of the URL if there is no session. */
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,8 +40,9 @@ static const char *of_session(const struct profiles *p, const struct sso *s, con
     return profiles_section_get(p, section, key);
 }
 
-/* Reads a setting. If both the profile and its session have the setting, the values must be equal.
- * If `is_shared` is set and the profile names a session, the session must have the setting. */
+/* Reads a setting of single sign-on from the profile or from its session (a section [sso-session]).
+ * If both have the setting, the values must be equal. If is_shared is true and the profile names a
+ * session, the session must have the setting. */
 static int credentials_sso_read_setting(const struct profiles *p, const struct sso *s,
                                         const char *key, bool is_shared, const char **value,
                                         struct sheaf_error *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Temporary credentials from the Security Token Service: AssumeRole, with session tags for roles
- * that serve many tenants; and AssumeRoleWithWebIdentity, which needs no keys. */
+ * Requests temporary credentials from AWS's Security Token Service (STS), with one of two actions.
+ * AssumeRole can have session tags, for roles that serve many tenants. AssumeRoleWithWebIdentity
+ * needs no keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,8 +63,8 @@ static int form_add_tags(struct sts_form *form, const char *tags, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* Fills in the form that the request sends. A request with a web identity must not have tags,
- * because the token of the identity states them. */
+/* Fills in the fields of the request. A request with a web identity must not have tags, because the
+ * token of the web identity already contains them. */
 static int fill_form(struct sts_form *form, const struct role *role, struct sheaf_error *err)
 {
     const bool web = role->token_file != NULL;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads AWS's shared configuration files. Unknown settings are ignored, as in all other readers of
- * these files. A line that is not a section, a key or a comment is an error, because the
- * credentials after it might belong to another section. A repeated section or key is also an error,
- * because readers differ in which one they use. */
+ * Reads AWS's shared configuration files. Unknown settings are ignored, as in all programs that
+ * read these files. A line that is not a section, a setting or a comment is an error, because the
+ * credentials after it might belong to another section. A section or key that occurs twice is also
+ * an error, because programs differ in which of the two they use. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>
@@ -33,7 +33,8 @@ static char *profile_trim(char *text)
     return text;
 }
 
-/* Removes a comment. A comment begins at the start of a line or after a blank. */
+/* Removes the comment of a line. A comment begins with '#' or ';' at the start of the line or after
+ * a blank. */
 static void cut_comment(char *line)
 {
     char *c = line;
@@ -73,8 +74,8 @@ static int add_setting(struct profiles *p, enum profile_file file, const char *s
            ? err_memory(err, strlen(value)) : SHEAF_OK;
 }
 
-/* Removes the quotes around a name, if it has quotes. Returns NULL if the name has blanks but no
- * quotes. */
+/* Removes the quotes around a name, if there are any. Returns NULL if a name without quotes has
+ * blanks. */
 static char *profile_unquote(char *name)
 {
     const size_t size = strlen(name);
@@ -85,9 +86,10 @@ static char *profile_unquote(char *name)
     return name + 1;
 }
 
-/* Makes a uniform name of a section, such as "profile x". In config it is written "[profile x]",
- * "[default]", "[services x]" or "[sso-session x]", and in credentials "[x]". Any other section
- * keeps its bracket, so that its name never equals one of these. */
+/* Writes the name of a section in a uniform way, for example "profile x". In the config file, this
+ * section is written "[profile x]" or "[default]", and in the credentials file "[x]". The config
+ * file also has "[services x]" and "[sso-session x]". The name of any other section gets a bracket
+ * before it, so that it differs from these. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
     static const char *const kinds[] = { "profile", "services", "sso-session" };
@@ -118,7 +120,7 @@ struct parse {
     enum profile_file file;
     char section[NAME_MOST];    /* empty: none yet */
     size_t section_at;          /* its first entry */
-    /* the key whose value consists of the indented lines after it */
+    /* key of a nested setting, if indented lines with its values may follow; otherwise "" */
     char outer[NAME_MOST];
 };
 
@@ -135,7 +137,7 @@ static bool is_there(const struct parse *p, size_t first, const char *section, c
     return false;
 }
 
-/* Begins a section. Adds an entry without a key, so that the section exists even if it has no
+/* Begins a section, and adds an entry without a key for it. So a section exists even if it has no
  * settings. */
 static int begin_section(struct parse *p, char *text, struct sheaf_error *err)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * AWS's shared configuration: ~/.aws/config and ~/.aws/credentials. A file consists of sections,
- * whose settings have the form "region = eu-west-1". A profile "train" has the section [profile
- * train] in ~/.aws/config and the section [train] in ~/.aws/credentials; the second one takes
- * precedence. A name with blanks is quoted, as in [profile "two words"].
+ * Reads AWS's shared configuration: the files ~/.aws/config and ~/.aws/credentials. A file consists
+ * of sections, and a section of settings such as "region = eu-west-1".
  *
- * After a line "s3 =", an indented line "addressing_style = path" is a nested setting, which the
- * functions below name "s3.addressing_style". Sections of other kinds, such as [services minio],
- * are named by their whole text, as in "services minio".
+ * The profile "train" has the section [profile train] in config and the section [train] in
+ * credentials. If both have a setting, credentials takes precedence. A name with blanks is quoted,
+ * as in [profile "two words"].
  *
- * Keys are the same in upper and lower case. */
+ * After a line "s3 =", an indented line "addressing_style = path" is a nested setting. The
+ * functions below call it "s3.addressing_style". Other kinds of sections, such as [services minio],
+ * are found by their whole text, "services minio". Keys may be in upper or lower case. */
 #ifndef STORE_S3_PROFILE_H
 #define STORE_S3_PROFILE_H
 
@@ -32,13 +32,14 @@ struct profiles {
     size_t count, capacity;
 };
 
-/* Adds the settings in the text of a file. The function has no side effects. `name` is the file's
- * name for messages. */
+/* Adds the settings of a file to `profiles`. `text` is the content of the file, and `name` its name
+ * in messages. The function has no side effects. */
 int profiles_parse(struct profiles *profiles, enum profile_file file, const char *name,
                    char *text, struct sheaf_error *err);
 
-/* Reads both files: those in AWS_SHARED_CREDENTIALS_FILE and AWS_CONFIG_FILE, whose paths may begin
- * with "~/", or else those in ~/.aws. A missing file counts as empty. */
+/* Reads the credentials file and the config file. Their paths come from AWS_SHARED_CREDENTIALS_FILE
+ * and AWS_CONFIG_FILE, and may begin with "~/". By default they are in ~/.aws. A missing file
+ * counts as empty. */
 int profiles_load(struct profiles *profiles, struct sheaf_error *err);
 void profiles_free(struct profiles *profiles);
 
@@ -46,9 +47,10 @@ void profiles_free(struct profiles *profiles);
 bool profiles_section_has(const struct profiles *profiles, const char *section);
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key);
-/* Returns the value of a key in a profile. The profile's section is "profile NAME". */
+/* Returns the value of a key in the profile `profile`, or NULL. The section of the profile is
+ * "profile NAME". */
 const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key);
-/* Returns the value of a key in a profile, from only one of the two files. */
+/* Returns the value of a key in a profile, but looks only into one of the two files. */
 const char *profiles_get_from(const struct profiles *profiles, enum profile_file file,
                               const char *profile, const char *key);
 bool profiles_has(const struct profiles *profiles, const char *profile);

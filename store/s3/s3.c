@@ -18,7 +18,7 @@
 #include "store/s3/s3_google.h"
 #include "store/s3/s3_signing.h"
 
-/* largest number of bytes in an encoded key, or in a message that contains a name */
+/* largest size in bytes of an encoded key, and of a message that contains a name */
 #define NAME_MOST 3200
 
 struct s3_context {
@@ -88,8 +88,8 @@ static bool copy_target(struct target *copy, const struct target *target)
     return copy->origin != NULL && copy->host != NULL && copy->prefix != NULL;
 }
 
-/* Sets up the target to sign its requests with the credentials of a session of a directory
- * bucket. */
+/* Makes a target (a server) sign its requests with the keys of a session. Directory buckets need
+ * such a session. `may_write` says whether the session may write. */
 static int use_session(struct target *t, const char *name, bool may_write, struct sheaf_error *err)
 {
     struct session_source *source = calloc(1, sizeof(*source));
@@ -353,8 +353,8 @@ const struct s3_settings *s3_settings_for(const struct s3_bucket *b, const char 
     return b->is_google ? &none : s3_scope_settings(b->scopes, b->name, key);
 }
 
-/* Returns the kind of checksum for a key. Amazon's own service verifies and stores CRC-64/NVME,
- * except in directory buckets. Many other services know only CRC-32C. */
+/* Returns the kind of checksum for an object, or NULL for none. Amazon's own service checks and
+ * stores CRC-64/NVME, except in directory buckets. Many other services know only CRC-32C. */
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char *key)
 {
     const char *chosen = s3_settings_for(b, key)->values[S3_CHECKSUM];
@@ -366,7 +366,8 @@ const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char 
     return s3_config_is_amazon(b->config) && !b->is_express ? &s3_crc64nvme : &s3_crc32c;
 }
 
-/* Returns the key of a request, or the prefix of a listing, by which the settings are chosen. */
+/* Returns the key of a request, or the prefix if the request is for a listing. The settings of the
+ * request are chosen by it. */
 static const char *subject(const char *key, const struct sigv4_pair *query, size_t query_count)
 {
     for (size_t i = 0; i < query_count && *key == '\0'; i++)
@@ -399,8 +400,8 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
     return code == SHEAF_OK ? made : code;
 }
 
-/* A HEAD request and its result. The headers are available only while `classify` of the request
- * runs. */
+/* A HEAD request and its result. The headers of the response can be read only in the function
+ * `classify` of the request. */
 struct head_request {
     struct request base;
     struct s3_head *head;
@@ -462,8 +463,8 @@ void s3_head_free(struct s3_head *head)
     memset(head, 0, sizeof(*head));
 }
 
-/* Requests the head of an object. Sets *status to the status of the response, or to 0 if there was
- * no response. */
+/* Requests facts about an object (size, ETag, checksum) by HEAD, or by a GET of its first byte.
+ * *status becomes the status of the response, or 0 if there was no response. */
 static int head_by(enum http_method method, const struct s3_bucket *b, const char *key,
                    struct s3_head *head, int *status, struct sheaf_error *err)
 {
@@ -489,9 +490,10 @@ static int head_by(enum http_method method, const struct s3_bucket *b, const cha
     return code;
 }
 
-/* Requests the head of an object. If the server refuses HEAD, its response has no text that
- * explains the reason. So a GET of the first byte is sent, whose response has a text. If only HEAD
- * is refused (405, 501), the response to the GET describes the object as well. */
+/* Requests facts about an object (size, ETag, checksum) by HEAD. If the server refuses, sends a GET
+ * of the first byte. The response to a HEAD has no text, but the response to the GET has a text
+ * with the reason. If the server only does not allow HEAD (405, 501), the response to the GET has
+ * the facts. */
 static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
                      struct sheaf_error *err)
 {
@@ -514,7 +516,8 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
     const struct target *before = target_now(&b->target);
     const int code = head_once(b, key, head, err);
 
-    /* Some services name the region of the bucket only in the text of a response to GET. */
+    /* Try again if the bucket was found in another region. Some services name the region only in
+     * the text of the response to a GET, that is, after a HEAD has failed. */
     return code != SHEAF_OK && target_now(&b->target) != before ? head_once(b, key, head, err)
                                                                 : code;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * S3: the location of a bucket, and requests to it. A struct s3_bucket has the servers to which
- * requests for the bucket are sent, and says how they are signed. The S3 context of a process has
- * the configuration, the credentials, and the buckets that the process has used.
+ * S3: finds the servers of a bucket, and makes requests to them. A struct s3_bucket has these
+ * servers, and says how requests to them are signed. The S3 context of the process has the
+ * configuration, the credentials, and all buckets that the process has used.
  *
- * Buckets whose name ends in --ZONE--x-s3 are directory buckets (S3 Express One Zone). Requests to
- * them are signed with the keys of a session that lasts five minutes. The session is obtained and
- * renewed like other temporary credentials. Reads use a session that is only allowed to read, so
- * that a program that only reads needs no other permission.
+ * A bucket whose name ends in --ZONE--x-s3 is a directory bucket (S3 Express One Zone). Its
+ * requests are signed with the keys of a session, which is valid for five minutes and is renewed
+ * like other temporary credentials. Reads have a session of their own that may only read. So a
+ * program that only reads needs no permission to write.
  *
  * If the service says that a bucket is in another region, all further requests go to that region.
- *
  * Google Cloud Storage answers the same requests (s3_google.h). */
 #ifndef STORE_S3_S3_H
 #define STORE_S3_S3_H
@@ -25,8 +24,8 @@
 #include "store/s3/s3_scope.h"
 #include "store/s3/sigv4.h"
 
-/* Tells whether responses to requests with a checksum repeat the checksum. A store that does not
- * repeat it has ignored it. */
+/* Says whether the server repeats the checksum of a request in its response. A server that does not
+ * repeat a checksum has ignored it. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
 /* The abilities of a bucket's server (s3_abilities.c). */
@@ -38,10 +37,10 @@ struct s3_known {
 
 struct s3_bucket {
     struct target target;
-    /* for a directory bucket: the target for writes, with a session that is allowed to write */
+    /* for a directory bucket: the server for writes, with a session that may write */
     struct target writing;
-    /* the target in the region where the bucket was found; its origin is NULL if the bucket has
-     * not moved */
+    /* the server in the region in which the bucket was found; its origin is NULL if requests need
+     * not go to another region */
     struct target there;
     char *regions[2];           /* of `target` and `there` */
     const char *scheme;         /* "s3", "gs" */
@@ -59,35 +58,36 @@ struct s3_bucket {
     struct s3_bucket *next;
 };
 
-/* Finds the bucket and the key of s3://BUCKET/KEY or gs://BUCKET/KEY. The bucket is valid as long
- * as the process; the caller frees the key. */
+/* Finds the bucket and the key of s3://BUCKET/KEY or gs://BUCKET/KEY. *bucket stays valid as long
+ * as the process. The caller must free *key. */
 int s3_locate(const char *url, const struct s3_bucket **bucket, char **key,
               struct sheaf_error *err);
 
-/* Finds the bucket of the directory `url`, and the prefix of its objects' keys, which is "" or
- * "key/". The caller frees the prefix. */
+/* Finds the bucket of the directory `url`, and the prefix of the keys of its objects, which is ""
+ * or ends with '/'. The caller must free *prefix. */
 int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char **prefix,
                         struct sheaf_error *err);
 
-/* s3_settings_for returns the settings for requests to an object, or to all keys with a prefix.
- * s3_checksum_for returns the kind of checksum that is sent with written data, or NULL for none. */
+/* s3_settings_for returns the settings for requests to the object `key`, or to all objects whose
+ * keys begin with `key`. s3_checksum_for returns the kind of checksum that is sent with this
+ * object, or NULL for none. */
 const struct s3_settings *s3_settings_for(const struct s3_bucket *bucket, const char *key);
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *bucket, const char *key);
 
-/* Initialises a request to an object, or to the bucket if the key is "". Messages contain `doing`
- * (such as "reading") before the name. The query pairs are sorted. The caller must call
- * request_free in any case. */
+/* Initialises a request to an object, or to the bucket if `key` is "". `doing` is the verb in
+ * messages, such as "reading". The function sorts the query. The caller must call request_free even
+ * after a failure. */
 int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
 
-/* Returns whether a test has shown that the bucket's server ignores conditions on writes. */
+/* Returns whether a test has found that the server of this bucket ignores conditions on writes. */
 bool s3_ignores_conditions(const struct s3_bucket *bucket);
 
 #define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
 
-/* The result of a HEAD request for an object. The caller frees the strings. A string is NULL if it
- * is unknown. */
+/* Facts about an object, from the response to a HEAD. Unknown texts are NULL. The caller must free
+ * them with s3_head_free. */
 struct s3_head {
     uint64_t bytes;
     char *etag;
@@ -99,8 +99,8 @@ void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
             struct sheaf_error *err);
 
-/* Returns whether an ETag that looks like an MD5 can be the MD5 of the object. It cannot be if the
- * object is encrypted with a key. */
+/* Returns whether the ETag in a response may be the MD5 of the object. It is not the MD5 if the
+ * object is encrypted with a key, even if it looks like one. */
 bool s3_etag_may_be_md5(const struct request *request);
 
 #endif

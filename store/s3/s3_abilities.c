@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests which conditions on writes a server supports.
+ * Tests whether a server obeys conditions on writes. Some servers have no conditions and answer
+ * 501. Others, such as Garage, ignore conditions silently, which only a test shows. Amazon's own
+ * service is not tested.
  *
- * Some servers do not support conditions and answer 501. Others (Garage) silently ignore
- * conditions, which only a trial shows. An object is written twice on the condition that it does
- * not exist, and once on the condition of an ETag that no object has. A server that accepts one of
- * the last two writes ignores conditions. Amazon's own service is not tested. */
+ * The test writes an object twice on the condition that it does not exist, and once on the
+ * condition that it has an ETag that no object has. The last two writes must fail. If one of them
+ * succeeds, the server ignores conditions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,8 +71,8 @@ static int s3_abilities_finish(struct ability_trial *t, struct sheaf_error *err)
     return code;
 }
 
-/* Result codes of the test writes. If the server answers that it supports no conditions, no further
- * test write is made, and the remaining codes are those of this answer. */
+/* Result codes of the three test writes. If the server answers to the first write that it has no
+ * conditions, the other two writes are not made, and have the code of the first one. */
 struct answers {
     int first, second, over_another;
 };
@@ -87,8 +88,8 @@ static void on_looked(struct store_stat *stat)
     event_set(&((struct ability_look *)stat)->answered);
 }
 
-/* Makes the second and the third test write, over the object that the first write has made. At the
- * same time, requests the state of the object. */
+/* Makes the second and the third test write, for the object that the first write has made. Requests
+ * the size and ETag of this object at the same time. */
 static int try_again(const struct s3_bucket *bucket, const char *key, const char *url,
                      struct answers *a, struct store_stat *seen, struct sheaf_error *err)
 {
@@ -113,9 +114,8 @@ static int try_again(const struct s3_bucket *bucket, const char *key, const char
     return code;
 }
 
-/* Makes the test once: writes the test object, checks the results, and removes the object. If
- * another process has removed the object meanwhile, the test shows nothing; sets *again in this
- * case. */
+/* Makes the whole test once: writes the object, requests its state, and removes it. If another
+ * process has removed the object in between, the test shows nothing, and *again becomes true. */
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {
@@ -135,8 +135,8 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
     code = try_again(bucket, key, url, a, &seen, err);
     if (code == SHEAF_OK)
         code = store_remove(url, err);
-    /* A server that ignores conditions has taken two writes at once. s3rver may answer the later
-     * one before it has stored the object, which is then there after the first removal. */
+    /* Remove the object a second time if two writes were accepted. The server s3rver may answer the
+     * second write before it has stored the object, which may so appear after the first removal. */
     if (code == SHEAF_OK && a->second == SHEAF_OK)
         code = store_remove(url, err);
     *has_etag = seen.code == SHEAF_OK && seen.stamp != 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The checksums that S3 verifies and stores: their names in headers and XML, and the computation of
- * an object's checksum from the checksums of its parts. The functions have no side effects. */
+ * The kinds of checksums that S3 can check and store. Has their names in headers and XML, and
+ * computes the checksum of an object from the checksums of its parts. The functions have no side
+ * effects. */
 #ifndef STORE_S3_S3_CHECKSUM_H
 #define STORE_S3_S3_CHECKSUM_H
 
@@ -28,15 +29,15 @@ extern const struct s3_checksum s3_crc64nvme, s3_crc32c;
 const struct s3_checksum *s3_checksum_of(const char *name);
 /* As headers have it. */
 void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3_CRC_SIZE]);
-/* Returns the checksum of bytes A followed by bytes B. `whole` is the checksum of A, and `part` the
- * checksum of B. */
+/* Returns the checksum of the bytes A followed by the bytes B. `whole` is the checksum of A, and
+ * `part` that of B. */
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
                          uint64_t part_bytes);
 
-/* Computes a checksum of checksums, for stores that compute no checksum of the whole object. It is
- * the checksum of the bytes of the parts' checksums, in order. `nested` is 0 for the first part,
- * and then the result of the previous call. In requests, the final result is written as
- * "TEXT-COUNT": its text, and the number of parts. */
+/* Computes a checksum of checksums, part by part, for stores that do not compute the checksum of
+ * the whole object. It covers the bytes of the checksums of the parts, in order. `nested` is the
+ * result of the previous call, or 0 for the first part. In requests, the final result is written as
+ * "TEXT-COUNT", where COUNT is the number of parts. */
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes incomplete uploads that our runs have left.
+ * Aborts incomplete uploads that earlier runs of Sheaf have left in a directory. A listing of
+ * uploads has only their keys and ids. So our uploads are recognised by their keys.
  *
- * A listing of uploads has only keys and ids, so our uploads are recognised by their keys. All
- * pages of the listing are read before the first upload is aborted. Then the listing is read again.
- * If it still contains an upload of ours, the abort is repeated. After ROUNDS_MOST rounds, the
- * function returns an error. Keys are not requested in encoded form, because radosgw would encode
- * them without saying so.
+ * The whole listing is read before the first upload is aborted. Then it is read again. Uploads that
+ * are still listed are aborted again. After ROUNDS_MOST rounds the function returns an error. Keys
+ * are not requested in encoded form, because radosgw would encode them without saying so.
  *
- * Some stores (MinIO) list uploads only for a prefix that is a whole key. So if a listing is empty,
- * a test upload (the probe) shows whether the store lists uploads by directory. Other stores
- * (gofakes3, rclone) respond with NoSuchUpload instead of an empty listing. If a store cannot list
- * uploads at all, we cannot find any there. */
+ * Some stores (MinIO) list uploads only if the prefix is a whole key. So if the listing is empty, a
+ * test upload shows whether this store can list the uploads of a directory. Other stores (gofakes3,
+ * rclone) answer NoSuchUpload instead of an empty listing. If a store cannot list uploads at all,
+ * none are found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ struct upload {
     char *key, *id;
 };
 
-/* A listing of uploads, with those uploads in it that must be aborted. */
+/* A search in a listing of uploads, and the uploads that it has found and that must be aborted. */
 struct cleaning {
     const struct s3_bucket *bucket;
     const char *prefix;
@@ -138,7 +137,7 @@ static void cleaning_free(struct cleaning *c)
     free(c->uploads);
 }
 
-/* Aborts all uploads of one key. Requests the uploads of this key alone, which every store can
+/* Aborts all uploads of one key. It requests only the uploads of this key, which every store can
  * list. */
 static int clean_key(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
 {
@@ -149,8 +148,8 @@ static int clean_key(const struct s3_bucket *bucket, const char *key, struct she
     return code;
 }
 
-/* Begins a test upload for `key`, and finds out whether a listing of the directory contains this
- * upload. */
+/* Begins a test upload for `key`, sets *listed to whether the listing of the directory contains an
+ * upload, and aborts the test upload. */
 static int probe_listing(const struct cleaning *c, const char *key, bool *listed,
                          struct sheaf_error *err)
 {
@@ -171,10 +170,10 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
     return code;
 }
 
-/* Makes the test upload and checks whether the store lists it. The id of the upload may remain
- * unknown, because the response that has the id is lost or damaged. The abort of the upload may
- * also be refused. So this function removes all uploads of the test's key. If the server no longer
- * responds, the next run finds the uploads. */
+/* Makes the test upload, and sets *listed to whether the store can list the uploads of a directory.
+ * Afterwards aborts all uploads of the test's key. This is necessary because the id of the test
+ * upload is unknown if its response was lost, and because the store may have refused the abort. If
+ * the server does not answer any more, the next run removes the uploads. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;
@@ -191,8 +190,8 @@ static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err
     return code;
 }
 
-/* Removes uploads only for names directly under `url`. Deeper names may belong to other programs
- * that are still uploading. */
+/* Aborts uploads for names directly in the directory `url`. Uploads in subdirectories stay, because
+ * they may belong to other programs that are still writing. */
 int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
              struct sheaf_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up the settings of S3, in the order of the table in the header file. */
+ * Reads the settings of S3 from the environment and the configuration files, in the order of the
+ * table in s3_config.h. */
 #include "store/s3/s3_config.h"
 
 #include <ctype.h>
@@ -34,8 +35,9 @@ static const char *setting(const struct s3_config *c, const char *variable, cons
     return value != NULL ? value : profiles_get(&c->profiles, c->profile, key);
 }
 
-/* Reads a flag. AWS's own tools treat every word except "true" as "false". A user who writes 1 or
- * yes would wrongly believe that the flag is set, so such words are refused. */
+/* Reads a flag, which must be "true" or "false". AWS's own tools treat every other word as "false".
+ * A user who writes 1 or yes would then wrongly believe that the flag is set, so other words are
+ * refused here. */
 static int read_flag(const char *what, const char *value, bool *flag, struct sheaf_error *err)
 {
     if (value == NULL)
@@ -48,8 +50,8 @@ static int read_flag(const char *what, const char *value, bool *flag, struct she
 
 /* ---- Endpoints ------------------------------------------------------------------------------- */
 
-/* Looks up "services = NAME" in the profile, and then the endpoint ("s3 = / endpoint_url = ...") in
- * the section [services NAME]. */
+/* Looks for a line "services = NAME" in the profile, and then for the endpoint of `service` in the
+ * section [services NAME]. In this section, "endpoint_url = ..." is indented under "s3 =". */
 static int services_endpoint(const struct s3_config *c, const char *service, const char **value,
                              struct sheaf_error *err)
 {
@@ -68,7 +70,8 @@ static int services_endpoint(const struct s3_config *c, const char *service, con
     return SHEAF_OK;
 }
 
-/* Finds the endpoint that the configuration states. Sets *value to NULL if it states none. */
+/* Finds the endpoint of `service` in the configuration. *value becomes NULL if none is
+ * configured. */
 static int configured_endpoint(const struct s3_config *c, const char *service, const char **value,
                                struct sheaf_error *err)
 {
@@ -103,8 +106,8 @@ static int parse_endpoint(const char *value, struct url *url, struct sheaf_error
                             : err_prefix(err, "endpoint %.*s: ", url_printable_size(value), value);
 }
 
-/* Returns whether there is a separate FIPS host. The government's regions have only one host, which
- * is a FIPS endpoint. */
+/* Returns whether S3 has a separate host for FIPS in these regions. The regions of the government
+ * have one host only, and it is a FIPS host. */
 static bool has_fips_host(const struct aws_partition *partition, bool dual_stack)
 {
     return dual_stack || strcmp(partition->name, "aws-us-gov") != 0;
@@ -154,7 +157,7 @@ bool s3_config_is_amazon(const struct s3_config *c)
     return c->endpoint.host == NULL || strstr(c->endpoint.host, ".amazonaws.com") != NULL;
 }
 
-/* Decides whether checksums are sent: by default for Amazon's service, and not for others, because
+/* Decides whether checksums are sent. By default they are sent to Amazon's service only, because
  * many compatible stores refuse unknown headers. */
 static int load_checksums(struct s3_config *c, struct sheaf_error *err)
 {
@@ -173,8 +176,8 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Reads the region. Also accepts "fips-us-west-2", "us-west-2-fips" and "aws-global", which are
- * names of endpoints that people used to write as regions. */
+/* Reads the region. Names of endpoints are accepted as well, such as "fips-us-west-2",
+ * "us-west-2-fips" and "aws-global", because they used to be written as regions. */
 static int load_region(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = s3_config_environment("AWS_REGION");
@@ -202,8 +205,8 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Reads the flags that choose hosts. A flag for all services takes precedence over the same flag in
- * the profile's settings for S3. As an exception, dual-stack hosts are used if
+/* Reads the flags that choose between host names. A flag for all services takes precedence over the
+ * same flag for S3 alone in the profile. One flag is an exception: dual-stack hosts are used if
  * use_dualstack_endpoint is true for all services or for S3. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
@@ -253,9 +256,9 @@ static int load_regional(struct s3_config *c, struct sheaf_error *err)
                    "neither regional nor legacy", value);
 }
 
-/* Reads the number of attempts. AWS's retry modes differ in how they wait between attempts. Here
- * there is only one way. The waits have jitter, become longer each time, and are at least as long
- * as the service requests. */
+/* Reads the number of attempts. AWS's retry modes also differ in their waits, but here all modes
+ * wait in the same way. Waits are random, become longer each time, and are at least as long as the
+ * server requests. */
 static int load_attempts(struct s3_config *c, struct sheaf_error *err)
 {
     const char *mode = setting(c, "AWS_RETRY_MODE", "retry_mode");

@@ -133,14 +133,14 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 struct name_listing {
     const char *prefix;
     size_t prefix_size;
-    /* whether to list the directories (common prefixes) instead of the objects */
+    /* whether directories (common prefixes of keys) are listed, and not objects */
     bool directories;
     struct listing listing;
 };
 
-/* Returns the part of a listed key that follows the prefix. Returns "" for keys to be skipped: the
- * prefix itself, keys that end in '/', and hidden names. Returns NULL if the key does not begin
- * with the prefix. */
+/* Returns the part of a listed key after the prefix. Returns "" if the key must be skipped: it is
+ * the prefix itself, ends with '/', or has a hidden name. Returns NULL if the key does not begin
+ * with the prefix, which is an error. */
 static const char *name_below(const struct name_listing *all, const char *key,
                               struct sheaf_error *err)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of the S3 store that are implemented in other files. store/store.h specifies them. */
+ * Declares functions of the S3 store that are implemented in several files. store/store.h says what
+ * they must do. */
 #ifndef STORE_S3_S3_OPS_H
 #define STORE_S3_S3_OPS_H
 
@@ -23,7 +24,8 @@ int s3_find_abilities(const char *directory, struct store_abilities *found,
 /* s3_walk.c */
 int s3_walk(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-/* The header in which S3 stores a note (a word that a store keeps with an object). */
+/* Header in which S3 stores the note of an object. A note is a word that a store keeps with an
+ * object (see STORE_NOTE_SIZE). */
 #define S3_NOTE "x-amz-meta-sheaf-note"
 void s3_stat_start(struct store_stat *stat);
 

@@ -8,10 +8,11 @@
 
 #include "base/error.h"
 
-/* largest number of pages, each of a thousand keys; more names would not fit into any memory */
+/* largest number of pages of a listing. A page has a thousand keys, so memory is too small for
+ * more. */
 #define PAGES_MOST 1000000
-/* largest number of consecutive empty pages, which a store may return if it skips removed
- * objects */
+/* Largest number of empty pages in a row. A store may return an empty page if it skips removed
+ * objects. */
 #define EMPTY_MOST 1000
 
 static int endless(const char *url, const char *why, struct sheaf_error *err)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the pages of a listing, and detects a listing that never ends. A faulty server may return
- * the same page again and again, with the same token or with new ones. So the first key is
- * remembered at page 1, 2, 4, 8 and so on. If the pages repeat in a cycle of any length, the
- * remembered key occurs again. (Ascending keys cannot be required, because directory buckets and
- * some compatible stores list in an order of their own.) */
+ * Counts the pages of a listing, and detects a listing that never ends. A faulty server may return
+ * the same pages again and again, with the same token or with other tokens. Therefore the first key
+ * of page 1, 2, 4, 8 and so on is remembered. If the pages repeat, the remembered key is found
+ * again.
+ *
+ * Keys cannot be required to be in ascending order, because directory buckets and some other stores
+ * list in another order. */
 #ifndef STORE_S3_S3_PAGES_H
 #define STORE_S3_S3_PAGES_H
 
@@ -15,22 +17,23 @@
 struct s3_pages {
     uint64_t count;             /* pages so far */
     unsigned empty;             /* number of consecutive pages without an entry */
-    /* first key of page number `kept` (counted from 1); or NULL */
+    /* first key of page number `kept`, where the first page has number 1; NULL if there is none */
     char *key;
     uint64_t kept;
 };
 
-/* Returns SHEAF_ERR_CORRUPT, because a listing of `prefix` has a key that does not begin with
- * `prefix`. (s3_list.c) */
+/* Returns SHEAF_ERR_CORRUPT for a listing of `prefix` with the key `key`, which does not begin with
+ * `prefix`. Implemented in s3_list.c. */
 int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err);
 
-/* A request for a page of a listing, and the values in its response. Both must be freed. */
+/* A request for one page of a listing, and the values of the page from its response. The caller
+ * must free both. */
 struct s3_page_request {
     struct request base;        /* the first member */
     struct s3_xml_page page;
 };
-/* Initialises a request for a page of a listing. `prefix` is named in messages only; `query` must
- * be complete. (s3_list.c) */
+/* Initialises the request for a page of a listing. `query` has all parameters of the request,
+ * including the prefix. `prefix` is only used in messages. Implemented in s3_list.c. */
 int s3_page_init(struct s3_page_request *request, const struct s3_bucket *bucket,
                  const char *prefix, struct sigv4_pair *query, size_t count,
                  struct sheaf_error *err);
@@ -38,15 +41,14 @@ int s3_page_init(struct s3_page_request *request, const struct s3_bucket *bucket
 int s3_page_entries(struct s3_page_request *request, s3_xml_entry_fn *each, void *context,
                     struct sheaf_error *err);
 
-/* Requests one page of a listing and calls `each` for its entries. The page must be freed in any
- * case. (s3_list.c) */
+/* Requests one page of a listing, and calls `each` for its entries. The caller must free the page
+ * even after a failure. Implemented in s3_list.c. */
 int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv4_pair *query,
                  size_t count, s3_xml_entry_fn *each, void *context, struct s3_xml_page *page,
                  struct sheaf_error *err);
 
-/* Called for a page after which another one follows. Moves the page's token into *token for the
- * next request. Returns SHEAF_ERR_CORRUPT if the listing makes no progress. `url` is for the
- * message. */
+/* Prepares the request for the next page: moves the token from the page to *token. Returns
+ * SHEAF_ERR_CORRUPT if the listing repeats itself. `url` is for the message. */
 int s3_pages_next(struct s3_pages *pages, struct s3_xml_page *page, const char *url,
                   char **token, struct sheaf_error *err);
 void s3_pages_free(struct s3_pages *pages);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the location of a bucket by the rules of AWS's own tools. (tests/interop/test_botocore.py
- * compares the results.) */
+ * Finds the host and path of a bucket by the rules of AWS's own tools.
+ * tests/interop/test_botocore.py compares the results with theirs. */
 #include "store/s3/s3_place.h"
 
 #include <arpa/inet.h>
@@ -23,9 +23,9 @@ struct place_search {
 
 /* ---- Hosts ----------------------------------------------------------------------------------- */
 
-/* Returns whether a name is that of a directory bucket, or of an access point of one. For
- * "data--usw2-az1--x-s3" or "--xa-s3", sets *zone_found to "usw2-az1"; sets it to NULL if the name
- * has no zone. */
+/* Returns whether a name is the name of a directory bucket, or of an access point of one. Such
+ * names end with the zone and a suffix. For "data--usw2-az1--x-s3" or "data--usw2-az1--xa-s3",
+ * *zone_found becomes "usw2-az1". It becomes NULL if the name has no zone. */
 static bool is_express(const char *name, const char **zone_found, int *size)
 {
     static const char *const ends[] = { "--x-s3", "--xa-s3" };
@@ -54,8 +54,8 @@ static bool is_lower_or_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* Returns whether a bucket's name may be the first part of a host name. With TLS it must not
- * contain a dot, because certificates do not match such hosts. */
+/* Returns whether the name of a bucket can be the first part of a host name. With TLS, the name
+ * must not have a dot, because the certificate would not match. */
 static bool may_be_host(const char *name, bool tls)
 {
     const size_t size = strlen(name);
@@ -104,8 +104,9 @@ static int check_partition(const struct place_search *s, struct sheaf_error *err
 
 /* ---- A place --------------------------------------------------------------------------------- */
 
-/* Sets the location of the bucket: the host, and the path `in_path` after it. If `label` is not
- * empty, it becomes the first part of the host's name. */
+/* Sets the host of the bucket, and the path under which the bucket is found there. The host is
+ * "LABEL.HOST", or `host` if `label` is empty. in_path is the path after the path of the
+ * endpoint. */
 static int set_place(struct place_search *s, const char *label, const char *host,
                      const char *in_path, struct sheaf_error *err)
 {
@@ -211,7 +212,7 @@ static bool is_account(const char *text)
     return strlen(text) == 12 && strspn(text, "0123456789") == 12;
 }
 
-/* Divides a copy of an ARN into its fields. The last field contains the rest of the text. */
+/* Divides a copy of an ARN at its colons into fields. The last field is the rest of the text. */
 static int cut_arn(char *text, char *fields[ARN_FIELDS], const char *bucket,
                    struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Keeps the scopes that are open, of which there are few, and all settings that any scope has had.
- * (A scope is a call of the library that writes with settings of its own.) Settings are kept,
- * because a request may still use the settings of a scope that has ended. */
+ * Keeps the settings of S3 requests. A scope is a call of the library that writes with settings of
+ * its own. Few scopes are open at a time. Settings are kept even after the scope has ended, because
+ * a request may still use them. */
 #include "store/s3/s3_scope.h"
 
 #include <pthread.h>
@@ -72,8 +72,8 @@ static void scope_free(struct store_scope *s)
     free(s);
 }
 
-/* Returns the stored settings that equal `found`, and frees `found`. If there are none, stores
- * `found` and returns it. */
+/* Stores the settings `found`, and returns them. If equal settings are already stored, frees
+ * `found` and returns the stored ones. The lock must be held. */
 static const struct s3_settings *know_locked(struct s3_scopes *all, struct known_settings *found)
 {
     struct known_settings *k = all->locked.known;
@@ -142,9 +142,9 @@ static bool s3_scope_is_in(const struct store_scope *s, const char *bucket, cons
            (size == 0 || key[size] == '/' || key[size] == '\0');
 }
 
-/* Returns the settings for a key. If two scopes cover the same place, the one that began first
- * applies. (The later call will be refused, because the destination is in use, and must not change
- * the requests of the earlier call.) */
+/* Returns the settings for a key, from the innermost scope that covers the key. If two scopes cover
+ * the same place, the scope that began first counts. The later call will be refused because the
+ * destination is in use, and must not change the requests of the earlier call. */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *bucket,
                                             const char *key)
 {

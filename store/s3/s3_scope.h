@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The settings of a request: those of the innermost scope that contains its key, or else those of
- * the environment. A scope covers everything under a URL, as long as a call writes there. So
- * several calls may write at the same time, each with its own settings. */
+ * Chooses the settings of each request. A scope is a call of the library that writes with settings
+ * of its own; it covers everything under the URL to which the call writes. A request has the
+ * settings of the innermost scope that covers its key, or else the settings of the environment. So
+ * several calls can write at the same time with different settings. */
 #ifndef STORE_S3_S3_SCOPE_H
 #define STORE_S3_S3_SCOPE_H
 
@@ -15,15 +16,15 @@ struct store_scope;
 int s3_scopes_open(struct s3_scopes **scopes, struct sheaf_error *err);
 void s3_scopes_close(struct s3_scopes *scopes);         /* NULL is fine */
 
-/* Begins a scope (a call that writes with settings of its own). `texts` has elements of the form
- * "NAME=VALUE" and is ended by NULL. The elements override the settings of the environment for the
- * object `key` (with or without '/' at the end), and for all keys under it. */
+/* Begins a scope, a call that writes with settings of its own. `texts` is an array of texts
+ * "NAME=VALUE", ended by NULL. For the object `key` and all keys under it, these texts override the
+ * settings of the environment. `key` may end with '/'. */
 int s3_scope_begin(struct s3_scopes *scopes, const char *bucket, const char *key,
                    const char *const *texts, struct store_scope **scope, struct sheaf_error *err);
 void s3_scope_end(struct store_scope *scope);
 
-/* Returns the settings for an object, or for all keys with a prefix. They are valid as long as
- * `scopes`. */
+/* Returns the settings for requests to an object, or to all keys with a prefix. The settings stay
+ * valid as long as `scopes`. */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *scopes, const char *bucket,
                                             const char *key);
 

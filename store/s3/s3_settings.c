@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of settings for S3 requests, and the functions that use the table. They check values,
- * set headers, and add the names of missing settings to an error message. */
+ * The table of settings for S3 requests, and the functions that use it. These functions check
+ * values, set headers, and name missing settings in error messages. */
 #include "store/s3/s3_settings.h"
 
 #include <ctype.h>
@@ -19,9 +19,9 @@
 #define TAGS_MOST 10            /* S3's own limit */
 #define VARIABLE "SHEAF_S3_"
 
-/* The type of a function that checks the value of a setting. If the value of the header differs
- * from the text of the setting, the function sets *header to the header's value as allocated
- * memory, or to "" if the header must not be sent. */
+/* The type of a function that checks the value of a setting, and returns whether it is valid. If
+ * the header must have another value than the setting, the function sets *header to that value in
+ * allocated memory. The value "" means that the header is not sent. */
 typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };
@@ -30,8 +30,8 @@ static take_fn s3_settings_take_key, take_context, take_tags, take_owner, take_p
 
 static const struct setting {
     const char *name;
-    /* the allowed values, separated by '|'; or, if the function `take` checks the value, a
-     * description of the allowed values */
+    /* the possible values, separated by '|'; or a description of them for messages, if `take`
+     * checks the value */
     const char *values;
     const char *header;
     enum on on;
@@ -337,8 +337,8 @@ int s3_settings_apply(const struct s3_settings *settings, struct request *r, boo
     return code;
 }
 
-/* Adds to the error message the headers that a bucket's policy may demand and that this request did
- * not have. Returns whether there are any. */
+/* Adds the names of headers to the error's message: headers that a bucket's policy may require and
+ * that this request did not have. Returns whether there are such headers. */
 static bool s3_settings_name_missing(const struct request *r, struct sheaf_error *err)
 {
     bool any = false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings that a bucket's policy may require of requests. A table lists for each setting its name,
- * its values, its header, and the requests that send the header. A setting is given as a text
- * "kms-key=VALUE" in an option, or as an environment variable such as SHEAF_S3_KMS_KEY. */
+ * Settings for requests to S3, most of which a bucket's policy may require. A table has for each
+ * setting its name, its values, its header, and the requests that send the header. A user sets it
+ * as a text such as "kms-key=VALUE" in an option, or by an environment variable such as
+ * SHEAF_S3_KMS_KEY. */
 #ifndef STORE_S3_S3_SETTINGS_H
 #define STORE_S3_S3_SETTINGS_H
 
@@ -14,30 +15,31 @@ enum s3_setting {
     S3_SETTINGS
 };
 
-/* The value of each setting as its header states it; NULL if the setting is not set. */
+/* The value of each setting, as it is sent in the setting's header; NULL if the setting is not
+ * set. */
 struct s3_settings {
     char *values[S3_SETTINGS];
 };
 
-/* Reads the settings from the environment. The caller must pass the settings to s3_settings_free,
- * even after a failure. */
+/* Reads the settings from environment variables. The caller must call s3_settings_free even after a
+ * failure. */
 int s3_settings_of_environment(struct s3_settings *settings, struct sheaf_error *err);
-/* Combines the settings `base` with `texts`, an array of "NAME=VALUE" that is ended by NULL. If a
- * name occurs several times, the last value is used. "NAME=" removes a setting. The caller must
- * pass the result to s3_settings_free, even after a failure. */
+/* Changes the settings `base` by `texts`, an array of texts "NAME=VALUE" that ends with NULL.
+ * "NAME=" removes a setting. If a name occurs several times, the last text counts. The caller must
+ * pass the result to s3_settings_free even after a failure. */
 int s3_settings_with(const struct s3_settings *base, const char *const *texts,
                      struct s3_settings *settings, struct sheaf_error *err);
 bool s3_settings_are_same(const struct s3_settings *a, const struct s3_settings *b);
 void s3_settings_free(struct s3_settings *settings);
 
-/* Sets headers of a request: the headers that every request sends and, if the request creates an
- * object or begins an upload, the headers for objects. Directory buckets (`is_express`) do not
- * accept all headers for objects. */
+/* Sets the headers that the settings require. Some headers are sent with every request, and others
+ * only with requests that create an object or begin an upload. Directory buckets (is_express) do
+ * not accept all of them. */
 int s3_settings_apply(const struct s3_settings *settings, struct request *request,
                       bool is_express, struct sheaf_error *err);
 
-/* Called for a request that was refused with AWS's error `code`. If missing headers may be the
- * reason, adds them to the error message. */
+/* Explains why a request was refused with AWS's error `code`. If missing headers may be the reason,
+ * adds their names to the error's message. */
 void s3_settings_explain(const struct request *request, const char *code,
                          struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signs attempts of requests. An attempt may wait before it begins. It is signed only when it
- * begins, so that the date is right and the credentials are current. */
+ * Signs the attempts of requests to AWS. An attempt may wait before it begins. It is signed at the
+ * moment when it begins, so that its date is right and its credentials are valid. */
 #include "store/s3/s3_signing.h"
 
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 _Static_assert(REQUEST_HASH_SIZE == SIGV4_HASH_SIZE, "a request has room for the hash");
 
-/* TLS protects a body in transit at no extra cost. Without TLS the signature must do so. */
+/* Computes the hash of the body for the signature. With TLS, a body is left out of the signature,
+ * because TLS already protects it on its way. */
 static int hash_body(struct request *r, struct sheaf_error *err)
 {
     const struct target *t = r->target;
@@ -29,7 +30,8 @@ static int hash_body(struct request *r, struct sheaf_error *err)
                       r->payload_hash, err);
 }
 
-/* Adds the Authorization header, whose signature covers all headers of the attempt and the host. */
+/* Adds the header Authorization to an attempt. Its signature covers the host and all other headers
+ * of the attempt. */
 static int add_authorization(struct request *r, const char *date, struct sheaf_error *err)
 {
     const struct target *t = r->at;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signs the requests to a server with the AWS credentials for this server, if there are any. */
+ * Signs the requests to a server with AWS credentials, if there are credentials for this server. */
 #ifndef STORE_S3_S3_SIGNING_H
 #define STORE_S3_S3_SIGNING_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the size and stamp of an object, asynchronously, with a GET of its first byte. Unlike a
- * refused HEAD, a refused GET has a text with the reason. */
+ * Requests the size and stamp of an object asynchronously. It sends a GET of the first byte and not
+ * a HEAD, because only the response to a refused GET has a text with the reason. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

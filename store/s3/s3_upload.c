@@ -25,8 +25,8 @@ static void s3_upload_hexadecimal(const unsigned char *digest, size_t size, char
         snprintf(text + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* Returns whether an ETag consists of `size` hexadecimal digits in quotes, followed by `suffix`
- * inside the quotes. */
+/* Returns whether an ETag has the form of an MD5: 32 hexadecimal digits followed by `suffix`, with
+ * or without quotes. */
 static bool is_md5_etag(const char *etag, const char *suffix)
 {
     const size_t digits = strspn(etag + (*etag == '"'), "0123456789abcdef");
@@ -54,8 +54,8 @@ struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key)
     };
 }
 
-/* Computes the MD5 of the body. If the machine's security rules forbid MD5, md5_text stays empty,
- * and the ETag is not compared. */
+/* Computes the MD5 of the body. If the security rules of the machine forbid MD5, md5_text stays
+ * empty, and the ETag is not compared. */
 static void prove_md5(struct s3_put *put)
 {
     const struct http_exchange *http = &put->request.http;
@@ -77,8 +77,8 @@ static int send_md5(struct s3_put *put, struct sheaf_error *err)
     return request_set_header(&put->request, "content-md5", text, err);
 }
 
-/* Returns whether the request was refused because it had no Content-MD5. Buckets with Object Lock
- * require one. */
+/* Returns whether the request was refused because it has no header Content-MD5. Buckets with Object
+ * Lock require this header. */
 static bool lacks_md5(const struct request *r)
 {
     const struct buf *text = &r->http.reply;
@@ -93,7 +93,8 @@ static bool lacks_md5(const struct request *r)
            memmem(text->data, text->size, "Content-MD5", 11) != NULL;
 }
 
-/* Adds a Content-MD5 to the next attempt, and to all later parts of the object. */
+/* Adds the header Content-MD5 to the next attempt, and makes later parts of the same object send it
+ * as well. */
 static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     const int code = err->code;
@@ -104,10 +105,10 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
     return code;
 }
 
-/* Decides whether the response's ETag must be compared with the MD5 of the bytes. `crc` is the
- * checksum in the store's response, or NULL if the response has none. A store that returns the
- * checksum has verified it, so the ETag is not needed unless the bucket requires MD5s. Also records
- * whether the store returns checksums. */
+/* Returns whether the ETag of the response must be compared with the MD5 of the bytes. `crc` is the
+ * checksum in the response, or NULL. If the store returns a checksum, it has checked the bytes by
+ * it. The ETag is then compared only if the bucket requires MD5s. Also records whether the store
+ * returns checksums. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -120,8 +121,8 @@ static bool is_by_etag(struct s3_put *put, const char *crc)
     return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
-/* Handles a damaged object that this attempt has written. If the write is conditional, the next
- * attempt must replace exactly this damaged object. */
+/* Prepares another attempt after this attempt has stored damaged bytes. If the write has a
+ * condition, the new condition is that the object is still this damaged object. */
 static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     struct request *r = &put->request;
@@ -145,8 +146,8 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return lacks_md5(r) ? give_md5(put, again, err) : code;
-    /* The response has a status of success. If one of the following checks fails, the response or
-     * the object was damaged in transit, so another attempt may succeed. */
+    /* The response says that the write has succeeded. If one of the following checks fails, the
+     * response or the object was damaged on its way, and another attempt may succeed. */
     *again = true;
     if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
@@ -251,9 +252,9 @@ struct beginning {
     char **upload_id;
 };
 
-/* Handles the response to the beginning of an upload. of_whole becomes true if the store computes a
- * checksum of the whole object. A store that only computes a checksum of the parts' checksums does
- * not mention the type of the checksum. */
+/* Handles the response to the beginning of an upload. Sets of_whole if the store will compute a
+ * checksum of the whole object. If the response does not name a type of checksum, the store only
+ * computes a checksum of the checksums of the parts. */
 static int begin_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_proving *proving = ((struct beginning *)r)->proving;
@@ -264,8 +265,8 @@ static int begin_classify(struct request *r, bool *again, struct sheaf_error *er
     return aws_classify(r, again, err);
 }
 
-/* Checks the response to the beginning of an upload. If it is damaged, the id of the upload is
- * unknown; store_clean will find and remove the upload later. */
+/* Checks that the response to the beginning of an upload is complete. If it is damaged, the id of
+ * the upload is unknown, and a later run finds and aborts the upload by store_clean. */
 static int s3_upload_begin_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_upload_id(r->http.reply.data, r->http.reply.size,
@@ -326,9 +327,9 @@ int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char 
 
 /* ---- Complete -------------------------------------------------------------------------------- */
 
-/* Checks the response to the completion of an upload. While the store works, it may already have
- * sent the status 200 to keep the connection alive, and send an error later. aws_classify notices
- * this. */
+/* Checks that the response to the completion of an upload is complete. The store may have sent the
+ * status 200 before it was done, to keep the connection alive, and may have sent an error after it.
+ * aws_classify finds such an error. */
 static int complete_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
@@ -354,7 +355,8 @@ static int complete_body(const struct s3_completion *u, struct buf *body, struct
 
 enum proof { PROVEN, DISPROVEN, NOT_SAID };
 
-/* Compares the ETag of a multipart object. It is the MD5 of the MD5s of its parts. */
+/* Compares the ETag of an object that was uploaded in parts with the expected one. The expected
+ * ETag is the MD5 of the MD5s of the parts. */
 static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
                              char *expected, size_t expected_size)
 {
@@ -378,9 +380,9 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* Compares the checksum that the store states for an object. A checksum that ends with "-N" is the
- * checksum of the checksums of the object's N parts. Any other one is the checksum of the object's
- * bytes. */
+/* Compares the checksum of an object, as the store states it, with the expected checksum. If the
+ * stated checksum ends with "-N", it is a checksum of the checksums of the N parts. Otherwise it is
+ * the checksum of the object's bytes. */
 static enum proof check_crc(const struct s3_completion *u, const char *answered, char *expected,
                             size_t expected_size)
 {
@@ -402,8 +404,9 @@ static enum proof check_crc(const struct s3_completion *u, const char *answered,
     return strcmp(answered, expected + title) == 0 ? PROVEN : DISPROVEN;
 }
 
-/* Requests the state of the completed object to check it, because the response to the completion
- * may be lost, and some stores send an empty response. */
+/* Requests the size, ETag, checksum and mark of the object, and checks them after the upload was
+ * completed. The response to the completion is not enough, because it may be lost, and is empty
+ * with some stores. */
 static int s3_upload_check_object(const struct s3_completion *u, const char *what,
                                   enum proof *proof, struct store_seen *now,
                                   struct sheaf_error *err)
@@ -432,8 +435,8 @@ static int s3_upload_check_object(const struct s3_completion *u, const char *wha
     return code;
 }
 
-/* Sends the checksum of the whole object with the completion, so that the store refuses to complete
- * the upload if its parts differ from those that were sent. */
+/* Sends the checksum of the whole object when the upload is completed. The store then refuses if it
+ * has other parts than those that were sent. */
 static int send_checksum(struct request *r, const struct s3_completion *u, struct sheaf_error *err)
 {
     const struct s3_checksum *kind = u->proving->checksum;
@@ -475,10 +478,9 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
         code = s3_require(&r, seen, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
-    /* If the upload does not exist, there are two possible reasons. An earlier attempt may have
-     * completed the upload although its response was lost (libcurl itself may repeat a request). Or
-     * another process may have aborted the upload. The object shows which of the two has
-     * happened. */
+    /* If the upload does not exist any more, the object shows why. Either an earlier attempt has
+     * completed the upload, and its response was lost (libcurl may repeat a request by itself). Or
+     * another process has aborted the upload. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = s3_upload_check_object(u, r.what, &proof, now, err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists everything under a prefix. A response has at most a thousand keys, and is needed to send
- * the next request, so a single listing of a million keys takes minutes. But listings of different
- * prefixes can run at the same time. So prefixes are split at their slashes until there are enough
- * of them to keep LANES listings busy. Each prefix is then listed completely. For example,
- * "images/" is split into "images/cat/", "images/dog/" and so on, and up to LANES of these are
- * listed at the same time.
+ * Lists all objects under a prefix, with several listings at the same time. One listing of a
+ * million keys would take minutes, because a page has at most a thousand keys, and a page is needed
+ * to request the next one.
  *
- * If a prefix has more entries than one response holds, it is not split, because that could take
- * more requests than it saves. The caller's thread passes the entries on. */
+ * Prefixes are split at their slashes until there are enough for LANES listings (lanes). For
+ * example, "images/" is split into "images/cat/", "images/dog/" and so on. Up to LANES of these are
+ * listed at the same time, each completely. A prefix with more entries than fit on one page is not
+ * split, because that could take more requests than it saves. The caller's thread calls `each` for
+ * all entries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +189,8 @@ static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sh
     return code == SHEAF_OK ? start_page(lane, err) : code;
 }
 
-/* Continues the listing of one prefix after a page of its entries has been handled. If this
- * function fails, the caller must end the listing. */
+/* Continues the listing of one prefix after the entries of a page were handled. If it fails, the
+ * caller must end this listing. */
 static int s3_walk_go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;

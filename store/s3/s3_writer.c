@@ -26,9 +26,10 @@
 #define PART_BYTES ((uint64_t)8 << 20)
 #define PART_STEP  ((uint64_t)1 << 20)
 #define PART_MOST  ((uint64_t)4 << 30)
-/* Parts are so large that an object of the expected size has at most PARTS_EXPECTED parts. If the
- * object becomes larger, the size of parts is doubled after every further PARTS_OF_A_SIZE parts. So
- * the 10000 parts that S3 allows are enough for the largest object that S3 allows. */
+/* The size of parts is chosen so that an object of the expected size has at most PARTS_EXPECTED
+ * parts. If the object becomes larger than expected, the size is doubled after each further
+ * PARTS_OF_A_SIZE parts. So even the largest object that S3 allows needs no more than 10000 parts,
+ * which S3 also limits. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
 struct part_slot {
@@ -38,8 +39,7 @@ struct part_slot {
     uint8_t *data;
     size_t size, capacity;
     unsigned number;                /* of its part, from 1 */
-    /* The error of the part; its code is 0 if there was none. The field is valid once the part
-     * has been sent. */
+    /* the error of sending this part, or the code 0; valid after the part was sent */
     struct sheaf_error error;
 };
 
@@ -59,14 +59,14 @@ struct s3_writer {
     struct part_slot slots[SLOTS];
     struct part_slot *filling;           /* NULL: take a free one */
     struct inflight window;         /* the slots whose parts were sent */
-    /* The first error of a part of the object; its code is 0 if there was none. */
+    /* the first error of any part of the object; its code is 0 if there was none */
     struct sheaf_error error;
 };
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Returns the size of an object's parts. The size does not depend on the available memory, because
- * the ETag of the object depends on the size of its parts. */
+/* Returns the size of the parts of an object in bytes. It must not depend on the available memory,
+ * because the ETag of the object depends on the size of its parts. */
 uint64_t s3_part_bytes(uint64_t expected_bytes)
 {
     const uint64_t needed = expected_bytes / PARTS_EXPECTED;
@@ -90,7 +90,7 @@ static void give_memory(struct part_slot *slot)
     slot->data = NULL;
 }
 
-/* Records that the upload of a part has ended, successfully (`error` is NULL) or not. Called on any
+/* Records that sending a part has ended. `error` is NULL if it has succeeded. Called on any
  * thread. */
 static void s3_writer_end_part(struct part_slot *slot, const struct sheaf_error *error)
 {
@@ -128,7 +128,7 @@ static void s3_writer_part_done(struct request *r)
                        : &r->error);
 }
 
-/* Sends the part that the writer has been filling. The part is full, or is the last one. */
+/* Sends the part that was being filled. It is full, or it is the last part of the object. */
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
 {
     struct part_slot *slot = w->filling;
@@ -164,8 +164,8 @@ static int s3_writer_failed(const struct s3_writer *w, struct sheaf_error *err)
                                      : err_set(err, w->error.code, "%s", w->error.message);
 }
 
-/* Gets memory for the next part. The writer may have to wait for memory. The wait will end, because
- * other parts that hold memory are being sent. */
+/* Takes memory for the next part, and waits until there is room. The wait ends, because the memory
+ * is in use by parts that are being sent, possibly of other writers. */
 static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf_error *err)
 {
     int code;
@@ -181,8 +181,8 @@ static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf
     }
 }
 
-/* Gets a free part_slot (the buffer and state of one part) with memory for the next part, and waits
- * for one if necessary. */
+/* Takes a free slot (the state of one part) and memory for the next part. If all slots are in use,
+ * waits for one. */
 static int s3_writer_take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
     struct inflight_item *item;
@@ -282,8 +282,8 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
         const size_t full = part_bytes(w, w->part_count + 1);
         size_t piece;
 
-        /* A full part is sent only when the caller writes more bytes. If no more bytes follow the
-         * first part, it is the whole object, which needs no multipart upload. */
+        /* Send a full part only when the caller writes more bytes. If no more bytes follow the
+         * first part, it is the whole object, which one PUT can send without a multipart upload. */
         if (w->filling != NULL && w->filling->size == full)
             code = send_part(w, err);
         if (code == SHEAF_OK && w->filling == NULL)
@@ -324,10 +324,9 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
     return code;
 }
 
-/* Compares the object's bytes with ours after the server has refused the write. An earlier attempt
- * may have written the object although its response was lost. The server then refuses the next
- * attempt because of that object. (Attempts cannot be counted: libcurl itself repeats a request
- * when a kept connection is closed.) */
+/* Returns whether the object that made the server refuse this write has our bytes. An earlier
+ * attempt may have written it, although its response was lost. Attempts cannot be counted here,
+ * because libcurl itself repeats a request if the server has closed a kept connection. */
 static bool is_ours(const struct s3_writer *w, struct store_seen *now)
 {
     const size_t size = (size_t)w->bytes;
@@ -342,8 +341,8 @@ static bool is_ours(const struct s3_writer *w, struct store_seen *now)
     return same;
 }
 
-/* If the write was to replace an object and has failed with NOT_FOUND, turns the error into
- * CHANGED, because that object no longer exists. */
+/* Changes the error of a write that should have replaced an object: NOT_FOUND becomes CHANGED,
+ * because the object to be replaced no longer exists. */
 static int gone(const struct s3_writer *w, const struct store_seen *seen, int code,
                 struct sheaf_error *err)
 {
@@ -352,9 +351,9 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
-/* Returns whether a refused write must be repeated with an unquoted ETag, and sets *plain to this
- * ETag. The server radosgw compares the ETag in a write's If-Match header without its quotes. So it
- * refuses the write although the object is still the one that was seen. */
+/* Returns whether a refused write must be repeated with the ETag without quotes, and sets *plain to
+ * this ETag. The server radosgw compares the ETag of If-Match without quotes. So it refuses the
+ * write although the object is still the one that was seen. */
 static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
                         struct store_seen *plain)
 {
@@ -443,7 +442,7 @@ void s3_abort(struct store_writer *writer)
 
     inflight_cancel(&w->window);
     (void)s3_writer_drain(w, NULL);
-    /* If the upload cannot be aborted now, store_clean finds and removes it later. */
+    /* Ignore a failure of this abort, because store_clean finds and aborts the upload later. */
     if (w->upload_id != NULL)
         (void)s3_upload_abort(w->bucket, w->key, w->upload_id, NULL);
     s3_writer_free(w);

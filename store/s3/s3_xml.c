@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the XML responses with expat. A walker calls a function for each element that has no
- * children, with the name of its parent. There are five such functions, one for each kind of
- * response. Each picks the elements that it knows. */
+ * Parses the XML responses of S3 and STS with expat. For each element without children, a walker
+ * calls a function with the name, the parent and the text of the element. There are five such
+ * functions, one for each kind of response. Each function stores the values that it knows. */
 #include "store/s3/s3_xml.h"
 
 #include <expat.h>
@@ -20,8 +20,9 @@
 
 struct walker;
 
-/* `parent` is the name of the element that contains the element `name`; for the root element it is
- * "". `text` is NULL at the end of an element with children. */
+/* Called by the walker for an element `name`. `parent` is the name of the element that contains it,
+ * or "" for the root element. `text` is its text, or NULL for an element with children, which is
+ * visited at its end. */
 typedef int visit_fn(void *context, const char *parent, const char *name, const char *text,
                      struct sheaf_error *err);
 
@@ -37,8 +38,8 @@ struct walker {
     struct buf text;
 };
 
-/* Stops the walker. expat may still call handlers for the element that it is parsing; these calls
- * do nothing. */
+/* Stops the walker. expat may still call handlers for the element that it is parsing. These calls
+ * then do nothing. */
 static void walker_stop(struct walker *w, int code)
 {
     w->code = code;
@@ -111,8 +112,8 @@ static int s3_xml_walk(const void *data, size_t size, visit_fn *visit, void *con
     const char *text = data;
     int code;
 
-    /* A store that is still working on a request sends blanks. They may come even before an XML
-     * declaration. */
+    /* Skip blanks before the XML. A store sends them while it is still working on a request, even
+     * before an XML declaration. */
     while (size != 0 && strchr(" \t\r\n", *text) != NULL && *text != '\0')
         text++, size--;
     if (size > INT32_MAX)
@@ -209,8 +210,8 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Returns whether a key may be percent-encoded. An encoded key has no blanks, control characters or
- * non-ASCII bytes. */
+/* Returns whether a key can be a percent-encoded text. Such a text has no blanks, control
+ * characters or bytes that are not ASCII. */
 static bool may_be_encoded(const char *text)
 {
     while (*text > ' ' && *text < 0x7f)
@@ -218,8 +219,9 @@ static bool may_be_encoded(const char *text)
     return *text == '\0';
 }
 
-/* Stores a key in `field`, and decodes it if necessary. Some servers (s3s-fs) say that keys are
- * encoded, but send them unencoded. */
+/* Stores a key in *field, and decodes it if is_encoded is set. Returns SHEAF_ERR_CORRUPT if the key
+ * cannot be an encoded text. Some servers (s3s-fs) say that keys are encoded, but send them as they
+ * are. */
 static int s3_xml_keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
 {
     int code = s3_xml_keep_text(field, text, err);
@@ -289,15 +291,16 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     return SHEAF_OK;
 }
 
-/* Returns whether the root element is <ListBucketResult>, <ListMultipartUploadsResult>, or another
- * server's name for one of them. */
+/* Returns whether `root`, the name of the root element, is that of a listing: <ListBucketResult>,
+ * <ListMultipartUploadsResult>, or a name that another server uses for them. */
 static bool is_listing(const char *root)
 {
     return strncmp(root, "List", strlen("List")) == 0;
 }
 
-/* Finds the values that belong to a whole page of a listing. The page is parsed separately for this
- * purpose, because some servers put these values before the entries and others after. */
+/* Stores a value that belongs to a whole page of a listing. A page is parsed twice, once for these
+ * values and once for the entries, because some servers send the values before the entries and
+ * others after. */
 static int page_visit(void *context, const char *parent, const char *name, const char *text,
                       struct sheaf_error *err)
 {
@@ -347,8 +350,8 @@ int s3_xml_entries(const void *data, size_t size, struct s3_xml_page *page, s3_x
 
 /* ---- Uploads --------------------------------------------------------------------------------- */
 
-/* Finds the id of an upload. Servers disagree about the name of the root element (rclone:
- * <InitiateMultipartUpload>), but not about the element with the id. */
+/* Stores the id of an upload. Servers use different names for the root element of this response,
+ * but the same name for the element with the id. */
 static int upload_id_visit(void *context, const char *parent, const char *name, const char *text,
                            struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes Signature Version 4 in its four steps: canonical request, string to sign, signing key,
- * Authorization header. It follows S3's rules: the path is encoded once and is not normalised. */
+ * Computes AWS's Signature Version 4 in four steps: canonical request, string to sign, signing key,
+ * header Authorization. As S3 requires, the path is percent-encoded once and is not normalised. */
 #include "store/s3/sigv4.h"
 
 #include <ctype.h>
@@ -52,8 +52,8 @@ void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE])
 
 /* ---- Canonical query ------------------------------------------------------------------------- */
 
-/* Returns the rank of a byte in the sort order of percent-encoded text. A byte that must be encoded
- * has the rank of '%'. */
+/* Returns a number by which bytes are sorted as if they were percent-encoded. A byte that must be
+ * encoded is sorted like '%'. */
 static int encoded_order(unsigned char c)
 {
     if (url_is_unreserved(c))
@@ -97,8 +97,8 @@ int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct 
 
 /* ---- Canonical request ----------------------------------------------------------------------- */
 
-/* Sorts headers by name, without regard to case. Headers with equal names keep the order in which
- * they are sent. */
+/* Sorts the headers by name, in which upper and lower case are equal. Headers with equal names keep
+ * their order. */
 static void sort_headers(const struct sigv4_request *r, const struct sigv4_pair **sorted)
 {
     for (size_t i = 0; i < r->header_count; i++) {
@@ -120,8 +120,8 @@ static int append_lower(struct buf *out, const char *name, struct sheaf_error *e
     return code;
 }
 
-/* Appends a header's value. Blanks at its ends are left out, and several blanks in a row become
- * one. */
+/* Appends the value of a header. Removes blanks at its ends, and makes one blank of several in a
+ * row. */
 static int append_trimmed(struct buf *out, const char *value, struct sheaf_error *err)
 {
     int code = buf_reserve(out, strlen(value) + 1, err);
@@ -143,8 +143,8 @@ static int append_trimmed(struct buf *out, const char *value, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Returns whether header `i` has the same name as the header before it. Such headers are joined as
- * "name:value,value". */
+/* Returns whether header `i` has the same name as the header before it. The two are then signed as
+ * one header, with their values joined by ','. */
 static bool repeats(const struct sigv4_pair *const *sorted, size_t i)
 {
     return i != 0 && strcasecmp(sorted[i - 1]->name, sorted[i]->name) == 0;
@@ -231,8 +231,8 @@ static int hmac(unsigned char key[EVP_MAX_MD_SIZE], size_t key_size, const char 
     return SHEAF_OK;
 }
 
-/* Signs the text. The signing key is the secret, which is hashed with the date, then with the
- * region, then with the service. */
+/* Signs a text. The signing key is made from the secret key by four HMACs: of the date, the region,
+ * the service and a constant. */
 static int sigv4_sign(const struct sigv4_signer *s, const char *text,
                       char signature[SIGV4_HASH_SIZE], struct sheaf_error *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * AWS Signature Version 4. The functions have no side effects: the time and the credentials are
- * arguments. libcrypto computes the hashes.
+ * Computes AWS's Signature Version 4. The time and the credentials are arguments, so the functions
+ * have no side effects. libcrypto computes the hashes. libcurl can also sign, but before version
+ * 8.9 it does not make the path and the query canonical.
  *
- * Sheaf has code of its own because libcurl before 8.9 does not make the path and the query
- * canonical. The signature covers the exact text that is sent: the caller must send the path, the
- * query that sigv4_query has made, and each signed header exactly as they were signed. */
+ * The signature covers the exact bytes of the request. So the caller must send the path, the query
+ * that sigv4_query has made, and the signed headers exactly as they were signed. */
 #ifndef STORE_S3_SIGV4_H
 #define STORE_S3_SIGV4_H
 
@@ -26,7 +26,7 @@ struct sigv4_request {
     const char *method;
     const char *path;                   /* percent-encoded, as sent */
     const char *query;                  /* of sigv4_query; "" for none */
-    /* The headers that the signature covers. The header "host" must be among them. */
+    /* headers that the signature covers; "host" must be one of them */
     const struct sigv4_pair *headers;
     size_t header_count;                /* <= SIGV4_HEADERS_MOST */
     const char *payload_hash;           /* hexadecimal SHA-256, or SIGV4_UNSIGNED */
@@ -44,11 +44,11 @@ struct sigv4_signer {
 int sigv4_hash(const void *data, size_t size, char hash[SIGV4_HASH_SIZE],
                struct sheaf_error *err);
 
-/* Writes a time, in seconds since 1970, in the form that the header x-amz-date has. */
+/* Writes a time, in seconds since 1970, in the form of the header x-amz-date. */
 void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE]);
 
-/* Appends the canonical query for `count` unencoded parameters. They become encoded and sorted
- * texts "name=value", which are joined by '&'. `pairs` itself is sorted too. */
+/* Appends the canonical query for `count` parameters that are not encoded. It has the form
+ * "name=value&name=value", encoded and sorted. The function also sorts `pairs`. */
 int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct sheaf_error *err);
 
 /* Appends the canonical request, whose hash is signed. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The function tables of the S3 store and of the store for Google Cloud Storage, with the functions
- * that open objects and other short functions. remote_read.c reads, s3_upload.c writes, and
- * s3_list.c lists. */
+ * The tables of functions of the stores for S3 and Google Cloud Storage. Also opens objects, and
+ * has other short functions. remote_read.c reads, s3_upload.c writes, and s3_list.c lists. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,9 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Computes what all read requests for an object share: the path "/encoded%20key", before which each
- * request puts "/bucket" if necessary, and the headers that the object's settings demand. */
+/* Computes what all reads of an object have in common: the path "/encoded%20key", to which a
+ * request adds "/bucket" at the beginning if necessary, and the headers that the user's settings
+ * require. */
 static char *store_s3_take_path(struct remote_object *o, const struct s3_bucket *bucket,
                                 const char *key, struct sheaf_error *err)
 {
@@ -49,8 +49,8 @@ static int locate_object(const char *url, const struct s3_bucket **bucket, char 
     return code == SHEAF_OK ? need_key(url, *key, err) : code;
 }
 
-/* Completes the opening of `o`, in which the caller has set the facts about the object, such as its
- * size. `code` is the error of the caller so far. Frees `o` on failure. */
+/* Completes the opening of the object `o`, whose size and other facts the caller has set. `code` is
+ * the caller's result so far. If it is an error, or if completing fails, frees `o`. */
 static int finish_open(struct remote_object *o, const char *url, const struct s3_bucket *bucket,
                        const char *key, int code, struct store_object **object,
                        struct sheaf_error *err)
@@ -124,7 +124,7 @@ static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     return code;
 }
 
-/* Sets *is to whether the ETags of a bucket are MD5s. The ETags of directory buckets are not. */
+/* Sets *is to whether ETags in this bucket can be MD5s. They cannot in a directory bucket. */
 static int s3_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -155,11 +155,13 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     return code;
 }
 
-/* Removes an object, if it is still the one that the caller saw. A server that does not know
- * conditions usually ignores them and removes the object. With such a server, a changed object is
- * protected only because store.c compares it just before. If the response to an earlier attempt was
- * lost, the object may already be gone. Some servers then respond with 404, and others say that the
- * object is not the expected one. So the function looks whether an object is left. */
+/* Removes an object if it is still the object that the caller has seen. Many servers that have no
+ * conditions ignore them and remove any object. Then only a comparison in store.c just before this
+ * call protects a changed object.
+ *
+ * If the response to an earlier attempt was lost, the object may already be gone. Some servers then
+ * answer 404, and others answer that the object is not the expected one. So after such an answer,
+ * the function checks whether there is still an object. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -190,7 +192,8 @@ static int s3_remove(const char *url, struct sheaf_error *err)
     return code;
 }
 
-/* Checks only the name. S3 has no directories, but this finds an invalid name early. */
+/* Checks the name of a directory, so that an invalid name is found early. Creates nothing, because
+ * S3 has no directories. */
 static int s3_make_directory(const char *url, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
