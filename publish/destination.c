@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Inspects the directory of a destination: the claim in it (the file that says which run packs
- * here), its manifests, and files that belong to no data set. If the store does not answer, this is
- * an error. Everything else is reported as a finding. */
+ * Finds out what is in the directory of a destination: the claim (the file that says which run
+ * packs here), manifests, and files that belong to no data set. It is an error if the store does
+ * not answer. Everything else is a finding for the caller. */
 #include "publish/destination.h"
 
 #include <stdio.h>
@@ -63,18 +63,18 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return destination_do_read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* Returns whether a manifest belongs to the plan of the output `o`. The plan hash must be the same.
- * Two plans with the same hash may still have different files with the same names and sizes. So if
+/* Returns whether a manifest was written for the plan of the output `o`. Its plan hash must be
+ * equal. Two plans can have the same hash although their files have other content. Therefore, if
  * o->compares_origin is set, the note of the manifest (a text that some stores keep with an object)
- * must also be the plan's origin, or empty. A run that resumes does not compare the note, because
- * it changes no finished data set. */
+ * must be empty or equal o->origin. A run that resumes does not compare the note, because it
+ * changes no finished data set. */
 static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
            (!o->compares_origin || note[0] == '\0' || strcmp(note, o->origin) == 0);
 }
 
-/* Returns the number of samples that the data set had before its first append or edit. */
+/* Returns the number of samples that the data set had before anything was appended or edited. */
 static uint64_t samples_at_first(const struct manifest *m)
 {
     uint64_t samples = 0;
@@ -203,13 +203,12 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* `directory` is the directory whose names are listed, and `split` is the split in it ("" if
-     * the data set has no splits). In a run with splits, the directory DEST is listed as well, and
-     * its `split` is NULL. */
+    /* directory that is listed, and the name of its split ("" if there are no splits). In a run
+     * with splits, the directory DEST above the splits is listed as well; its `split` is NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
-    /* a file in the directory that is named like a report, an index or a table of keys of this run;
-     * NULL if there is none */
+    /* path of a file that has the name of a report, an index or a table of keys of this run; NULL
+     * if there is none */
     char *stray;
     struct sheaf_error *err;
 };
@@ -249,8 +248,8 @@ static int note_dataset(struct inspection *x, const char *directory)
 
 #define NAMED_MOST 5            /* files that an error names */
 
-/* Adds 1 to *lost for a file that is missing or has the wrong size. Adds the file's name to the
- * text of the message. */
+/* Counts a missing file, or a file of the wrong size, in *lost. Appends its name to the text of the
+ * message. */
 static int note_lost(struct buf *text, size_t *lost, const char *name,
                      const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {
@@ -263,8 +262,8 @@ static int note_lost(struct buf *text, size_t *lost, const char *name,
                       (unsigned long long)expected);
 }
 
-/* Returns the name that file number `i` of a data set should have, and sets *bytes to its size. The
- * files are the shards and, after the last shard, the index. */
+/* Returns the name of file number `i` of a data set, and sets *bytes to the size that the manifest
+ * states. The files are all shards, and after them the index. */
 static const char *file_of(const struct manifest *m, size_t i, uint64_t *bytes)
 {
     *bytes = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
@@ -273,8 +272,8 @@ static const char *file_of(const struct manifest *m, size_t i, uint64_t *bytes)
 
 #define SEEN_AT_ONCE 64u
 
-/* Checks `count` files of the data set, beginning with file number `first`. All requests run at the
- * same time. */
+/* Checks the existence and size of `count` files of a data set, from file number `first` on. All
+ * requests run at the same time. */
 static int check_some(const char *directory, const struct manifest *m, size_t first, size_t count,
                       struct buf *text, size_t *lost, struct sheaf_error *err)
 {
@@ -300,8 +299,8 @@ static int check_some(const char *directory, const struct manifest *m, size_t fi
     return code;
 }
 
-/* Checks that all files in the manifest of a data set exist with their sizes. Returns
- * SHEAF_ERR_CHANGED, with the names of the missing files, if not. */
+/* Checks that all files of a data set exist with the sizes that its manifest states. Otherwise
+ * returns SHEAF_ERR_CHANGED, and the message has the names of the files. */
 static int destination_check_whole(const char *directory, const struct manifest *m,
                                    struct sheaf_error *err)
 {
@@ -388,8 +387,8 @@ static int inspect_datasets(void *inspection, struct sheaf_error *err)
 
 /* ---- Files without an owner ------------------------------------------------------------------ */
 
-/* Writes "SPLIT/PREFIX-<digits>" to `stem`, for a file name of the form PREFIX-<digits>.<...>.
- * Returns false for any other name. */
+/* Writes "SPLIT/PREFIX-<digits>" to `stem` for a file name PREFIX-<digits>.<...>, which is the name
+ * of a shard or of a file beside it. Returns false for any other name. */
 static bool stem_of(const struct output *o, const char *split, const char *name,
                     char stem[2 * SHARD_NAME_BYTES])
 {
@@ -418,10 +417,10 @@ static int know_shard(struct inspection *x, const char *split, const char *name,
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* Handles one file in the journal's directory. If the file's name begins with the names of a split
- * and a shard, the file is the journal entry of a finished shard; the shard is then added to
- * x->known, so that it is not reported as a shard without an owner. Every file except a temporary
- * file shows that a run has left something, so sets has_leftovers. */
+/* Handles the name of one file in the journal's directory. A journal entry has the name of its
+ * split and shard. This shard is added to x->known, so that it does not count as a file without an
+ * owner. Sets has_leftovers for every file that is not temporary, because it shows that a run was
+ * here. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;
@@ -462,10 +461,11 @@ static int find_unknown(void *context, const struct store_entry *entry)
     return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
 }
 
-/* Looks in a directory for a shard that belongs neither to a data set nor to a run. The order is
- * important: the caller has listed the journal, then this function reads the manifest, and then it
- * lists the directory. So if a run finishes or removes a shard meanwhile, the shard is still known
- * from the journal or from the manifest. */
+/* Looks in a directory for a shard that belongs to no data set and to no run.
+ *
+ * The order of the steps matters: first the journal was listed, then the manifest is read, and then
+ * the directory is listed. If a run finishes or removes a shard in between, the shard is still
+ * known from the journal or the manifest. */
 static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -498,8 +498,8 @@ static int note_split(struct inspection *x, const char *name)
     return code;
 }
 
-/* Examines the subdirectories and shards that the listings have shown. Most destinations have none
- * of them, so usually this makes no request. */
+/* Examines the subdirectories, and the shards that the listings have found. Most destinations have
+ * none, so this usually makes no request. */
 static int inspect_listed(struct inspection *x)
 {
     int code = SHEAF_OK;
@@ -543,9 +543,9 @@ static int list_below(void *inspection, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
-/* Returns whether this run would write a file (other than a shard) with this name in this
- * directory. A run writes its reports in DEST, but an edit writes no reports. It writes an index
- * and a table of keys in the directory of each split. */
+/* Returns whether this run would itself write a file of this name in this directory. Shards are not
+ * tested here. A run writes reports in DEST, unless it is an edit, and it writes an index and a
+ * table of keys in the directory of each split. */
 static bool is_stray(const struct inspected_names *l, const char *name)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
@@ -615,7 +615,8 @@ static void take_strays(struct inspection *x)
     }
 }
 
-/* Reads the manifests and lists the names, in one round trip if the destination is empty. */
+/* Reads the manifests and lists all names. If the destination is empty, this takes the time of one
+ * request, because all requests run at the same time. */
 static int inspect_content(struct inspection *x)
 {
     struct several_task tasks[SPLIT_LIMIT + 4];
@@ -636,7 +637,8 @@ static int inspect_content(struct inspection *x)
     code = several_tasks(x->output->dest, tasks, count, err);
     x->err = err;
     take_strays(x);
-    /* If a manifest cannot be read, it is unknown which files belong to its data set. */
+    /* If a manifest cannot be read, nobody knows which files belong to its data set, so they are
+     * not examined. */
     if (code == SHEAF_OK && x->asked & INSPECT_FILES && x->found->fault.code == SHEAF_OK)
         code = inspect_listed(x);
     return code;
@@ -681,7 +683,7 @@ int destination_is_finished(const struct output *o, bool *finished, struct sheaf
 
 /* ---- A finished data set --------------------------------------------------------------------- */
 
-/* Counts the lines of the report `name`. Sets *count to 0 if there is no such report. */
+/* Counts the lines of the report `name`. *count becomes 0 if there is no such report. */
 static int count_lines(const struct output *o, const char *name, uint64_t *count,
                        struct sheaf_error *err)
 {
@@ -747,9 +749,8 @@ static int destination_refuse_grown(const struct destination *d, struct sheaf_er
                    (unsigned long long)d->samples);
 }
 
-/* Refuses a destination that another run has claimed. This process cannot find out whether the
- * other run is still working. So the message names the process that began the other run, and the
- * user can check. */
+/* Refuses a destination that another run has claimed. It is unknown whether the other run is still
+ * working. Therefore the message names the process that began it, so that the user can check. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

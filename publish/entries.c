@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads journal entries (the facts about finished shards) ahead on several threads, in a window of
- * outstanding work. The oldest entry is returned first. */
+ * Reads journal entries ahead on several threads, and returns them in order. A journal entry is a
+ * file with the facts about a finished shard. */
 #include "publish/entries.h"
 
 #include <stdlib.h>
@@ -10,13 +10,12 @@
 #include "base/error.h"
 #include "base/inflight.h"
 
-/* Number of journal entries (the facts about finished shards) that are read at the same time.
- * Reading an entry from a remote store takes about 20 ms, so this number allows 1,600 entries per
- * second. */
+/* Number of journal entries (the facts about finished shards) that are read at the same time. An
+ * entry in a remote store takes about 20 ms, so this makes 1,600 entries per second. */
 #define AT_ONCE 32u
-/* Memory for journal entries (the facts about finished shards) that are read ahead. An entry also
- * contains the shard's section of the index. The number of entries that are read ahead is limited,
- * so that they fit into this memory even if each is as large as the largest entry so far. */
+/* Limit in bytes for the journal entries (the facts about finished shards) that are read ahead. An
+ * entry also has the shard's section of the index. So few entries are read ahead that all of them
+ * fit, even if each is as large as the largest entry so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {
@@ -33,7 +32,7 @@ struct entries {
     entries_shard_fn *shard;
     const void *context;
     uint64_t count, begun;
-    /* size of the largest journal entry that was read so far; 0 if none was read yet */
+    /* size in bytes of the largest journal entry so far; 0 at first */
     size_t largest;
     struct workers *workers;
     struct inflight window;

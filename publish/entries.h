@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the journal entries of many shards in order, several at the same time. Each entry is a file
- * or object of its own, which may be remote. */
+ * Reads the journal entries of many shards in order, several at the same time. A journal entry has
+ * the facts about a finished shard. Each entry is a file or object of its own. */
 #ifndef PUBLISH_ENTRIES_H
 #define PUBLISH_ENTRIES_H
 
@@ -9,9 +9,8 @@
 
 struct entries;
 
-/* A shard whose journal entry is read next: its split, and its number within the split. The
- * caller's function fills in this struct. It returns SHEAF_END to skip a shard that has no
- * entry. */
+/* The shard whose journal entry is to be read. A function of the caller (entries_shard_fn) fills it
+ * in. It returns SHEAF_END if the shard has no entry and is to be skipped. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */
@@ -19,12 +18,13 @@ struct entries_shard {
 typedef int entries_shard_fn(const void *context, uint64_t number, struct entries_shard *shard,
                              struct sheaf_error *err);
 
-/* Begins to read the journal entries of the shards 0 to count - 1. The function `shard` is called
- * for these shards in this order. */
+/* Begins to read the journal entries of the shards with the numbers 0 to count - 1. `shard` is
+ * called for each of these numbers in order, to find the shard's split and its number in the
+ * split. */
 int entries_open(const struct output *output, uint64_t count, entries_shard_fn *shard,
                  const void *context, struct entries **entries, struct sheaf_error *err);
-/* Returns the next journal entry, which is valid until the next call. The result is the one that
- * journal_get returns for this entry. */
+/* Returns the next journal entry, which is valid until the next call. The code is the result of
+ * journal_get for this entry. */
 int entries_next(struct entries *entries, const struct journal_entry **entry,
                  struct sheaf_error *err);
 void entries_close(struct entries *entries);        /* NULL is fine */

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The files of the journal. The journal entry of a shard begins with a magic number, which names
- * the release, and with 64-bit numbers (the "words"; see enum word). Then come the plan hash, the
- * XXH3 of the shard, the shard's name, its section of the index, its lines of skipped.tsv, the list
- * of the files beside the shard (`sides`), the name of the compression library, the hashes of the
- * keys, the counts of the fields, and its lines of converted.tsv. The entry ends with an XXH3-64 of
- * all its other bytes.
+ * Reads and writes the files of the journal. A journal entry has the facts about one finished
+ * shard. It consists of, in this order:
+ * - a magic number, which tells the release that wrote the entry;
+ * - 64-bit numbers, called words (enum word);
+ * - the plan hash, the XXH3 of the shard, the shard's name, and its section of the index;
+ * - its lines of skipped.tsv, and the list of the files beside it (`sides`);
+ * - the name of the compression library, the hashes of the keys, the counts of the fields, and its
+ *   lines of converted.tsv;
+ * - an XXH3-64 of all other bytes of the entry.
  *
- * Only entries of known releases are read. Entries of release 0.2 do not have the words for the
- * number of resized images and for the number of samples with a word in their field `cls`. Entries
- * of release 0.1 do not have the words from WORD_LIBRARY_SIZE on, nor the parts after `sides`. */
+ * Only entries of known releases are read. Entries of release 0.2 lack the words for the number of
+ * resized images and for the number of samples with a word in their field `cls`. Entries of release
+ * 0.1 lack the words from WORD_LIBRARY_SIZE on, and the parts after `sides`. */
 #include "publish/journal.h"
 
 #include <stdio.h>
@@ -24,7 +27,7 @@
 #include "store/stage.h"
 #include "store/store.h"
 
-/* Number of digits of the plan hash in the name of a journal entry. */
+/* Number of digits of the plan hash that the name of a journal entry contains. */
 #define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
 #define READS_MOST 8            /* for an entry that other runs replace meanwhile */
@@ -88,8 +91,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     return SHEAF_OK;
 }
 
-/* Returns the number of words (64-bit numbers) in a journal entry with this magic number, or 0 if
- * the bytes are not an entry. */
+/* Returns the number of words (64-bit numbers) in a journal entry. It depends on the magic number
+ * at the beginning. Returns 0 if the bytes are not a journal entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
@@ -107,8 +110,8 @@ static size_t fixed_bytes(size_t words)
     return sizeof(magic) + words * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES;
 }
 
-/* Returns whether the sizes of a journal entry's parts add up to `size`. The sizes of the parts
- * with variable length are in `words`; `fixed` is the total size of all other parts. */
+/* Returns whether the parts of a journal entry together have `size` bytes. `words` has the sizes of
+ * the parts whose size varies, and `fixed` is the total size of the others. */
 static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
 {
     uint64_t sum = fixed;
@@ -264,8 +267,8 @@ int journal_put(const struct journal *j, const char *split, const struct journal
     return code;
 }
 
-/* Reads the bytes of a journal entry. Another run may replace the entry between two requests. So
- * the entry is read again if it has changed. */
+/* Reads the bytes of a journal entry. Reading may take two requests, and another run may replace
+ * the entry between them. In this case the entry is read again. */
 static int get_bytes(const char *url, char **data, size_t *size, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CHANGED;
@@ -460,11 +463,12 @@ struct clearing {
     struct sheaf_error *err;
 };
 
-/* Removes a file of the journal. A journal entry of this plan is removed only if it is still the
- * file that was listed. If the entry has changed, another run of the same plan has claimed the
- * destination since, and the entry belongs to that run. A file that is not such an entry, or whose
- * ETag was not listed, is removed by journal_remove, which looks at the file, checks that this run
- * still has the claim, and removes the file if it has not changed since. */
+/* Removes a file of the journal that was found in a listing.
+ *
+ * If it is a journal entry of this plan, it is removed only if it has not changed since the
+ * listing. A change shows that another run of this plan has claimed the destination. The entry then
+ * belongs to that run. Other files, and files whose ETag is not in the listing, are removed by
+ * journal_remove, which itself checks that this run still has the claim. */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {
@@ -499,10 +503,11 @@ static int clear_one(void *context, const struct store_entry *entry)
     return several_add(&c->several, entry->name, &listed, c->err);
 }
 
-/* Removes the run's claim. If the claim's stamp (a number that identifies the file) is known, the
- * claim is removed only if it is still the same file. The stamp is unknown if this process has only
- * joined the run, or if the store has no stamps. In that case journal_remove reads the claim first
- * to see whether it still belongs to the run. */
+/* Removes this run's claim (the file that says which run packs here). If the stamp of the claim is
+ * known, the claim is removed only if it is still the same file. A stamp is a number that
+ * identifies a file. It is unknown in a process that has joined the run, and in stores without
+ * stamps. Then journal_remove first reads the claim, to see whether it still belongs to this
+ * run. */
 static int remove_claim(const struct journal *j, struct sheaf_error *err)
 {
     char *url;

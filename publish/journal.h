@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT
  *
- * The journal tells which run packs a destination and which shards the run has finished, so that
- * another run can resume.
+ * The journal says which run packs at a destination, and which shards the run has finished. With
+ * it, another run can resume. A run is a process, or several processes together, that writes to the
+ * destination DEST.
  *
- * While a data set is packed, the journal is the directory DEST/.sheaf-partial. The file "plan" in
- * it is the claim: it has the plan hash, the format of file names, and the run's own number and
- * holder. For each finished shard, there is a journal entry in a file [SPLIT.]SHARD.HASH.done,
- * where HASH is the beginning of the plan hash. The entry has the facts about the shard for the
- * manifest and the index.
+ * While a run packs, the journal is the directory DEST/.sheaf-partial. Its file "plan" is the
+ * claim. The claim has the plan hash, the form of the names of files, the number of the run, and
+ * words about its holder. Each finished shard has a journal entry, the file
+ * [SPLIT.]SHARD.HASH.done. HASH is the beginning of the plan hash. The entry has the facts about
+ * the shard for the manifest and the index.
  *
- * When a run writes or removes a file in DEST, it first looks at the file, then checks that it
- * still has the claim, and then acts only if the file has not changed (see store_commit_over). A
- * run that takes over a destination replaces the claim before anything else. So if a run is stopped
- * for a while between looking at a file and acting, it cannot undo what another run has done
- * meanwhile. packer/PLAN.md has the reasons.
+ * A run writes or removes a file in DEST in three steps: it looks at the file, checks that it still
+ * has the claim, and then acts only if the file has not changed (store_commit_over). A run that
+ * takes over a destination replaces the claim first. So a run that was paused between the steps
+ * cannot undo the work of a later run. packer/PLAN.md has the reasons.
  *
- * The journal entry is written before its shard. It does not yet have the shard's stamp, a number
- * by which the shard can be recognised without reading it. When the shard has its final name, the
- * entry is replaced by an entry with the stamp. The directory is removed with its last file. */
+ * The journal entry of a shard is written before the shard, at first without the shard's stamp. The
+ * stamp is a number by which the shard is recognised without reading it. When the shard has its
+ * final name, the entry is replaced by an entry with the stamp. The directory is removed with its
+ * last file. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 
@@ -35,12 +36,13 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* The state of a run, as the claim states it. READY means that the destination is prepared and the
- * run packs. Before that, the run may still inspect the destination or replace files. A run that
- * appends to a data set, or makes an index, has a state of its own. */
+/* The state of a run, which is stored in its claim. READY means that the destination is prepared
+ * and the run packs. Before READY, the run inspects the destination (LOOKS) or removes old files
+ * (REPLACES). A run that appends or edits has the state GROWS, and a run that makes an index has
+ * the state INDEXES. */
 enum claim_state {
     CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
-    /* the run makes an index, or a table of keys, for shards that exist already */
+    /* the run makes an index or a table of keys, for shards that already exist */
     CLAIM_INDEXES
 };
 
@@ -50,7 +52,7 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    /* A random number that identifies the run; "" if release 0.1 has written the claim. */
+    /* random number that identifies the run; "" in a claim of release 0.1 */
     char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
@@ -63,7 +65,7 @@ struct shard_facts {
     uint64_t multipart;         /* records */
     uint64_t resized;           /* images that were only made smaller */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
-    /* for samples that a program packs: whether any of them has a field `cls` */
+    /* for samples that a program packs: whether a sample of the shard has a field `cls` */
     bool has_cls;
     char xxh3[HASH_TEXT_BYTES];
     char library[CODEC_LIBRARY_BYTES];      /* the library that compressed it; "": unknown */
@@ -72,16 +74,17 @@ struct shard_facts {
 struct journal_entry {
     struct shard_facts facts;
     struct buf section;         /* of the index */
-    /* key_hash() of the key of each sample, in order, as little-endian u64; empty if unknown, as
-     * in entries of releases that wrote no tables of keys */
+    /* key_hash() of the key of each sample, in order, as little-endian u64. Empty if unknown,
+     * because the release that wrote this entry had no tables of keys. */
     struct buf keys;
-    /* the counts of the samples' fields (a tally), as text; empty if they are unknown */
+    /* the counts of the fields of the shard's samples, as text (a tally); empty if unknown */
     struct buf fields;
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */
     struct buf sides;           /* "NAME<TAB>BYTES<TAB>XXH3-128\n" for each file next to the
                                    shard */
-    /* hash of the stamps (size and time, or ETag) and URLs of the shard's source files */
+    /* hash of the URLs and stamps (size and time, or ETag) of the files from which the shard was
+     * packed */
     uint64_t source;
     uint64_t stamp;             /* of shard and sides (output_stamp); 0: unknown */
 };
@@ -90,8 +93,8 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
-    /* path of the stage (see store/stage.h) of the run that has the claim; NULL if the store has no
-     * stages */
+    /* path of the stage of the run that has the claim; NULL if the store has no stages. A stage is
+     * a directory through which files pass to their final names (see store/stage.h). */
     char *stage;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
@@ -101,14 +104,15 @@ void journal_close(struct journal *journal);
 
 /* ---- The claim (journal_claim.c) ------------------------------------------------------------- */
 
-/* Reads the claim (the file `plan`, which says which run packs here). Returns SHEAF_END if there is
- * none, and SHEAF_ERR_CORRUPT if the claim is damaged. If `seen` is not NULL, sets *seen to the
- * state of the file before it was read. */
+/* Reads the claim, the file `plan` that says which run packs here. Returns SHEAF_END if there is no
+ * claim, and SHEAF_ERR_CORRUPT if it is damaged. If `seen` is not NULL, *seen describes the file,
+ * so that a later change can be noticed. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
 /* Claims the destination for a new run. Replaces the claim of the run `from`, which the caller has
- * seen. Returns SHEAF_ERR_EXISTS if that claim has changed. After this call, no action that the
- * previous run has begun can change the destination. */
+ * seen, if there is one. Returns SHEAF_ERR_EXISTS if that claim has changed. After this call, the
+ * earlier run can no longer change the destination, not even by a call that it has already
+ * begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -126,26 +130,26 @@ typedef int journal_name_fn(void *context, const char *name, struct sheaf_error 
 /* Lists the names in .sheaf-partial of a directory. */
 int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
-/* Returns whether a file in .sheaf-partial has the name of a file that is still being written. */
+/* Returns whether a name in .sheaf-partial is the name of a file that is still being written. */
 bool journal_is_temporary(const char *name);
-/* Removes from the directory .sheaf-partial the files that killed runs were writing. */
+/* Removes files from .sheaf-partial of the directory that killed runs have left half-written. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
-/* Removes a file of the destination. Returns SHEAF_ERR_CHANGED if another run has claimed the
- * destination. */
+/* Removes a file in a directory of the destination. Returns SHEAF_ERR_CHANGED if another run has
+ * claimed the destination. */
 int journal_remove_in(const struct journal *journal, const char *directory, const char *name,
                       struct sheaf_error *err);
 /* Removes a file of the journal. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Writes a file of the destination or of the journal. The file must still be the one that the
- * caller saw (`seen`). `note` may be NULL. */
+/* Writes a file of the destination or of the journal, if `url` still has the file that the caller
+ * has seen (`seen`). `note` is the text that the store keeps with the file, or NULL. */
 int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
                      const char *note, const struct store_seen *seen, struct store_seen *now,
                      struct sheaf_error *err);
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Makes a written file visible under its final name. A file that already has this name is replaced,
- * but only if it is still the file that the caller saw (`seen`). Frees the writer even after an
+/* Gives a file that was written its final name. A file that already has this name is replaced, but
+ * only if it is the file that the caller has seen (`seen`). Frees the writer even after an
  * error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
@@ -157,29 +161,28 @@ int journal_clear_files(const struct journal *journal, struct sheaf_error *err);
 /* Removes everything, and the claim and the stage last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
-/* Returns the URL of a shard's journal entry, or NULL if memory is exhausted. The caller frees
- * it. */
+/* Returns the URL of the journal entry of a shard, or NULL if memory is exhausted. The caller must
+ * free it. */
 char *journal_entry_url(const struct journal *journal, const char *split, const char *shard);
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the journal entry of a finished shard. An earlier entry is replaced only if the store
- * still has the entry that journal_see reported in `seen`; otherwise returns SHEAF_ERR_CHANGED.
- * Thread-safe. */
+/* Writes the journal entry of a finished shard. If the entry in the store is not the one that
+ * journal_see has seen (`seen`), writes nothing and returns SHEAF_ERR_CHANGED. Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
-/* Reads a journal entry into `entry`, whose buffers may have been used before. Returns SHEAF_END if
- * there is no entry, or if it is damaged or belongs to another plan. */
+/* Reads the journal entry of a shard. The buffers of *entry are used again. Returns SHEAF_END if
+ * there is no entry, or if the entry is damaged or belongs to another plan. */
 int journal_get(const struct journal *journal, const char *split, const char *shard,
                 struct journal_entry *entry, struct sheaf_error *err);
 /* Reads an entry by its name, of any plan. */
 int journal_get_named(const struct journal *journal, const char *name,
                       struct journal_entry *entry, struct sheaf_error *err);
-/* Returns whether this is the name of a journal entry of this plan. */
+/* Returns whether `name` is the name of a journal entry that belongs to this plan. */
 bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 
-/* Takes a line "NAME<TAB>BYTES<TAB>XXH3-128\n" from the list of the files beside a shard. Returns
- * false if there is no further line. */
+/* Reads one line "NAME<TAB>BYTES<TAB>XXH3-128\n" at *at, and moves *at to the next line. The lines
+ * list the files beside a shard. Returns false if there is no further line. */
 bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BYTES],
                        uint64_t *bytes, char hash[HASH_TEXT_BYTES]);
 
@@ -191,8 +194,8 @@ int journal_entry_name(const struct journal *journal, const char *split, const c
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
-/* Parses a journal entry. It must belong to the plan with this hash; if `hash` is NULL, it may
- * belong to any plan. Returns SHEAF_END if it is damaged or belongs to another plan. */
+/* Parses a journal entry. Returns SHEAF_END if it is damaged, or if it does not belong to the plan
+ * with the hash `hash`. If `hash` is NULL, an entry of any plan is accepted. */
 int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                         struct journal_entry *entry, struct sheaf_error *err);
 

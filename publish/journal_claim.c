@@ -96,8 +96,8 @@ static void leave_stage(struct journal *j)
     j->stage = NULL;
 }
 
-/* The stage (a directory through which the run publishes) is made before the claim, so that the run
- * of every claim has a stage. */
+/* Makes the stage before it writes the claim, so that every claim has a stage. A stage is a
+ * directory through which the run publishes its files. */
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {
@@ -139,8 +139,8 @@ int journal_state(struct journal *j, enum claim_state state, struct sheaf_error 
     return put_claim(j, &seen, err);
 }
 
-/* Takes a line "WORD value\n" from the text and stores its value. Returns false if the text begins
- * with anything else. */
+/* Reads one line "WORD value\n" at *text, and stores its value. Returns false if *text does not
+ * begin with such a line. */
 static bool journal_claim_take_line(const char **text, const char *word, char *value,
                                     size_t value_size)
 {
@@ -196,8 +196,8 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
-/* Reads the claim of the destination. If it seems to be damaged, reads it once more, because the
- * damage may have happened in transit. */
+/* Reads the claim of the destination. If it is damaged, reads it once more, because it may have
+ * been damaged on its way. */
 static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CORRUPT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sizes of buffers for the names of a data set's files, including their NULs. */
+ * Sizes in bytes of buffers for the names of a data set's files, including a NUL. */
 #ifndef PUBLISH_NAMES_H
 #define PUBLISH_NAMES_H
 

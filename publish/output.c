@@ -16,11 +16,11 @@
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
-/* Number of bytes that are read at a time when a finished shard is checked. */
+/* Number of bytes that are read at once to check a finished shard. */
 #define CHECK_BYTES ((size_t)1 << 20)
 
-/* In the journal for shards that a program packs, this text stands for the plan hash, because there
- * is no plan. */
+/* Text in place of the plan hash, in the journal of shards that a program packs. They have no
+ * plan. */
 #define NO_PLAN "00000000000000000000000000000000"
 
 int output_add_split(struct output *o, const char *name, uint64_t shard_count,
@@ -100,7 +100,7 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
     return code;
 }
 
-/* Returns whether an error while opening or reading a file shows that it is not the expected
+/* Returns whether an error from opening or reading a file means that it is not the expected
  * file. */
 static bool is_another(int code)
 {
@@ -108,7 +108,7 @@ static bool is_another(int code)
            code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
 }
 
-/* Reads an object. Sets *has to whether the object has this size and hash. */
+/* Reads an object, and sets *has to whether it has this size and this hash. */
 static int output_check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
                                struct sheaf_error *err)
 {
@@ -207,8 +207,8 @@ static int clear_journal(void *output, struct sheaf_error *err)
     return journal_clear_files(&((const struct output *)output)->journal, err);
 }
 
-/* Removes the files that the run no longer needs. The claim is removed last: if an earlier removal
- * fails, a later run of the same plan finds the claim and repeats the removal. */
+/* Ends a run: removes the files that are no longer needed, and the claim last. If a removal fails,
+ * the claim stays, and a later run of the same plan tries again. */
 int output_end(const struct output *o, struct sheaf_error *err)
 {
     void *context = (void *)(uintptr_t)o;

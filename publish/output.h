@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The output of a run: the directory or prefix DEST, and the files that earlier runs left in it. */
+ * The output of a run: the directory or prefix DEST to which it writes. A run is a process that
+ * packs, appends, edits or makes an index. */
 #ifndef PUBLISH_OUTPUT_H
 #define PUBLISH_OUTPUT_H
 
@@ -18,53 +19,54 @@ struct output {
     const struct codec_ops *codec;      /* NULL: none */
     const char *interop;        /* list of readers that get index files; or NULL */
     const char *prefix;
-    /* NULL, or a flag; once the flag is not 0, the run stops waiting for a lock */
+    /* a flag of the caller, or NULL; if it is set, the run stops waiting for a lock */
     const volatile int *interrupt;
-    /* sources from which the run reads, which must not be inside DEST; or NULL */
+    /* sources from which the run reads, or NULL; they must not lie in DEST */
     const char *const *sources;
     size_t source_count;
     struct journal journal;
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
-    /* whether a run that resumes joins the existing run, instead of taking over the destination */
+    /* whether resuming means that this process joins a run that may still be working, and does not
+     * take over */
     bool joins;
     bool is_visible;            /* a manifest may exist */
-    /* whether the lists of skipped and converted files are published with another output */
+    /* whether another output publishes the lists of skipped and converted files */
     bool lacks_reports;
-    /* for a commit: the result of output_entry_sum for each shard's journal entry, computed when
-     * the commit checked the shard; otherwise NULL */
+    /* in a commit: for each shard, output_entry_sum of its journal entry at the time when the
+     * commit checked the shard; otherwise NULL */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
     uint64_t shard_counts[SPLIT_LIMIT]; /* of each split; 0: not known yet */
     uint64_t first_shard;       /* number of the first shard, when appending */
-    /* manifest of the data set to which samples are appended; NULL if the run makes a new data
+    /* manifest of the data set that the run extends or edits; NULL if the run makes a new data
      * set */
     const struct manifest *grows;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* number in the names of new index files: the number of edits of the data set so far; if this
-     * run is an edit, it counts as well */
+    /* number of edits of the data set, including this one if the run is an edit; it is a part of
+     * the names of new index files */
     size_t generation;
-    /* whether the run edits the data set `grows`: it writes the shards in `names` again, and
-     * appends nothing */
+    /* whether the run edits the data set `grows`: it writes some shards again under the names
+     * `names` */
     bool is_edit;
     const char *const *names;   /* of the shards of an edit */
-    /* whether the run makes shards of the data set `grows` again; it then does not publish a shard
-     * that differs from the one in the manifest */
+    /* whether the run repairs the data set `grows`. It then publishes a shard only if the shard
+     * equals the one in the manifest. */
     bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* whether a manifest belongs to the plan of this run only if its note (a text that the store
-     * keeps with the object) is empty or equals `origin`; otherwise it is enough that the plan hash
-     * is the same */
+    /* whether a manifest of this plan must also have the right note: its note (a text that the
+     * store keeps with it) must be empty or equal `origin`. If false, an equal plan hash is
+     * enough. */
     bool compares_origin;
 };
 
-/* Opens the output of a run. A run with a plan calls output_add_split afterwards; a run that packs
- * samples of a program does not. */
+/* Opens the output of a run. If the run has a plan, the caller must then call output_add_split. A
+ * run that packs samples of a program does not call it. */
 int output_open(struct output *output, const char *dest, const struct format_ops *format,
                 const struct codec_ops *codec, const char *prefix, struct sheaf_error *err);
-/* Adds a split with this name. The name is "" if the data set has no splits. */
+/* Adds a split. `name` is its name, or "" for a data set without splits. */
 int output_add_split(struct output *output, const char *name, uint64_t shard_count,
                      struct sheaf_error *err);
 void output_close(struct output *output);
@@ -73,9 +75,9 @@ void output_close(struct output *output);
 enum output_ask {
     ASK_PACK, ASK_RESUME, ASK_REPLACE,          /* a new data set */
     ASK_JOIN,                                   /* to join the existing run */
-    /* requests to append to the data set that output->grows describes, or to edit that data set */
+    /* append to the data set output->grows, or edit it */
     ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,
-    /* requests to make an index for existing shards, or only its table of keys */
+    /* make an index for shards that exist, or only its table of keys */
     ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,
     ASKS
 };
@@ -84,110 +86,111 @@ static inline enum output_ask output_ask(bool resume, bool overwrite, bool grows
     return (enum output_ask)((grows ? ASK_GROW : ASK_PACK) + (resume ? 1 : overwrite ? 2 : 0));
 }
 
-/* Prepares DEST for one of the requests of enum output_ask. Refuses if DEST contains something that
- * must not be replaced. Otherwise claims DEST, removes the files to be replaced, and begins the
- * journal. Sets *finished if DEST already has the finished data set of this output's plan.
- * (output_claim.c has the table that tells what to do.) */
+/* Prepares DEST for a request (enum output_ask). Refuses if DEST has files that must not be
+ * replaced. Otherwise claims DEST, removes the files to be replaced, and begins the journal.
+ * *finished becomes true if DEST already has the finished data set of this plan. The table in
+ * output_claim.c decides what is done. */
 int output_claim(struct output *output, enum output_ask ask, bool *finished,
                  struct sheaf_error *err);
-/* Locks DEST, which is created if it does not exist. Returns the error that output_claim would
- * return. Does not change the files in DEST. */
+/* Locks DEST, and creates it if necessary. Then checks whether output_claim would refuse, and
+ * returns its error. Does not change files. */
 int output_check(struct output *output, enum output_ask ask, struct sheaf_error *err);
-/* Returns the error that output_claim would return, without locking DEST or changing its files. */
+/* Checks whether output_claim would refuse, and returns its error. Does not lock DEST or change
+ * files. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
-/* Reads a shard and the files beside it. Sets *intact to whether they have the sizes and hashes
- * that the shard's journal entry states. An error means that they cannot be read. */
+/* Reads a shard and the files beside it. *intact becomes whether they have the sizes and hashes in
+ * the shard's journal entry. Returns an error if they cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
-/* Returns true if a shard and the files beside it have the sizes and hashes that the journal entry
- * states. Returns false if not, or if they cannot be read. */
+/* Reads a shard and the files beside it. Returns whether they have the sizes and hashes in the
+ * shard's journal entry. Returns false if they cannot be read. */
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
-/* Returns a hash of a shard's journal entry. It differs between entries that different runs have
- * written for the same shard. */
+/* Returns a hash of the journal entry of a shard. If two runs have made different versions of the
+ * shard, their entries have different hashes. */
 uint64_t output_entry_sum(const struct journal_entry *entry);
-/* Publishes a shard together with its journal entry. The entry does not have the stamp yet, by
- * which a shard is recognised without reading it. If another run has finished the shard before,
- * copies that run's entry to `entry`. Returns SHEAF_ERR_CHANGED if the destination belongs to
- * another run. (output_shard.c) */
+/* Publishes a shard and its journal entry, which does not have the shard's stamp yet (see
+ * output_stamp). If another run has already finished this shard, *entry becomes the entry of that
+ * run. Returns SHEAF_ERR_CHANGED if the destination belongs to another run. (output_shard.c) */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
-/* Locks DEST, for a run that has joined another run. Sets *lock to -1 if the store has no locks. */
+/* Locks DEST for a process that has joined a run. *lock becomes -1 if the store has no locks. */
 int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
-/* Makes the name of a shard from its number within the split, as in "PREFIX-000000.tar.gz". The
- * number has enough digits for the names of all shards of the split to be in order. */
+/* Makes the name of a shard from its number in the split, for example "PREFIX-000000.tar.gz". All
+ * names of a split have the same number of digits, so that their order is that of the numbers. */
 int output_shard_name(const struct output *output, uint32_t split, uint64_t number,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 
 /* ---- Changing a data set (output_grow.c) ------------------------------------------------- */
 
-/* Finishes a run that has appended or edited and has already published its manifest. */
+/* Ends a run that has appended or edited and has published its manifest. */
 int output_grown(struct output *output, struct sheaf_error *err);
 /* As output_abandon. */
 void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
-/* Joins the run of this plan, and records the number of parts (0 if unknown). Does not change files
- * of other runs. *finished is set as by output_claim. */
+/* Joins the run of this plan, without changing files of other runs. Records the number of parts,
+ * unless `parts` is 0. *finished is as in output_claim. */
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
-/* Sets *parts to the number of parts into which the plan was last divided for packing, or to 0 if
- * it is unknown. */
+/* Sets *parts to the number of parts into which the plan was last divided, or to 0 if unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
-/* Computes the stamp by which a shard and the files beside it can be recognised without reading
- * them. The stamp combines the stamps (time, inode or ETag) of these files. It is 0 if the size of
- * a file differs from the entry, or if the store cannot tell one file from another. */
+/* Computes the stamp of a shard and the files beside it, a number by which they can be recognised
+ * without reading them. It combines the stamps of these files, which come from time and inode or
+ * from the ETag. It is 0 if a file does not have the size in the entry, or if the store has no
+ * stamps. */
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
-/* Looks for a complete shard that an earlier run has finished. Sets *found, and `entry` to the
- * shard's entry. The shard and the files beside it are read only if their stamps differ from the
- * entry. Stamps differ if the files were moved or changed, or if no stamps were recorded. Sets
- * *stamp to the stamp of the files that were found, or to 0 as output_stamp does. */
+/* Looks for a shard that an earlier run has finished. *found becomes whether it is complete, and
+ * *entry its journal entry. The files are not read if their stamp equals the stamp in the entry.
+ * They are read if they were copied or changed, or if the entry has no stamp. *stamp becomes the
+ * stamp of the files, or 0 as in output_stamp. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);
-/* Removes temporary files and incomplete uploads of killed runs. Called if the user asked to resume
- * or to overwrite. (Shards of such runs are removed by output_remove.c.) */
+/* Removes temporary files and incomplete uploads of killed runs, because the user has asked to
+ * resume or to overwrite. Shards of killed runs are removed in output_remove.c. */
 int output_clean(const struct output *output, struct sheaf_error *err);
-/* Like output_clean, called at the end of a run that was not killed. If the response to the
- * beginning of an upload was lost, the run does not know that the upload exists. */
+/* Removes incomplete uploads at the end of a run. The run may have begun an upload without knowing
+ * it, if the response to its beginning was lost. */
 int output_clean_lost(const struct output *output, struct sheaf_error *err);
 
-/* The listing of an output's directories. It saves a request for each shard whose state is
- * needed. */
+/* A listing of the directories of an output. It tells the state of many shards without a request
+ * for each of them. */
 struct output_listing;
 int output_list(const struct output *output, struct output_listing **listing,
                 struct sheaf_error *err);
 void output_listing_free(struct output_listing *listing);     /* NULL is fine */
 /* Returns whether a split has such a file. */
 bool output_listing_has(const struct output_listing *listing, uint32_t split, const char *name);
-/* Returns whether a split's directory has a file with this name and size. */
+/* Returns whether the directory of a split has a file with this name and size. */
 bool output_listing_has_size(const struct output_listing *listing, uint32_t split,
                              const char *name, uint64_t bytes);
 enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
-/* Finds the state of a shard and the files beside it from the listing. If the listing does not tell
- * enough, reads the files. An error means that they cannot be read. */
+/* Finds the state of a shard and the files beside it by the listing. If the listing is not enough,
+ * reads the files. Returns an error if they cannot be read. */
 int output_listing_check(const struct output_listing *listing, const struct output *output,
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);
-/* Returns whether the listing shows that a shard and the files beside it are those that the journal
- * entry describes. */
+/* Returns whether the listing alone shows that a shard and the files beside it are those of the
+ * journal entry. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
-/* Sets *has to whether the journal has an entry (facts about a finished shard) for a shard. */
+/* Sets *has to whether a shard has a journal entry, that is, whether a run has finished the
+ * shard. */
 int output_listing_has_entry(const struct output_listing *listing, const struct output *output,
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);
 
-/* Called for a finished data set. Removes the remains of a run that was killed at its very end.
- * Removes the journal's directory if it is empty. */
+/* Removes the remains of a run that was killed at its very end, after the data set was finished.
+ * Also removes the journal's directory if it is empty. */
 int output_sweep(const struct output *output, struct sheaf_error *err);
 /* Removes lost uploads, and ends the journal. */
 int output_end(const struct output *output, struct sheaf_error *err);
-/* Ends a run that has failed, and removes everything that it made. If keep_shards is set, files
+/* Ends a run that has failed, and removes the files that it has made. If keep_shards is true, files
  * that a later run can use stay. */
 void output_abandon(const struct output *output, bool keep_shards);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claims a destination for a run. The state of the destination and the caller's request together
- * determine the action. All splits of a data set count as one data set, even if this run has no
- * splits or other splits. Only files that a manifest or a journal names as belonging to a data set
- * are ever removed. */
+ * Claims a destination for a run. The action depends on the state of the destination and on the
+ * request of the caller. A data set counts as one data set with all its splits, even if this run
+ * has other splits. Only files that a manifest or a journal names as files of a data set are ever
+ * removed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,40 +19,40 @@
 enum action {
     NEXT,                       /* this row does not decide */
     /* Refusals. */
-    /* refuse, because the manifest cannot be read or one of its files is missing */
+    /* refuse: the manifest cannot be read, or a file that it names is missing */
     FAULTY,
     FULL,                       /* refuse: there is a data set */
     OTHER,                      /* refuse: there is a data set of another plan */
-    /* refuse to index the shards again, because Sheaf packed the data set: its manifest has facts,
-     * such as classes, that its shards do not contain */
+    /* refuse to index: Sheaf has packed this data set, and its manifest has facts that the shards
+     * do not have, such as classes */
     OURS,
-    /* refuse, because this process packs one part of a plan, and there is no run for it to join */
+    /* refuse: this process packs one part of a plan, but there is no run to join */
     NO_RUN,
     O_RUN,                      /* refuse: the run there has another plan */
-    /* refuse, because a run is working at the destination, or was killed there */
+    /* refuse: a run is working at the destination, or was killed there */
     BUSY,
     PACKS,                      /* refuse: such a run, which packs */
     GROWS,                      /* refuse: such a run, which appends */
     BROKEN,                     /* refuse: the claim is damaged */
-    /* refuse, because a file is named like a shard but belongs to no data set */
+    /* refuse: a file has the name of a shard, but belongs to no data set */
     ALIEN,
-    /* refuse, because a file that belongs to no data set is named like a report, an index or a
-     * table of keys of this run */
+    /* refuse: a file has the name of a report, an index or a table of keys of this run, but belongs
+     * to no data set */
     STRAY,
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
-    /* the data set is already published: only remove the rest of the run's files */
+    /* only remove remaining files of the run: the data set is already published */
     END,
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    /* claim, look again, and remove the files of an earlier run whose claim is damaged */
+    /* claim, look again, and remove the files of a run whose claim is damaged */
     MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
-    /* like GROW, and keep the samples that a run of this plan has appended so far */
+    /* like GROW, but keep the samples that a run of this plan has already appended */
     G_ON,
-    /* like GROW, and remove the samples that an unfinished run has appended */
+    /* like GROW, but remove the samples that an unfinished run has appended */
     G_ANEW,
     INDEX,                      /* claim; nothing is removed before the index is made */
 };
@@ -84,9 +84,9 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* For each request: what the first inspection of the destination looks for. Inspecting more costs
- * more requests to the store. The claim is inspected before the data set, because a commit removes
- * its claim only after the data set has become visible. */
+/* The findings that are needed first for each request. Each kind of finding costs requests to the
+ * store. The claim is inspected before the data set, because a commit removes the claim only after
+ * the data set has become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -96,11 +96,10 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. The action for a request is taken from the first row whose condition is
- * true and whose action for the request is not NEXT. If a condition needs findings (`needs`) that
- * were not inspected yet, they are inspected first. The columns are the requests in the order of
- * enum output_ask: pack, resume, replace, join; append, its resume and its replace; index and its
- * replace; and keys. */
+/* The table of actions. For a request, the first row counts whose condition is true and whose
+ * action is not NEXT. `needs` are findings for the condition that are inspected when the row is
+ * reached. The columns are the requests in the order of enum output_ask: pack, resume, replace,
+ * join; append, resume, replace; index, replace; keys. */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);
     unsigned needs;
@@ -222,8 +221,8 @@ static int make_ready(struct output *o, struct sheaf_error *err)
     return code == SHEAF_OK ? journal_state(&o->journal, CLAIM_READY, err) : code;
 }
 
-/* Removes everything of data sets and runs from the destination. If keep_own is set, the files of
- * this run's own plan stay. */
+/* Removes all data sets and the remains of all runs from the destination. If keep_own is true,
+ * files of this run's plan stay. */
 static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -233,10 +232,9 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
     return code == SHEAF_OK ? output_clear(o, keep_own, err) : code;
 }
 
-/* Called after this run has claimed the destination. Fails if the destination has a data set or
- * files that belong to no data set, because another run may have put them there after the first
- * inspection and before this run's claim. After the claim, no other run can do this without
- * replacing the claim. Also fails if the server cannot list the destination. */
+/* Checks the destination again after this run has claimed it. Fails if it has a data set or files
+ * that belong to no data set. Another run may have put them there between the first inspection and
+ * the claim. From the claim on, no other run can do this without replacing the claim. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -251,8 +249,8 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* Claims the destination and begins a run. A damaged claim does not show which run made it, so the
- * files of that run are unknown. In this case all remains of runs are removed. */
+/* Claims the destination and begins a run. If an earlier claim is damaged (is_mending), it is
+ * unknown which run made it and which files it has. So the remains of all runs are removed. */
 static int output_claim_begin(struct output *o, const struct destination *d, bool is_mending,
                               struct sheaf_error *err)
 {
@@ -265,7 +263,7 @@ static int output_claim_begin(struct output *o, const struct destination *d, boo
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* Finishes a run that was killed at its end, when only its journal was left to remove. */
+/* Finishes a run that was killed at its end, when only files of its journal were left. */
 static int output_claim_end(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_join(&o->journal, &d->holder, err);
@@ -275,7 +273,8 @@ static int output_claim_end(struct output *o, const struct destination *d, struc
     return code == SHEAF_OK ? output_end(o, err) : code;
 }
 
-/* Continues an unfinished run of this plan. Damaged or missing shards are packed again. */
+/* Continues an unfinished run of this plan. Shards that are damaged or missing will be packed
+ * again. */
 static int resume(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     const enum claim_state state = d->holder.state;
@@ -289,9 +288,9 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* Replaces the data set at the destination. First checks everything that may lead to a refusal,
- * then claims the destination, then removes the old files. From the claim on, other runs see that
- * this run can be resumed. */
+/* Replaces the data set at the destination: claims the destination, then removes the old files.
+ * Everything that could be a reason to refuse was checked before. From the claim on, other runs see
+ * that this run can be resumed. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = output_claim_do(o, d, CLAIM_REPLACES, err);
@@ -309,8 +308,8 @@ static int refuse_changed(const struct output *o, struct sheaf_error *err)
                    "run this again", o->dest);
 }
 
-/* Writes the manifest again with another end of its text (with or without a newline). An earlier
- * run that has read the manifest and is about to replace it then notices the change and fails. */
+/* Changes the end of the manifest's text by adding or removing a newline. An earlier run may have
+ * read the manifest and be about to replace it. It then notices the change and fails. */
 static int touch(const struct output *o, const struct manifest_found *f, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, MANIFEST_NAME), *text = malloc(f->size + 1);
@@ -329,8 +328,8 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* Checks that no run has changed the data set before this run claimed it. After this run has
- * claimed the destination, no other run can change the data set. */
+/* Checks that the data set is still the one that this run has opened. From now on, no other run can
+ * change it, because this run has the claim. */
 static int output_claim_check_same(const struct output *o, bool was_claimed,
                                    struct sheaf_error *err)
 {
@@ -346,8 +345,8 @@ static int output_claim_check_same(const struct output *o, bool was_claimed,
     return code;
 }
 
-/* Begins to append to a data set. If keep_own is set, samples that a run of this plan has appended
- * so far are kept. */
+/* Begins to append to a data set or to edit it. If keep_own is true, samples that a run of this
+ * plan has already appended stay. */
 static int output_claim_grow(struct output *o, const struct destination *d, bool keep_own,
                              struct sheaf_error *err)
 {

@@ -20,8 +20,8 @@ int output_grown(struct output *o, struct sheaf_error *err)
         if (code == SHEAF_OK)
             code = output_end(o, err);
     } else if (code == SHEAF_OK && d.claim == CLAIM_ABSENT) {
-        /* If the run was killed after it had removed the claim, its stage (the directory through
-         * which its files get their names) may still exist. */
+        /* Remove stages of a run that was killed after it had removed its claim. A stage is a
+         * directory through which files get their names. */
         code = stage_drop(o->journal.directory, NULL, NULL, err);
     }
     destination_clear(&d);

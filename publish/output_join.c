@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets many processes pack the parts of one plan into the same destination. A part may even be
- * packed by two processes at the same time. Each process joins the run that has claimed the
- * destination (see journal.h), and finds the shards that are already finished. output_shard.c
- * publishes a shard while other processes may publish the same shard. output_clean removes the
- * incomplete uploads and temporary files of killed runs; it is also called by runs that pack or
- * append in a single process. */
+ * Lets several processes pack the parts of one plan at one destination. Even the same part may be
+ * packed by two processes at the same time. Each process joins the run that has the claim (see
+ * journal.h), and finds out which shards are already finished. output_shard.c publishes a shard,
+ * while other processes may publish the same shard.
+ *
+ * output_clean removes incomplete uploads and temporary files of killed runs. Runs with a single
+ * process call it as well. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +64,9 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
-/* The type of a function that finds the size of a file and its stamp (a number that differs if the
- * file was replaced). Returns SHEAF_ERR_NOT_FOUND if there is no such file; the error then need not
- * have a message. */
+/* The type of a function that finds the size and the stamp of a file. The stamp is a number that is
+ * different if the file was replaced. Returns SHEAF_ERR_NOT_FOUND if there is no such file,
+ * possibly without a message. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 
@@ -77,9 +78,10 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
                                        : XXH3_64bits_withSeed(&stored, sizeof(stored), combined);
 }
 
-/* Compares the sizes of a shard and the files beside it with the sizes in the journal entry, and
- * combines the stamps of the files (numbers that differ if the files were replaced). It is an error
- * if the store does not answer, because a file must not count as missing in this case. */
+/* Compares the sizes of a shard and the files beside it with its journal entry, and sets *state.
+ * *combined becomes the stamp of all these files, a number that is different if one of them was
+ * replaced. If the store does not answer, returns an error, because a file must not count as
+ * missing then. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)
@@ -130,8 +132,9 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
     return code;
 }
 
-/* Returns whether the shard and the files beside it did not change while they were read. Another
- * run may have replaced them, even if only for a moment, by bytes that were damaged in transit. */
+/* Returns whether a shard and the files beside it have stayed the same while they were read.
+ * Another run may have replaced them for a moment, for example by bytes that were damaged on their
+ * way. */
 static bool is_still(const struct output *o, uint32_t split, const struct journal_entry *entry,
                      uint64_t stamp)
 {
@@ -317,8 +320,9 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
-/* Returns whether a run of this output may upload a file with this name directly to a split's
- * directory. Such names are PREFIX-DIGITS.SUFFIX and the names of files of the whole data set. */
+/* Returns whether a run of this output may upload an object of this name directly to the directory
+ * of a split. It may if the name is PREFIX-DIGITS.SUFFIX, or the name of a file of the whole data
+ * set. */
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
@@ -347,8 +351,8 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
     return code;
 }
 
-/* Removes incomplete uploads in a store that lists uploads only for a given name. Tries the names
- * of the shards, of the index and of the table of keys. */
+/* Aborts incomplete uploads in a store that lists uploads only for a given name. It tries the names
+ * of the shards, the index and the table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     const size_t last = o->is_edit ? o->grows->growth_count : o->part;
@@ -370,9 +374,9 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* Removes incomplete uploads of killed runs. If the store does not answer, returns an error
- * although the data set is complete: the user then resumes the run, which tries the removal
- * again. */
+/* Aborts incomplete uploads of killed runs at the end of a run. Returns an error if the store does
+ * not answer, although the data set is complete. The user then resumes the run, and the uploads are
+ * aborted. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;
@@ -389,8 +393,7 @@ int output_clean_lost(const struct output *o, struct sheaf_error *err)
 }
 
 /* Removes incomplete uploads and temporary files of killed runs. If this process has no permission
- * to list uploads, the uploads remain. This is not an error, because they do no harm to the data
- * set. */
+ * to list uploads, they stay. This is not an error, because they do no harm to the data set. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -4,13 +4,13 @@
  * journal.h).
  *
  * First a copy of the manifest is stored, because the manifest lists the files of the data set.
- * Then the manifest is removed, after which there is no data set any more. Then the other files are
- * removed. If the run is stopped before the end, the next run that claims the destination finishes
- * the removal. Only files that a manifest or a journal entry names are removed.
+ * Then the manifest is removed, so that the data set no longer exists. Then its files are removed.
+ * If the run is killed before the end, the next run that claims the destination continues. Only
+ * files that a manifest or a journal entry names are removed.
  *
- * In a store without stages (store/stage.h), the manifest is not removed but replaced by a stand-in
- * that names the run. If there were no file with the manifest's name, a run that has lost its claim
- * without noticing this could publish its own manifest there. */
+ * In a store without stages (store/stage.h), the manifest is replaced by a stand-in that names the
+ * run. Otherwise there would be no file of this name, and a run that has lost its claim without
+ * noticing could publish its own manifest. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -127,8 +127,8 @@ static int remove_shard(struct output_clearing *c, const struct manifest *m, con
 }
 
 
-/* Removes the copy of the replaced manifest, as the last step of a removal. Makes sure that the
- * copy does not reappear after a power loss. */
+/* Removes the copy of the replaced manifest, as the last step of a removal. Makes the removal
+ * durable, so that the copy does not come back after a power failure. */
 static int remove_note(const struct output *o, const char *directory, struct sheaf_error *err)
 {
     char *partial = store_join(directory, STORE_PARTIAL);
@@ -155,8 +155,8 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
     return code;
 }
 
-/* Removes the index files and tables of keys of the parts `first` to `last` of a data set. (The
- * first packing made part 0, and each append made another part.) */
+/* Removes the index files and tables of keys of parts `first` to `last` of a data set. Part 0 is
+ * from the first packing, and each append has made one further part. */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {
@@ -179,8 +179,9 @@ static int remove_reports(struct output_clearing *c, size_t first, size_t last,
     return code;
 }
 
-/* Removes the index, the table of keys and the reports of one part of a data set: the first
- * samples, or the samples of one append. No edit may have changed the part. */
+/* Removes the index, the table of keys and the reports of one part of a data set. Part 0 is from
+ * the first packing, and each append has made one further part. The part must not have been
+ * edited. */
 static int remove_part(const struct output *o, const char *directory, size_t part,
                        struct sheaf_error *err)
 {
@@ -194,7 +195,7 @@ static int remove_part(const struct output *o, const char *directory, size_t par
     return several_close(&c.several, code, err);
 }
 
-/* Removes the files that the data set had before its edits, and that the edits have replaced. */
+/* Removes files of the data set that its edits have replaced by others. */
 static int remove_edited(struct output_clearing *c, const struct manifest *m,
                          struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -212,9 +213,9 @@ static int remove_edited(struct output_clearing *c, const struct manifest *m,
     return code;
 }
 
-/* Removes all files that a manifest names, files that its edits have replaced, and the files of its
- * parts. Also removes files of one more part and one more edit, because an unfinished run may have
- * begun them. */
+/* Removes all files of a data set: files that the manifest names, files that edits have replaced,
+ * and the index files of its parts. Also removes files of one more part and one more edit, which an
+ * unfinished run may have written. */
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -238,8 +239,8 @@ static int remove_named(const struct output *o, char *directory, const struct ma
     return several_close(&c.several, code, err);
 }
 
-/* Removes the files of a replaced data set, as listed in the copy of its manifest, and files of a
- * run that was appending to it. Does nothing if there is no such copy. */
+/* Removes the files of a replaced data set. They are listed in the copy of its manifest. Also
+ * removes files of a run that was appending to it. Does nothing if there is no such copy. */
 static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
     struct interop_writer interop = { .interop = 0 };
@@ -271,7 +272,7 @@ static int remove_split(void *context, char *directory, const char *name,
     return remove_replaced(*(const struct output *const *)context, directory, err);
 }
 
-/* Finishes the removal of a replaced data set that this run or an earlier one has begun. */
+/* Completes the removal of a replaced data set, which this run or an earlier run has begun. */
 static int finish_removal(const struct output *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
@@ -306,9 +307,9 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* Returns whether a manifest was written by a run of this plan, so that it may be removed. A
- * manifest that cannot be parsed is also taken for such a manifest, damaged by the store: before
- * this run claimed the destination, it found no manifest of another data set. */
+/* Returns whether a run of this plan has written the manifest, so that it may be removed. This is
+ * also assumed if the manifest cannot be parsed. It was then damaged later, because this run found
+ * no manifest of another data set before it claimed the destination. */
 static bool output_remove_is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||
@@ -361,9 +362,9 @@ static bool is_of_run(const struct output *o, const char *name)
     return false;
 }
 
-/* Removes the manifest of a data set that is being replaced, in a directory in which this run will
- * not make a new data set. This is the case for a split that this run does not have, and for DEST
- * if the old data set has no splits but this run has splits. */
+/* Removes the manifest of a replaced data set from a directory in which this run makes no new data
+ * set. Such a directory is a split that this run does not have, or DEST itself if this run has
+ * splits and the old data set has none. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {
@@ -408,8 +409,8 @@ struct entries_removal {
     struct several several;
 };
 
-/* Removes a shard and the files beside it, the shard last. The shard's journal entry lists the
- * files beside the shard. The shard's name is a part of the entry's own name. */
+/* Removes a shard and the files beside it, which its journal entry lists. The shard is removed
+ * last. Its name is a part of the name of the journal entry. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -423,8 +424,8 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-/* Returns whether the data set already contains an appended shard. The run that appended the shard
- * may have been killed after it had published the new manifest. */
+/* Returns whether the data set already contains an appended shard. The run may have been killed
+ * after it had published the new manifest. */
 static bool is_published(const struct output *o, const char *shard)
 {
     for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)
@@ -510,7 +511,7 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     return code;
 }
 
-/* Removes the files, except shards, that a killed append or edit of the data set has left. */
+/* Removes files that a killed append or edit has left, except its shards. */
 static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;
@@ -566,9 +567,9 @@ static int output_remove_find_shard(void *context, const struct store_entry *ent
                                                                                 : SHEAF_OK;
 }
 
-/* Returns whether no file is left that a reader could mistake for a shard. A run that has lost the
- * destination may have written a shard late. In that case the claim (the file that says which run
- * packs here) stays, so that readers refuse the directory. */
+/* Returns whether no file with the name of a shard is left. A run that has lost the destination may
+ * have written a shard late. The claim (the file that says which run packs here) then stays, so
+ * that readers refuse the directory. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

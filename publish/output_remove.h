@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes an existing data set or an unfinished run; see output_remove.c. */
+ * Removes an existing data set, or the files of an unfinished run. See output_remove.c. */
 #ifndef PUBLISH_OUTPUT_REMOVE_H
 #define PUBLISH_OUTPUT_REMOVE_H
 
 #include "publish/output.h"
 #include "store/store.h"
 
-/* Writes or removes a file of the destination. Looks at the existing file, checks the claim, and
- * then acts only if the file is still the same. */
+/* Writes a file of the destination: looks at the existing file, checks the claim, and then writes
+ * only if the file has not changed. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
-/* The type of a function that writes the bytes of a file to `writer`. */
+/* A function that writes the content of a file to `writer`. */
 typedef int output_content_fn(void *context, struct store_writer *writer, struct sheaf_error *err);
-/* Creates the file `url` and calls `content` once to write its bytes. Nobody sees the file until
- * the caller commits *writer. Sets *writer to NULL on failure. */
+/* Creates the file `url`, and calls `content` once to write its content. Readers do not see the
+ * file until the caller commits *writer. On failure, *writer becomes NULL. */
 int output_write(const char *url, output_content_fn *content, void *context,
                  struct store_writer **writer, struct sheaf_error *err);
 /* Like output_put_over, for a file whose bytes `content` writes. */
@@ -24,12 +24,13 @@ int output_remove(const struct output *output, const char *directory, const char
                   struct sheaf_error *err);
 
 /* Removes the data set with all its splits, and the remains of runs of other plans. If keep_own is
- * set, files of this run's own plan stay. */
+ * true, files of this run's own plan stay. */
 int output_clear(const struct output *output, bool keep_own, struct sheaf_error *err);
-/* Removes the files of unfinished runs that appended to the data set or edited it. If keep_own is
- * set, the files of this run's own plan stay. Files in the manifest always stay. */
+/* Removes files of unfinished runs that have appended to the data set or edited it. Files that the
+ * manifest names always stay. If keep_own is true, files of this run's own plan stay as well. */
 int output_remove_appended(const struct output *output, bool keep_own, struct sheaf_error *err);
-/* Removes the shards, index files and tables of keys that edits of the data set have replaced. */
+/* Removes the shards, index files and tables of keys that edits of the data set have replaced by
+ * others. */
 int output_purge(const struct output *output, const struct manifest *manifest,
                  struct sheaf_error *err);
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes a shard in four steps: its journal entry, the files beside it, the shard itself, and
- * the journal entry again, now with the stamps of these files. (A stamp identifies a file without
- * reading it.)
+ * Publishes a shard in four steps: the journal entry (the facts about the shard), the files beside
+ * the shard, the shard, and the journal entry again, now with a stamp. The stamp is a number by
+ * which these files are recognised without reading them.
  *
- * Several runs may make the same shard at the same time with different content, for example because
- * a source file is readable for only one of them. The run that finishes the shard first wins. To
- * notice other runs, each run looks at all these files and then checks that it still has the claim.
- * Afterwards it replaces only files that have not changed since it looked. A run that notices a
- * change uses the winner's shard, or fails.
+ * Several runs may make the same shard at the same time, and with different content, for example
+ * because only one of them can read a source file. The run that finishes first wins. To notice
+ * other runs, each run first looks at all these files, and then checks its claim. After that, it
+ * replaces a file only if the file has not changed since. A run that notices a change uses the
+ * shard of the winner, or fails.
  *
- * The journal entry is written first, to show other runs that this run is working on the shard. It
- * also changes the file that the other runs saw. So another run that tries to finish its own
- * version of the shard fails in the last step, when it writes the entry with the stamps.
+ * The journal entry is written first, so that other runs notice this run. If another run tries to
+ * finish its own version of the shard, it fails in the last step, because the entry has changed.
  *
- * On a local disk, a lock of the directory keeps the runs apart. Runs that find no files of the
- * shard share the lock, and a run that replaces a file holds the lock alone. */
+ * On a local disk, runs also use a lock on the directory. Runs that find no files of the shard
+ * share the lock. A run that replaces a file holds the lock alone. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,7 +25,8 @@
 #include "publish/destination.h"
 #include "store/over.h"
 
-/* Indexes in the table of files: the entry, the shard, and then the files beside the shard. */
+/* Indexes in a table of files: the journal entry, the shard, and then the files beside the
+ * shard. */
 enum { ENTRY, SHARD, SIDES, NAMES_MOST = SIDES + SIDES_MOST };
 
 /* A publication. */
@@ -78,9 +78,9 @@ static bool is_anything(const struct publication *p)
     return any;
 }
 
-/* Adds the shard's stamp (a number by which the shard can be recognised without reading it) to its
- * journal entry. The caller must have checked the hashes of the shard. The stamp belongs to the
- * files that were read, and not to files that may have replaced them since. */
+/* Adds the stamp to the journal entry of a shard whose hashes were checked. The stamp is a number
+ * by which the files of the shard are recognised without reading them. It must be the stamp of the
+ * files that were read, and not of files that have replaced them since. */
 static int certify(const struct publication *p, struct journal_entry *entry, uint64_t stamp,
                    struct sheaf_error *err)
 {
@@ -94,8 +94,8 @@ static int certify(const struct publication *p, struct journal_entry *entry, uin
     return code == SHEAF_ERR_CHANGED ? SHEAF_OK : code;     /* another run just did it */
 }
 
-/* Looks for another run that has finished this shard from the same source files, and sets *won if
- * there is one. Its shard is then used instead of ours. */
+/* Looks for another run that has already finished this shard from the same source files. If there
+ * is one, *won becomes true, and its shard is used. */
 static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
 {
     struct journal_entry found = { .facts = { .bytes = 0 } };
@@ -170,8 +170,8 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
     return journal_put(journal, split_of(p), p->entry, &entry, &now, err);
 }
 
-/* Returns an error if the data set is already published. After a commit has published the manifest,
- * it removes the journal entries. So a shard without a journal entry may belong to a complete data
+/* Returns an error if the data set is already published. A commit publishes the manifest and then
+ * removes the journal entries. So a shard without a journal entry may belong to a complete data
  * set, which must not change. */
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
@@ -184,8 +184,9 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* Tries once to publish the shard. Returns SHEAF_END if this run must hold the lock alone, because
- * files exist already or another run has just begun to make this shard. */
+/* Tries once to publish the shard. Returns SHEAF_END if the caller must try again with the lock
+ * held alone, because files of the shard exist already, or because another run has just begun to
+ * publish it. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;
@@ -195,9 +196,8 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
         return SHEAF_END;
     if (code == SHEAF_OK && p->seen[ENTRY].is_there)
         code = find_winner(p, &won, err);
-    /* Before this run replaces the shard of another run, it examines that shard once more. The
-     * store's first answer may have been damaged, and the other run has already reported
-     * success. */
+    /* Examine the shard of another run once more before replacing it. The first answer of the store
+     * may have been damaged, and the other run has already reported success. */
     if (code == SHEAF_OK && !won && p->seen[ENTRY].is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)
@@ -224,9 +224,11 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 #define LOCK_WAIT_NS 20000000l
 
 /* Waits for the lock of the destination. Other processes hold the lock while they publish a shard
- * or commit a data set. This function does not wait for a run that makes a new data set, although
- * such a run holds the lock as long as it packs: this process has seen that run's claim before, and
- * has refused. Only the caller's interrupt flag ends the wait. */
+ * or commit.
+ *
+ * A run that makes a new data set holds the lock as long as it packs. This function never waits for
+ * such a run, because the process has seen its claim before and was refused. The wait ends early
+ * only if the caller's interrupt flag is set. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };
@@ -257,9 +259,9 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
     return NULL;
 }
 
-/* Returns SHEAF_ERR_CHANGED if a shard that a repair has made again differs from the shard in the
- * manifest. The index sections of both are compared, and therefore also the lines of the .lst file,
- * which the CRCs in the section cover. */
+/* Compares a shard that a repair has made again with the shard in the manifest. Returns
+ * SHEAF_ERR_CHANGED if they differ. The index sections are compared as well. Their CRCs also cover
+ * the lines of the .lst file. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks whether a destination contains the source of a run. A directory may have many names: `d/`,
- * `./d`, links, and `nx/../d` as soon as `nx` exists. So the directories themselves are compared as
- * soon as they exist, and not their names. The splits of a data set are subdirectories and are
- * removed with it, so a source in a subdirectory counts as well. */
+ * Checks whether a destination contains a source of the run. Directories may have several names:
+ * `d/`, `./d`, links, and `nx/../d` if `nx` exists. So the directories themselves are compared, and
+ * not their names. Splits are subdirectories and are removed together with the data set. So a
+ * source in a subdirectory of the destination counts as well. */
 #include "publish/own_source.h"
 
 #include <libgen.h>
@@ -16,8 +16,8 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Returns whether `dest` is the directory of the source, or the directory above it. The directory
- * of a source that is a file is the directory that contains this file. */
+/* Returns whether `dest` is the directory of the source, or its parent. If the source is a file,
+ * its directory is the one that contains the file. */
 static bool is_at(const char *source, const char *dest)
 {
     char *real = realpath(local_path(source), NULL);
@@ -34,7 +34,7 @@ static bool is_at(const char *source, const char *dest)
     return is;
 }
 
-/* Returns the length of a URL without slashes at its end. */
+/* Returns the length of a URL, without the slashes at its end. */
 static size_t trimmed(const char *url)
 {
     size_t size = strlen(url);
@@ -44,8 +44,8 @@ static size_t trimmed(const char *url)
     return size;
 }
 
-/* The URL of a source may name an object or a directory. If it has a suffix, it counts as an
- * object. */
+/* Returns whether a remote source lies in `dest`, or in a subdirectory of it. A source with a
+ * suffix, such as ".tar", counts as an object, and any other source as a directory. */
 static bool is_remote_at(const char *source, const char *dest)
 {
     const size_t wanted = trimmed(dest), size = trimmed(source);

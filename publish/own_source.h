@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks that a destination does not contain the source of the run. Otherwise the source would be
- * deleted with the destination's old data set. */
+ * Checks that a source of the run does not lie in its destination. Otherwise the source would be
+ * deleted together with the old data set. */
 #ifndef PUBLISH_OWN_SOURCE_H
 #define PUBLISH_OWN_SOURCE_H
 
@@ -9,10 +9,10 @@
 
 #include "sheaf.h"
 
-/* Returns SHEAF_ERR_ARGUMENT if one of the sources is `dest`, or lies directly in it or in one of
- * its subdirectories, under whatever name. Sources are directories, files and objects; sources that
- * do not exist are ignored. Local directories are compared by device and inode, so `dest` must
- * exist. Remote ones are compared by bucket and key. */
+/* Returns SHEAF_ERR_ARGUMENT if a source is `dest` itself, or lies in it or in one of its
+ * subdirectories. Sources are directories, files or objects. A source that does not exist is
+ * ignored. Local directories are compared by device and inode, so `dest` must exist. Remote URLs
+ * are compared by bucket and key. */
 int refuse_own_source(const char *dest, const char *const *sources, size_t count,
                       struct sheaf_error *err);
 

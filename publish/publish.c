@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes a data set: the report, the index, the table of keys, other readers' index files, and
- * finally the manifest. The data set exists only when its manifest does. */
+ * Publishes a data set: its reports, index, table of keys, index files for other programs, and
+ * finally its manifest. The data set exists from the moment when its manifest exists. */
 #include "publish/publish.h"
 
 #include <stdlib.h>
@@ -52,9 +52,9 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
     return code;
 }
 
-/* Checks that the manifest may be published. There must be no manifest yet, or a stand-in, or a
- * manifest of a data set of the same plan. If another run has written the stand-in after this run's
- * claim, it had taken the claim before, and this run fails when it checks its claim next. */
+/* Checks that this run may publish its manifest. There must be no manifest, a manifest of the same
+ * plan, or a stand-in (a file that a run puts in place of a manifest). The stand-in may be of
+ * another run that has taken the claim over. This run then fails when it next checks its claim. */
 static int check_free(const char *directory, const struct manifest_found *f,
                       struct sheaf_error *err)
 {
@@ -117,7 +117,7 @@ static int publish_start_manifest(const struct output *o, const struct publish_f
     return publish_classes(m, f->classes, f->class_count, err);
 }
 
-/* Makes and publishes the files of a split, the manifest last. */
+/* Makes and publishes the files of one split. The manifest is published last. */
 static int publish_parts(struct output *o, struct publish_files *files,
                          struct publish_index *index, struct sheaf_error *err)
 {

@@ -19,27 +19,29 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
-    /* number of files left out, not counting files whose samples the data set already has */
+    /* number of files that were left out, without files whose samples were already in the data
+     * set */
     uint64_t skipped_count;
 };
 
-/* Writes skipped.tsv. Then writes for each split the index, the table of keys, the index files for
- * programs other than Sheaf, and the manifest, from the journal entries of the split's shards.
- * Returns SHEAF_ERR_CHANGED if the destination belongs to another run. */
+/* Publishes a new data set. Writes the reports skipped.tsv and converted.tsv. Then, for each split,
+ * writes the index, the table of keys, index files for other programs, and the manifest. The facts
+ * come from the journal entries of the shards. Returns SHEAF_ERR_CHANGED if the destination belongs
+ * to another run. */
 int publish_dataset(struct output *output, const struct publish_facts *facts,
                     struct sheaf_error *err);
 
 /* ---- What is appended (publish_grow.c) ------------------------------------------------------- */
 
-/* Publishes appended samples. Returns SHEAF_ERR_CHANGED if another run has changed or replaced the
- * data set since this run opened it. */
+/* Publishes samples that were appended to a data set. Returns SHEAF_ERR_CHANGED if another run has
+ * changed or replaced the data set since this run opened it. */
 int publish_grown(struct output *output, const struct publish_facts *facts,
                   struct sheaf_error *err);
-/* Writes the index files for programs other than Sheaf, for the whole data set. Called after the
- * manifest was written. */
+/* Writes the index files for other programs, which cover the whole data set with its appended
+ * samples. Must be called after the manifest was written. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
-/* Finds the manifest of the data set output->grows, before the data set is changed. Returns
+/* Finds the manifest of the data set output->grows, so that it can be replaced later. Returns
  * SHEAF_ERR_CHANGED if another run has changed or replaced the data set since this run opened
  * it. */
 struct manifest_found;
@@ -54,8 +56,8 @@ int publish_grown_put(struct output *output, const struct manifest_found *there,
 /* An edit of the data set output->grows. */
 struct publish_edit {
     const char *plan;           /* its hash */
-    /* Numbers of the shards that were written again, in ascending order. For each of them, the
-     * journal has an entry under the shard's new name. */
+    /* numbers of the shards that were written again, in ascending order. Each of them has a journal
+     * entry under its new name. */
     const size_t *shards;
     size_t shard_count;
     const uint64_t *payloads;   /* payload of each of them afterwards */
@@ -67,17 +69,17 @@ struct publish_edit {
     struct tally *fields;       /* of all samples afterwards; taken over */
 };
 
-/* Writes the index files and tables of keys of an edited data set, its manifest, and the index
- * files for programs other than Sheaf. Returns SHEAF_ERR_CHANGED if another run has changed or
- * replaced the data set since this run opened it. */
+/* Publishes an edited data set: writes its index files, tables of keys, manifest, and index files
+ * for other programs. Returns SHEAF_ERR_CHANGED if another run has changed or replaced the data set
+ * since this run opened it. */
 int publish_edited(struct output *output, const struct publish_edit *edit,
                    struct sheaf_error *err);
 
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
-/* Writes the index, the table of keys, and the index files for programs other than Sheaf, for
- * shards that exist already. Then writes the manifest. It replaces the manifest that existed when
- * the run claimed the destination. */
+/* Publishes an index for shards that already exist. Writes the index, the table of keys, index
+ * files for other programs, and finally the manifest. It replaces the manifest `seen` that existed
+ * when the run claimed the destination. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,
                  struct sheaf_error *err);
@@ -89,21 +91,21 @@ struct publish_to {
     const struct output *output;
     const char *directory;
 };
-/* A function of the type interop_put_fn, which writes a file. `to` must be a struct publish_to. */
+/* Writes a file with the given content, as interop_put_fn. `to` must point to a struct
+ * publish_to. */
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
-/* Writes a manifest, if the existing manifest is still the one that the caller saw (*seen). `note`
- * is the text that the store keeps with the new manifest, or "". The caller must have checked that
- * the run still has the claim. */
+/* Writes the manifest, if the directory still has the manifest *seen. `note` is a text that the
+ * store keeps with the new manifest, or "". The caller must have checked its claim before. */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
-/* Adds the classes that the manifest does not have yet. The manifest's array of classes must have
- * room for them. */
+/* Adds classes to the manifest, from the first class that it does not have. Its array must have
+ * room for `count` classes. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
-/* Writes the index files for programs other than Sheaf, for the whole data set. `name` is the name
- * of the split, or NULL. */
+/* Writes the index files for other programs that cover the whole data set. `name` is the name of
+ * the split, or NULL. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);
 

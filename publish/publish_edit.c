@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes an edited data set: its index files and tables of keys under new names, then the
- * manifest, which replaces the old one. The index of unchanged shards is copied. Tables of keys are
- * copied without the keys of deleted samples, and with the new numbers of the other samples. Other
- * readers' files for the whole data set are written last, because they must not name files that may
- * still be removed. */
+ * Publishes an edited data set: its index files and tables of keys under new names, and then the
+ * manifest, which replaces the old one.
+ *
+ * The index sections of unchanged shards are copied. Tables of keys are copied without deleted
+ * samples, and with the new numbers of the other samples. Index files for other programs are
+ * written last. They name shards, which might still be removed before the manifest is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,8 +105,8 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
     return code;
 }
 
-/* Takes a shard that this edit has written: adds the shard to the new manifest, and writes the
- * shard's index section. */
+/* Adds a shard that this edit has written to the new manifest, and writes its section of the index.
+ * Its facts come from its journal entry. */
 static int publish_edit_take_entry(struct editing *e, size_t shard, struct store_writer *writer,
                                    struct sheaf_error *err)
 {
@@ -186,7 +187,7 @@ struct renumbering {
     size_t before;              /* deleted samples of earlier parts */
 };
 
-/* Returns the number of deleted samples with numbers below `number`. */
+/* Returns how many deleted samples have a number less than `number`. */
 static size_t deleted_before(const uint64_t *deleted, size_t count, uint64_t number)
 {
     size_t low = 0, high = count;
@@ -244,8 +245,8 @@ static int write_keys(void *context, struct store_writer *writer, struct sheaf_e
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", e->keys->url);
 }
 
-/* A data set of an old release may have no table of keys. Then the edited data set has none
- * either. */
+/* Writes the tables of keys of the edited data set. If the old data set has no table of keys,
+ * because an old release packed it, the edited data set has none either. */
 static int publish_edit_put_keys(struct editing *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -286,8 +287,8 @@ static int name_replaced(const struct editing *e, struct manifest_edit *edit,
     return SHEAF_OK;
 }
 
-/* Adds a record of this edit to the manifest, which until then describes the data set before the
- * edit. */
+/* Adds a record of this edit to the manifest. The manifest must still describe the data set before
+ * the edit. */
 static int add_edit(struct editing *e, struct sheaf_error *err)
 {
     struct manifest *m = &e->after;
@@ -315,8 +316,8 @@ static int add_edit(struct editing *e, struct sheaf_error *err)
                                : name_replaced(e, edit, err);
 }
 
-/* Sets the list of all classes in the manifest. If the manifest states the number of samples of
- * each class, these numbers are computed again. */
+/* Replaces the list of classes in the manifest. If the manifest has the number of samples of each
+ * class, sets these numbers to 0, so that they can be counted again. */
 static int set_classes(struct manifest *m, const struct publish_edit *edit,
                        struct sheaf_error *err)
 {

@@ -19,8 +19,8 @@ static const char *const names[FILE_KINDS] = {
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* Returns the number of files to publish. The reports are published only together with the first
- * split. */
+/* Returns the number of kinds of files to publish for this split. Reports are published only with
+ * the first split. */
 static size_t publish_files_count_of(const struct publish_files *f)
 {
     return f->reports[0] == NULL ? FILE_SKIPPED : FILE_KINDS;
@@ -104,7 +104,7 @@ static int publish_files_put_index(void *files, struct sheaf_error *err)
     return journal_commit(&f->output->journal, writer, &f->seen[FILE_INDEX], &now, err);
 }
 
-/* Removes a file that an earlier data set has and the new one does not have, such as a report.
+/* Removes a file of an earlier data set that the new data set does not have, for example a report.
  * Usually there is no such file. */
 static int put_nothing(const struct publish_files *f, size_t kind, struct sheaf_error *err)
 {

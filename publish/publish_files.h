@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes the files of a data set, or of an appended part, that come before its manifest: the
- * index, the table of keys, and the reports.
+ * Publishes the files of a data set, or of an append, except the manifest: the index, the table of
+ * keys, and the reports.
  *
- * Each round trip to a distant store takes time. So several requests are made at the same time:
- * first the states of all files are requested together; then the claim is checked while the index
- * is made; then all files are written together. Each file is handled in the same order: its state
- * is requested, the claim is checked, and the file is written only if its state has not changed.
- * (The claim is the file that says which run packs here.) */
+ * Requests to a distant store take time, so several run at once. First the states of all files are
+ * requested. Then the claim (the file that says which run packs here) is checked while the index is
+ * made. Then all files are written. So for each file, its state is requested first, then the claim
+ * is checked, and then the file is written if its state has not changed. */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H
 
@@ -21,8 +20,8 @@ struct publish_files {
     const struct output *output;
     uint32_t split;
     struct publish_index *index;
-    /* lines of the reports skipped.tsv and converted.tsv; NULL if another split has published
-     * them */
+    /* lines of the reports skipped.tsv and converted.tsv; NULL if they were published with another
+     * split */
     const struct buf *reports[2];
     const char *fingerprint;            /* of the manifest, once the index is made */
     struct manifest_found there;        /* the present manifest */
@@ -32,20 +31,19 @@ struct publish_files {
 };
 
 /* Requests the states of all files and of the manifest. `skipped` and `converted` are the lines of
- * the reports, or NULL if another split has published them. The caller must call
- * publish_files_close, also after a failure. */
+ * the reports, or NULL if they were published with another split. The caller must call
+ * publish_files_close even after a failure. */
 int publish_files_open(struct publish_files *files, const struct output *output, uint32_t split,
                        const struct buf *skipped, const struct buf *converted,
                        struct sheaf_error *err);
 void publish_files_close(struct publish_files *files);
 
-/* Makes the index, which is not visible yet. Returns SHEAF_ERR_CHANGED if the destination belongs
- * to another run. */
+/* Writes the index, which readers do not see yet, and checks the claim. Returns SHEAF_ERR_CHANGED
+ * if the destination belongs to another run. */
 int publish_files_make(struct publish_files *files, struct publish_index *index,
                        struct sheaf_error *err);
-/* Publishes all files. `fingerprint` is the fingerprint of the manifest that will be written next.
- * Afterwards checks that the run still has the claim, so that the caller may replace the present
- * manifest (files->there). */
+/* Publishes all files. `fingerprint` is that of the manifest that will follow. Also checks the
+ * claim, so that the caller may then replace the present manifest (files->there). */
 int publish_files_put(struct publish_files *files, const char *fingerprint,
                       struct sheaf_error *err);
 

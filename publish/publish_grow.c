@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes appended samples. First writes the index and the table of keys of the appended samples.
- * Then writes the manifest of the whole data set, which replaces the manifest that the data set had
- * when the append was planned. The index files for programs other than Sheaf are written last,
- * because they cover the whole data set, and the new shards might be removed again before the
- * manifest is written. */
+ * Publishes appended samples. First the index and the table of keys of these samples are written.
+ * Then the manifest of the whole data set is written; it replaces the manifest that was there when
+ * the append was planned. Index files for other programs cover the whole data set. They are written
+ * last, because the new shards might still be removed before the manifest is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +36,7 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* If the manifest has the number of samples of each class, adds counts for the new classes. */
+/* Adds counts of 0 for the new classes, if the manifest has the number of samples of each class. */
 static int count_new_classes(struct manifest *m, size_t count, struct sheaf_error *err)
 {
     uint64_t *samples;
@@ -52,7 +51,7 @@ static int count_new_classes(struct manifest *m, size_t count, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Copies the existing manifest, with room for the appended shards and classes. */
+/* Makes a copy of the existing manifest, with room for the appended shards and classes. */
 static int publish_grow_start_manifest(const struct manifest_found *there,
                                        const struct publish_facts *f, struct manifest *m,
                                        struct sheaf_error *err)
@@ -77,7 +76,8 @@ static int publish_grow_start_manifest(const struct manifest_found *there,
     return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
 }
 
-/* Checks that no other run has changed or replaced the data set since this run opened it. */
+/* Checks that the data set is still the one that this run has opened. Otherwise returns
+ * SHEAF_ERR_CHANGED. */
 static int publish_grow_check_same(const struct output *o, const struct manifest_found *there,
                                    struct sheaf_error *err)
 {
@@ -131,8 +131,8 @@ static int publish_grow_publish_parts(struct output *o, struct publish_files *fi
     return code;
 }
 
-/* Writes the index files for programs other than Sheaf. They need the name of the split, which the
- * manifest contains if the data set is a split. */
+/* Writes the index files for other programs. They contain the name of the split, which comes from
+ * the manifest if the data set is a split. */
 static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
 {
     char *split = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the index of a split (such as "train") from the journal's entries, which have the facts
- * about each finished shard. Also makes the part of the split's manifest for which these facts are
- * needed. */
+ * Makes the index of a split, such as "train", from the journal entries of its shards. A journal
+ * entry has the facts about a finished shard. Also completes the manifest of the split with these
+ * facts. */
 #include "publish/publish_index.h"
 
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static int shard_of_split(const void *context, uint64_t number, struct entries_s
     return SHEAF_OK;
 }
 
-/* Returns the number of shards in all splits before this one. A plan numbers the shards of its
- * first split first, then those of the second one, and so on. */
+/* Returns the number of shards in the splits before this one. A plan numbers its shards through all
+ * splits, beginning with the first split. */
 static uint64_t first_of(const struct output *o, uint32_t split)
 {
     uint64_t first = 0;
@@ -61,8 +61,8 @@ static uint64_t first_of(const struct output *o, uint32_t split)
 
 /* ---- Libraries ------------------------------------------------------------------------------- */
 
-/* largest number of library versions that are stored; there are several if several machines have
- * compressed the shards */
+/* largest number of library versions in the manifest; several machines may have compressed with
+ * several versions */
 #define LIBRARIES_MOST 16
 
 struct libraries {
@@ -107,9 +107,9 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Writes the counts of changed images, if the options asked for changes and `options_json` does not
- * have the counts already. A count of 0 is written as well, because a missing count would mean that
- * the number is unknown. */
+/* Writes the numbers of changed images, if the options have changed images and options_json does
+ * not have the numbers yet. A 0 is written as well, because a missing number means that it is
+ * unknown. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {
@@ -128,7 +128,7 @@ static int write_images(const struct images *images, const char *options_json, s
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
-/* The counts of a data set, or of an appended part, that the manifest stores if they are not 0. */
+/* Counts of a data set, or of an append, that the manifest only has if they are not 0. */
 struct rare_counts {
     uint64_t skipped;           /* files that were left out */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
@@ -144,8 +144,8 @@ static int write_rare(const struct rare_counts *rare, struct buf *text, struct s
          ? buf_printf(text, err, "\"skipped\":%" PRIu64 ",", rare->skipped) : code;
 }
 
-/* Adds to the options the facts that are known only at the end of a run. In the JSON text, the keys
- * of these facts come after all keys of the options. */
+/* Adds facts that are known only at the end of a run to the options: the versions of libraries, and
+ * counts. In the JSON text, these facts come before the options. */
 static int complete_options(const struct libraries *libraries, const struct images *images,
                             const struct rare_counts *rare, char **options_json,
                             struct sheaf_error *err)

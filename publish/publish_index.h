@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the index of a split from the journal's entries. */
+ * Makes the index of a split from the journal entries (the facts about its finished shards). */
 #ifndef PUBLISH_PUBLISH_INDEX_H
 #define PUBLISH_PUBLISH_INDEX_H
 
 #include "publish/output.h"
 #include "publish/publish_keys.h"
 
-/* The content of a split's index, and facts for the manifest. Both are collected while the index is
+/* The index of a split, and facts for its manifest. The facts are collected while the index is
  * written. */
 struct publish_index {
     const struct output *output;
@@ -15,8 +15,8 @@ struct publish_index {
     uint64_t shard_count;
     struct manifest *manifest;  /* with room for the shards, which are added */
     struct publish_keys *keys;
-    /* the options in the manifest, to which the names of libraries and the counts of images and
-     * of skipped files are added */
+    /* JSON text of the options in the manifest. The versions of libraries, the numbers of changed
+     * images and the number of skipped files are added to it. */
     char **options_json;
     uint64_t skipped;           /* files left out */
 };
@@ -24,7 +24,7 @@ struct publish_index {
 /* Writes the sections from the journal, as output_content_fn. */
 int publish_index(void *index, struct store_writer *writer, struct sheaf_error *err);
 /* Counts the samples of each class by the labels in a shard's section of the index. If the section
- * has no labels, the counts of the manifest become unknown. */
+ * has no labels, the manifest gets no such counts. */
 int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
                           uint64_t samples, struct sheaf_error *err);
 

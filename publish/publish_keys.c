@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the table of keys of a data set that is being published. */
+ * Writes the table of keys, by which samples are found by key, of a data set that is being
+ * published. */
 #include "publish/publish_keys.h"
 
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include "publish/output_remove.h"
 #include "store/store.h"
 
-/* memory for sorting, which is enough for a million samples; more samples are sorted in a file */
+/* Memory in bytes for sorting. It is enough for a million samples. If there are more, a temporary
+ * file is used. */
 #define SORT_BYTES ((uint64_t)32 << 20)
 
 int publish_keys_open(struct publish_keys *k, const char *directory, uint64_t memory_bytes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes the table of keys. The journal entries of packed shards contain the hashes of their
- * keys, so no shard is read again. */
+ * Publishes the table of keys, by which samples are found by key. The hashes of the keys come from
+ * the journal entries of the shards, so no shard is read again. */
 #ifndef PUBLISH_PUBLISH_KEYS_H
 #define PUBLISH_PUBLISH_KEYS_H
 
@@ -13,16 +13,16 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    /* number of samples for which the table was first made; it is more than `samples` if edits have
-     * removed samples since (see key_table_make); if it is less (0 by default), `samples` is used
-     * instead */
+    /* number of samples when the table was first made; it is more than `samples` if edits have
+     * removed samples since (see key_table_make). If it is less than `samples`, for example 0,
+     * `samples` counts. */
     uint64_t keyed;
-    /* whether a journal entry was written by a release that did not store the hashes of keys. */
+    /* set if a journal entry has no hashes of keys, because an old release wrote it */
     bool is_incomplete;
 };
 
-/* Begins a table of keys for a data set in `directory`. Uses at most `memory_bytes` bytes of
- * memory, which the caller must include in its own memory limit. */
+/* Begins a table of keys for the data set in `directory`. Uses up to memory_bytes bytes of memory.
+ * The caller must count them in its own limit. */
 int publish_keys_open(struct publish_keys *keys, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err);
 /* Adds the key_hash() of the next sample's key. */
@@ -30,13 +30,13 @@ int publish_keys_add_hash(struct publish_keys *keys, uint64_t hash, struct sheaf
 /* Adds the keys of the next shard. */
 int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entry,
                      struct sheaf_error *err);
-/* Writes the table of a data set, or of a part of it (the first packing or an append). The table
- * contains the fingerprint of the data set. Readers do not see the table until *writer is
+/* Writes the table of keys of a data set, or of one part of it (the first packing or an append).
+ * The table contains the fingerprint of the data set. Readers do not see it until *writer is
  * committed. */
 int publish_keys_write(const struct publish_keys *keys, const char *url, const char *fingerprint,
                        struct store_writer **writer, struct sheaf_error *err);
-/* Publishes the table as the file `name` in DEST. If the hashes of some keys are unknown, no table
- * is published, and an existing file `name` is removed. */
+/* Publishes the table as the file `name` in DEST. If some hashes of keys are unknown, there can be
+ * no table, and an existing file `name` is removed. */
 int publish_keys_put(const struct publish_keys *keys, const struct output *output,
                      const char *name, const char *fingerprint, struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);

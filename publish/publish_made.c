@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes the index of shards that another program has made. If there is an earlier index, its
- * manifest stays until the new manifest replaces it. Meanwhile a reader may find the new index
- * together with the old manifest. The hashes in the manifest show the reader that the two do not
- * belong together, and the reader refuses them. */
+ * Publishes an index for shards that another program has made. An earlier index stays valid until
+ * its manifest is replaced. In between, a reader may find the new index with the old manifest. The
+ * hashes in the manifest show that they do not belong together, and the reader refuses them. */
 #include "publish/output_remove.h"
 #include "publish/publish.h"
 

@@ -32,7 +32,7 @@ static void several_run_task(struct inflight_item *item)
     interrupt_watch(before);
 }
 
-/* Waits for all files, in their order. Returns the first failure. */
+/* Waits for all files in order. Returns the first failure. */
 static int collect(struct inflight *window, struct sheaf_error *err)
 {
     struct inflight_item *item;

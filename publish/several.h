@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Handles several files or tasks at the same time if the store is remote, because each of them
- * takes several round trips. On a disk they are handled one after another, on the caller's
+ * waits for several requests. In a local store, they are handled one after another on the caller's
  * thread. */
 #ifndef PUBLISH_SEVERAL_H
 #define PUBLISH_SEVERAL_H
@@ -18,16 +18,16 @@ struct several_task {
     void *context;
 };
 
-/* Runs the tasks, whose order must not matter. If tasks fail, returns the failure of the task that
- * comes first in the array. `directory` shows whether the store is remote. In a store that is not
- * remote, the tasks run one after another, up to the first failure. */
+/* Runs all tasks. Their order must not matter. If the store of `directory` is remote, they run at
+ * the same time, and the function returns the failure of the first task in the array that has
+ * failed. Otherwise they run one after another and end with the first failure. */
 int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
                   struct sheaf_error *err);
 
 /* ---- Many files ------------------------------------------------------------------------------ */
 
-/* The type of a function that handles one file. `listed` describes the file as it was in a listing,
- * or is NULL. The function may be called on any thread, and for several files at the same time. */
+/* A function that handles one file. `listed` describes the file as a listing has shown it, or is
+ * NULL. The function may be called on any thread, and for several files at the same time. */
 typedef int several_fn(void *context, const char *name, const struct store_seen *listed,
                        struct sheaf_error *err);
 
@@ -41,15 +41,15 @@ struct several {
     struct sheaf_error error;           /* and its error */
 };
 
-/* Begins to handle files in a directory. `directory` shows whether the store is remote. The caller
- * must call several_close, also after a failure. */
+/* Begins to handle files. If the store of `directory` is remote, several files are handled at the
+ * same time. The caller must call several_close even after a failure. */
 int several_open(struct several *several, const char *directory, several_fn *each, void *context,
                  struct sheaf_error *err);
-/* Begins to handle a file. If an earlier file has failed, returns that failure instead. */
+/* Begins to handle one file. If an earlier file has failed, returns its failure instead. */
 int several_add(struct several *several, const char *name, const struct store_seen *listed,
                 struct sheaf_error *err);
-/* Waits for all files. Returns `code` if it is a failure, and otherwise the first failure of a
- * file. */
+/* Waits until all files are handled. Returns `code` if it is an error, otherwise the first failure
+ * of a file. */
 int several_close(struct several *several, int code, struct sheaf_error *err);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A finished shard and the files beside it, which are written but do not have their final names
+ * A finished shard and the files beside it. They are written, but do not have their final names
  * yet. */
 #ifndef PUBLISH_SHARD_FILES_H
 #define PUBLISH_SHARD_FILES_H
@@ -9,8 +9,7 @@
 #include "publish/names.h"
 #include "store/store.h"
 
-/* A file that is stored beside a shard, such as an index file for another reader. Its content is
- * complete. */
+/* A file beside a shard, for example an index file for another program. Its content is complete. */
 struct shard_side {
     char name[SHARD_NAME_BYTES];
     struct store_writer *writer;        /* has the content already; NULL: `data` is the content */
