@@ -158,7 +158,7 @@ SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a
 /* Makes text safe for display on one line: replaces each byte of invalid UTF-8, of control
  * characters (including C1) and of characters that change the writing direction by \xNN. Names of
  * samples, shards and classes need this call; messages of this library are already safe. Writes at
- * most `size` bytes and returns the size that the full result needs. */
+ * most `size` bytes and returns the length of the full result, like snprintf. */
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples (sheaf_sample) ----------------------------------------------------------------- */
@@ -288,8 +288,8 @@ struct sheaf_field_info {       /* statistics of a field over all samples */
      * % */
     uint64_t least_bytes, median_bytes, most_bytes;
     /* histogram of the field's size: element 0 counts the samples in which the field has less than
-     * 1 kB, element 1 those with 1 kB to less than 10 kB, and so on; the last element has no upper
-     * limit */
+     * 1 kB, element 1 the samples in which it has 1 kB to less than 10 kB, and so on; the last
+     * element has no upper limit */
     uint64_t decades[SHEAF_SURVEY_DECADES];
 };
 /* Information about one source of a data set. It is the same as if this source were opened
@@ -533,7 +533,7 @@ struct sheaf_reader_options {
     uint32_t lanes;
     uint32_t rank, world_size;      /* 0 of 1 */
     uint32_t worker, workers;       /* 0 of 1 */
-    /* Default AUTO, which means KEEP if there is one rank, and PAD if there are several. What
+    /* Default AUTO, which means KEEP if there is one rank, and PAD if there are several. Says what
      * happens if the number of samples is not a multiple of the number of lanes (see enum
      * sheaf_remainder). */
     enum sheaf_remainder remainder;
@@ -567,9 +567,9 @@ struct sheaf_reader_options {
      * such as "txt". If a sample already has this field, the reader returns SHEAF_ERR_EXISTS.
      * Columns change neither the order of the samples nor the reader's positions. */
     const char *const *columns; size_t column_count;
-    /* Default FAIL. What the reader does with a sample for which a column has no value. FAIL: it
-     * returns SHEAF_ERR_NOT_FOUND. SKIP: it leaves out and counts the sample. NONE: it returns the
-     * sample without the field. */
+    /* Default FAIL. Says what the reader does with a sample for which a column has no value. FAIL:
+     * it returns SHEAF_ERR_NOT_FOUND. SKIP: it leaves out and counts the sample. NONE: it returns
+     * the sample without the field. */
     enum sheaf_missing missing;
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
@@ -650,8 +650,8 @@ SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* may be called on 
  * whose content the platform shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
     char text[SHEAF_POSITION_SIZE]);
-/* Writes the position that the reader had before it returned the last `back` samples. A program
- * that reads ahead can so save the position of the last sample that it has used. Returns
+/* Writes the position that the reader had before it returned the last `back` samples. With it, a
+ * program that reads ahead can save the position after the last sample that it has used. Returns
  * SHEAF_ERR_ARGUMENT if `back` is greater than SHEAF_BACK_MOST, or greater than the number of
  * samples since the epoch was started or resumed. */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
@@ -967,8 +967,8 @@ struct sheaf_pack_options {
     sheaf_plan_fn *plan;
     void *context; const volatile int *interrupt;
     /* Default NULL. Paths of the source_count sources from which the program reads; used only by
-     * sheaf_packer_open. It refuses sources in `dest`, because the option overwrite would delete
-     * them. */
+     * sheaf_packer_open. This function refuses sources in `dest`, because the option overwrite
+     * would delete them. */
     const char *const *sources;
     size_t source_count;
     /* Default NULL, which means the text of `identity`. A text that is equal for equal samples,
@@ -989,7 +989,7 @@ struct sheaf_pack_options {
     /* Default 0. With 1, unusual images with the suffix .jpg or .jpeg are converted to plain
      * JPEGs. */
     int fix_images;
-    /* Default USUAL. How images are checked before they are packed. MARKERS: the sequence of
+    /* Default USUAL. Says how images are checked before they are packed. MARKERS: the sequence of
      * markers in a JPEG must be valid. DECODE: every pixel of an image must be decodable. NONE: no
      * check. USUAL means NONE in sheaf_convert, and MARKERS in other calls. */
     enum sheaf_check_images check_images;
@@ -1002,7 +1002,7 @@ struct sheaf_pack_options {
      * side that resize_mode selects has N pixels. */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
     /* Default 0; only for sheaf_convert. With `reshard` 1, samples are divided into new shards.
-     * With `reshuffle` 1, they are also put into a new order, which depends on `seed`. */
+     * With `reshuffle` 1, samples are put into a new order, which depends on `seed`. */
     int reshard, reshuffle;
     const char *field_map;          /* NULL; for sheaf_convert: "image=jpg,y=label" makes y the
                                        label */
@@ -1018,8 +1018,8 @@ struct sheaf_pack_options {
      * dry_run is set. */
     sheaf_class_count_fn *class_count;
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
-    /* Default FAIL. What packing does with a file that has vanished or changed since the source was
-     * listed. SKIP leaves the file out, but only if on_error is SKIP as well. */
+    /* Default FAIL. Says what packing does with a file that has vanished or changed since the
+     * source was listed. SKIP leaves the file out, but only if on_error is SKIP as well. */
     enum sheaf_on_error on_change;
     /* Default NULL (no limit). Largest number of bad files that may be left out if on_error is
      * SKIP: a number such as "10", or a share of all files such as "0.5%". If more files are bad,
@@ -1505,10 +1505,10 @@ struct sheaf_column_options {
      * the column was first written. */
     int only_missing;
     int resume;                     /* 0; 1 keeps the shards of an interrupted run */
-    /* Default FAIL. What to do with a value if no sample of the data set has its key. FAIL: return
-     * SHEAF_ERR_NOT_FOUND. SKIP: leave out, report and count the value. */
+    /* Default FAIL. Says what to do with a value if no sample of the data set has its key. FAIL:
+     * return SHEAF_ERR_NOT_FOUND. SKIP: leave out, report and count the value. */
     enum sheaf_on_error on_unknown;
-    /* Default FAIL. What to do with a second value for one field of one sample. FAIL: return
+    /* Default FAIL. Says what to do with a second value for one field of one sample. FAIL: return
      * SHEAF_ERR_EXISTS. SKIP: leave out, report and count the second value. */
     enum sheaf_on_error on_repeated;
     uint64_t memory_bytes;          /* 1 GiB; hard limit, besides one value */
@@ -1568,12 +1568,12 @@ SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
     struct sheaf_column_result *result, struct sheaf_error *error);
 SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
 
-/* Stores a plan for writing a column in parts, on any number of machines: 1) sheaf_column_plan  2)
- * sheaf_column_add_part or _open_part for each part  3) sheaf_commit Readers do not see the column
- * before sheaf_commit. `source` is as in sheaf_column_add. It is NULL if programs make the values
- * and write them through sheaf_column_open_part. The options only_missing, resume, version and s3
- * are used. The call sets `samples` and `shards` of *result. If every sample already has a record
- * in the column, both are 0, and no plan is stored. */
+/* Stores a plan for writing a column in parts, on any number of machines: 1) sheaf_column_plan;  2)
+ * sheaf_column_add_part or _open_part for each part;  3) sheaf_commit. Readers do not see the
+ * column before sheaf_commit. `source` is as in sheaf_column_add. It is NULL if programs make the
+ * values and write them through sheaf_column_open_part. The options only_missing, resume, version
+ * and s3 are used. The call sets `samples` and `shards` of *result. If every sample already has a
+ * record in the column, both are 0, and no plan is stored. */
 SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);
@@ -1759,8 +1759,8 @@ enum sheaf_crop {
 };
 enum sheaf_resampling { SHEAF_BILINEAR = 0, SHEAF_BICUBIC = 1, SHEAF_LANCZOS = 2 };
 enum sheaf_layout { SHEAF_NCHW = 0, SHEAF_NHWC = 1 };
-/* Which Pillow the order of the two passes of resizing agrees with: Pillow up to 12.3, or from 13.0
- * on. The results may differ. */
+/* Says with which versions of Pillow the pixels agree: up to 12.3, or from 13.0 on. They differ in
+ * the order of the two passes of resizing. */
 enum sheaf_pillow { SHEAF_PILLOW12 = 0, SHEAF_PILLOW13 = 1 };
 /* Several random crops of one decoded picture. */
 struct sheaf_pixels_view { uint32_t count, width, height; double scale[2]; };

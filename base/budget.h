@@ -73,9 +73,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Counts `bytes` bytes, which budget_take_reserved has taken, as taken by budget_take, so that the
- * reserve becomes free again. Returns false and changes nothing if there is no room outside the
- * reserve. */
+/* Changes how `bytes` bytes are counted that budget_take_reserved has taken: from now on, as if
+ * budget_take had taken them. So the reserve becomes free again. Returns false and changes nothing
+ * if there is no room outside the reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -14,8 +14,8 @@
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* Selects the power for bit `b` of a byte. The table entry for a byte is the XOR of the entries for
- * its single bits. */
+/* `power` if bit `b` of the byte `v` is set, otherwise 0. The table entry for a byte is the XOR of
+ * the entries for its single bits. */
 #define BIT(v, b, power) ((v) >> (b) & 1 ? (power) : 0)
 #define ENTRY(v, a, b, c, d, e, f, g, h)                                                        \
     (BIT(v, 0, a) ^ BIT(v, 1, b) ^ BIT(v, 2, c) ^ BIT(v, 3, d) ^ BIT(v, 4, e) ^ BIT(v, 5, f) ^  \

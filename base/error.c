@@ -28,8 +28,8 @@ const char *sheaf_strerror(int code)
  * secrets in URLs are removed. */
 #define TEXT_MOST 8192
 
-/* Replaces the middle of a message that is too long. The first HEAD_BYTES bytes of the message are
- * kept, and so is its end. */
+/* Text that replaces the middle of a message that is too long. The first HEAD_BYTES bytes and the
+ * end of the message are kept. */
 #define GAP        "..."
 #define HEAD_BYTES ((size_t)340)
 

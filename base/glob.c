@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matches texts with shell patterns. If the match fails after a star, the star is tried again with
- * one more byte. Only the last star before the failure is tried again. Other lengths for earlier
- * stars cannot help, because the last star can take those bytes itself. */
+ * Matches texts with shell patterns. If the pattern after a star does not match, the star takes one
+ * more byte, and the rest of the pattern is tried again. This is done only for the last star so
+ * far. Earlier stars need no other length, because the last star can take any bytes instead of
+ * them. */
 #include "base/glob.h"
 
 #include <stdint.h>

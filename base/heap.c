@@ -386,8 +386,8 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* A freed small piece that stores pointers to other freed pieces of its size, as a stack. The other
- * pieces can be reused later without touching their memory now. */
+/* A freed small piece that stores pointers to other freed pieces of its size, as a stack. So the
+ * memory of the other pieces is not touched when they are freed. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

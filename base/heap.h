@@ -69,8 +69,8 @@ struct heap {
     /* for each size of small pieces: list of the freed pieces of this size, the last freed first */
     struct heap_small *small[HEAP_SMALL];
     bool has_small;             /* whether `small` may have pieces */
-    /* number of bytes in lent pieces (heap_lend); a returned piece is subtracted only when the heap
-     * next looks at the returned pieces */
+    /* number of bytes in lent pieces (heap_lend); the bytes of a returned piece are subtracted
+     * later, when the heap looks at its list of returned pieces */
     uint64_t lent_bytes;
     _Atomic(struct heap_block *) returned;      /* lent pieces that other threads have returned */
     atomic_size_t users;        /* the owner and all holders of lent pieces */

@@ -29,7 +29,8 @@ void keyset_add(struct keyset *set, const char *key);
  * check whether the set already has the hash. */
 bool keyset_has_hash(const struct keyset *set, uint64_t hash);
 int keyset_add_hash(struct keyset *set, uint64_t hash, struct sheaf_error *err);
-/* Sets and returns the error SHEAF_ERR_EXISTS. The message says that the key occurs twice. */
+/* Sets and returns the error SHEAF_ERR_EXISTS. The message says that a sample with this key is
+ * already packed. */
 int keyset_refuse(const char *key, struct sheaf_error *err);
 void keyset_free(struct keyset *set);
 

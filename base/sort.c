@@ -2,10 +2,10 @@
  *
  * Implements the external sort of sort.h: the buffer, the sorted runs in the file, and their merge.
  *
- * The buffer contains entries from its start, and small structs that point to them (refs) from its
- * end. When the buffer is full, its entries are sorted and appended to a temporary file. They form
- * a run, a sorted sequence of entries. The file is created only when the buffer is full for the
- * first time.
+ * Entries fill the buffer from its start. Refs, small structs that point to the entries, fill it
+ * from its end. When the buffer is full, its entries are sorted and appended to a temporary file.
+ * They form a run, a sorted sequence of entries. The file is created only when the buffer is full
+ * for the first time.
  *
  * An entry in a run consists of its number `order` (u64), the size of its key (varint), the size of
  * its value (varint), its key and its value. Entries are sorted by `order` first. */

@@ -34,7 +34,7 @@ struct tempfile {
     size_t memory_bytes;        /* largest buffer before a file is created */
     int fd;
     uint8_t *buffer;
-    /* of the buffer: its size, the number of bytes in it, and the number of these bytes that were
+    /* size of the buffer, number of bytes in it, and number of these bytes that were already
      * read */
     size_t capacity, used, at;
     bool is_written;

@@ -18,7 +18,7 @@
 
 enum manifest_kind {
     MANIFEST_NONE,
-    /* a file that a running run has put in place of a manifest; there is no data set */
+    /* a file that a run puts in place of a manifest while it works, so there is no data set */
     MANIFEST_OF_RUN,
     /* the file of a manifest that cannot be parsed; `fault` has the reason */
     MANIFEST_UNREADABLE,
@@ -63,7 +63,7 @@ typedef int destination_below_fn(void *context, char *directory, const char *nam
                                  struct sheaf_error *err);
 int destination_for_each_below(const char *dest, destination_below_fn *each, void *context,
                                struct sheaf_error *err);
-/* Reads the manifest in a directory like destination_manifest. *is becomes whether the directory
+/* Reads the manifest in a directory like destination_manifest. Sets *is to whether the directory
  * has a data set that was packed as the split `name` of the data set in the parent directory. */
 int destination_split(const struct output *output, const char *directory, const char *name,
                       struct manifest_found *found, bool *is, struct sheaf_error *err);
@@ -99,16 +99,17 @@ struct destination {
     uint64_t grown_from;
     uint64_t samples;           /* number of its samples now */
     bool is_edited;             /* whether it was edited after this plan */
-    /* why a file cannot be read or is missing; the code is SHEAF_OK if nothing is wrong */
+    /* the error that says why a file cannot be read or is missing; its code is SHEAF_OK if nothing
+     * is wrong */
     struct sheaf_error fault;
     /* whether Sheaf has packed the data set that is here; false if Sheaf has only indexed shards
      * that another program wrote */
     bool is_ours;
     bool has_leftovers;         /* of a run, in the journal's directory */
-    /* a file with the name of a shard that belongs to no data set; NULL if there is none */
+    /* a file that has the name of a shard but belongs to no data set; NULL if there is none */
     char *unknown;
-    /* a file with the name of a report, an index or a table of keys of this run that belongs to no
-     * data set; NULL if there is none */
+    /* a file that belongs to no data set but has the name of a report, an index or a table of keys
+     * of this run; NULL if there is none */
     char *stray;
 };
 
@@ -121,8 +122,9 @@ void destination_clear(struct destination *found);
 
 /* Sets *finished to whether the data set of this plan is complete. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
-/* Counts the lines of the reports skipped.tsv and converted.tsv, and adds them to the result. Each
- * append has reports of its own. `part` is the number of the append, or 0 for the first packing. */
+/* Counts the lines of the reports skipped.tsv and converted.tsv, and stores the numbers in *result.
+ * Each append has reports of its own. `part` is the number of the append, or 0 for the first
+ * packing. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
 /* Adds the counts of a finished data set to the result. They come from its manifests and its

@@ -132,7 +132,7 @@ int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
 /* Returns whether a name in .sheaf-partial is the name of a file that is still being written. */
 bool journal_is_temporary(const char *name);
-/* Removes files from .sheaf-partial of the directory that killed runs have left half-written. */
+/* Removes half-written files of killed runs from the .sheaf-partial of `directory`. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
 /* Removes a file in a directory of the destination. Returns SHEAF_ERR_CHANGED if another run has
  * claimed the destination. */

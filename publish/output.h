@@ -99,7 +99,7 @@ int output_check(struct output *output, enum output_ask ask, struct sheaf_error 
  * files. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
-/* Reads a shard and the files beside it. *intact becomes whether they have the sizes and hashes in
+/* Reads a shard and the files beside it. Sets *intact to whether they have the sizes and hashes in
  * the shard's journal entry. Returns an error if they cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
@@ -144,10 +144,10 @@ int output_parts(const struct output *output, uint32_t *parts, struct sheaf_erro
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
-/* Looks for a shard that an earlier run has finished. *found becomes whether it is complete, and
- * *entry its journal entry. The files are not read if their stamp equals the stamp in the entry.
- * They are read if they were copied or changed, or if the entry has no stamp. *stamp becomes the
- * stamp of the files, or 0 as in output_stamp. */
+/* Looks for a shard that an earlier run has finished. Sets *found to whether the shard is complete,
+ * and *entry to its journal entry. Files whose stamp equals the stamp in the entry are not read.
+ * They are read if they were copied or changed, or if the entry has no stamp. Sets *stamp to the
+ * stamp of the files, or to 0 as output_stamp does. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);
@@ -179,8 +179,8 @@ int output_listing_check(const struct output_listing *listing, const struct outp
  * journal entry. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
-/* Sets *has to whether a shard has a journal entry, that is, whether a run has finished the
- * shard. */
+/* Sets *has to whether the listing shows a journal entry (the facts about a shard) for the shard
+ * `name`. */
 int output_listing_has_entry(const struct output_listing *listing, const struct output *output,
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);

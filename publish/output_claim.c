@@ -96,10 +96,10 @@ static const unsigned firsts[ASKS] = {
     [ASK_INDEX] = USUAL, [ASK_INDEX_REPLACE] = USUAL, [ASK_KEYS] = USUAL,
 };
 
-/* The table of actions. For a request, the first row counts whose condition is true and whose
- * action is not NEXT. `needs` are findings for the condition that are inspected when the row is
- * reached. The columns are the requests in the order of enum output_ask: pack, resume, replace,
- * join; append, resume, replace; index, replace; keys. */
+/* The table of actions. The action for a request comes from the first row whose condition is true
+ * and whose action is not NEXT. `needs` are findings for the condition that are inspected when the
+ * row is reached. The columns are the requests in the order of enum output_ask: pack, resume,
+ * replace, join; append, resume, replace; index, replace; keys. */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);
     unsigned needs;

@@ -226,9 +226,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 /* Waits for the lock of the destination. Other processes hold the lock while they publish a shard
  * or commit.
  *
- * A run that makes a new data set holds the lock as long as it packs. This function never waits for
- * such a run, because the process has seen its claim before and was refused. The wait ends early
- * only if the caller's interrupt flag is set. */
+ * A run that makes a new data set also holds the lock, as long as it packs. This function never
+ * waits for such a run, because output_join has looked at the claim before and would have refused.
+ * The wait ends early only if the caller's interrupt flag is set. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -19,8 +19,8 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
-    /* number of files that were left out, without files whose samples were already in the data
-     * set */
+    /* number of files that were left out; files whose samples were already in the data set are not
+     * counted */
     uint64_t skipped_count;
 };
 
@@ -91,8 +91,8 @@ struct publish_to {
     const struct output *output;
     const char *directory;
 };
-/* Writes a file with the given content, as interop_put_fn. `to` must point to a struct
- * publish_to. */
+/* Writes a file with the given content to the destination `to`, which must be a struct publish_to.
+ * Its type is interop_put_fn. */
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
