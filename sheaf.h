@@ -1568,12 +1568,14 @@ SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
     struct sheaf_column_result *result, struct sheaf_error *error);
 SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
 
-/* Stores a plan for writing a column in parts, on any number of machines: 1) sheaf_column_plan;  2)
- * sheaf_column_add_part or _open_part for each part;  3) sheaf_commit. Readers do not see the
- * column before sheaf_commit. `source` is as in sheaf_column_add. It is NULL if programs make the
- * values and write them through sheaf_column_open_part. The options only_missing, resume, version
- * and s3 are used. The call sets `samples` and `shards` of *result. If every sample already has a
- * record in the column, both are 0, and no plan is stored. */
+/* Stores a plan for writing a column in parts, on any number of machines:
+ *   1) sheaf_column_plan;
+ *   2) sheaf_column_add_part or _open_part for each part;
+ *   3) sheaf_commit.
+ * Readers do not see the column before sheaf_commit. `source` is as in sheaf_column_add. It is NULL
+ * if programs make the values and write them through sheaf_column_open_part. The options
+ * only_missing, resume, version and s3 are used. The call sets `samples` and `shards` of *result.
+ * If every sample already has a record in the column, both are 0, and no plan is stored. */
 SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);

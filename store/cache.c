@@ -120,8 +120,8 @@ static void cache_settle(struct cached_object *o, uint64_t block, enum block_sta
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Marks a block that was in the cache (GOOD) as UNKNOWN, because its bytes were removed from the
- * cache. */
+/* Marks a block as UNKNOWN after its bytes were removed from the cache. Until then, it was marked
+ * as GOOD. */
 static void cache_forget(struct cached_object *o, uint64_t block)
 {
     pthread_mutex_lock(&o->lock);

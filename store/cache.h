@@ -32,8 +32,8 @@ struct cache;
 /* Creates the directory if necessary. */
 int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes,
                struct sheaf_error *err);
-/* Makes the cache answer all reads without its servers. From now on, reading a block that is not in
- * the cache is an error. */
+/* Ends all requests of the cache to servers. From now on, reading a block that is not in the cache
+ * is an error. */
 void cache_go_offline(struct cache *cache);
 /* Returns the descriptor of the cache's directory. */
 int cache_directory(const struct cache *cache);

@@ -205,8 +205,8 @@ static void cache_files_list_one(const struct cache_files *f, const char *object
         olds->bytes += old.bytes;
 }
 
-/* Returns whether `name` consists of `least` to `most` hexadecimal digits. The names of all files
- * and directories of blocks do. */
+/* Returns whether `name` consists of `least` to `most` hexadecimal digits, like the names of blocks
+ * and of their directories. */
 static bool is_hex(const char *name, size_t least, size_t most)
 {
     const size_t size = strspn(name, "0123456789abcdef");

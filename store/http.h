@@ -77,16 +77,16 @@ struct http_exchange {
     struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
-    /* Memory for the body of a response with a status 2xx; it has into_size bytes. A longer body is
-     * an error. All other bodies go to `reply`, whose limit the caller sets: those of other
-     * statuses, and all if `into` is NULL. The text of an error is cut at this limit. */
+    /* Memory of into_size bytes for the body of a response with a status 2xx; a longer body is an
+     * error. If `into` is NULL or the status is another one, the body goes to `reply`. The caller
+     * sets the limit of `reply`, at which the text of an error is cut off. */
     void *into;
     size_t into_size;
     struct buf reply;
 
-    /* Sets what depends on the time, such as a date or a signature; or NULL. Called on the engine's
-     * thread just before the exchange starts. Returns SHEAF_END if it must be called again after
-     * *wait_ns, or a negative code if the exchange must fail. */
+    /* Sets headers that depend on the time, such as a date or a signature. May be NULL. Called on
+     * the engine's thread just before the exchange starts. Returns SHEAF_END if it must be called
+     * again after *wait_ns, or a negative code if the exchange must fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
     /* Returns how many nanoseconds the exchange may be silent before it ends as HTTP_LATE, or 0 if
      * there is no limit. Called on the engine's thread several times a second. NULL means no

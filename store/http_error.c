@@ -2,7 +2,7 @@
  *
  * Maps codes of libcurl and HTTP statuses to error codes of Sheaf, and decides whether a retry can
  * help. For S3, s3/aws_error.c first looks for an error code of AWS in the response's text. It
- * calls this file only if it does not find one that it knows. */
+ * calls this file only if the text has no error code that it knows. */
 #include <curl/curl.h>
 
 #include "base/error.h"

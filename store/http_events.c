@@ -3,8 +3,8 @@
  * Connects libcurl with epoll. libcurl tells this file for which sockets it waits, and when it must
  * be called at the latest.
  *
- * When libcurl reads a socket, it continues as long as the socket has data. With a server nearby,
- * one socket could so keep the thread busy. Therefore the sockets of earlier requests are handled
+ * When libcurl reads a socket, it continues as long as the socket has data. With a server nearby, a
+ * single socket might keep the thread busy. Therefore the sockets of earlier requests are handled
  * first, because their data is needed first. Events are handled only for a short time. Then new
  * requests are sent. */
 #include "store/http_events.h"

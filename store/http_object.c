@@ -31,8 +31,8 @@ struct probe {
     struct remote_object *object;
 };
 
-/* Stores a copy of a header's value in *copy, and frees the earlier copy. Returns false if memory
- * is exhausted. */
+/* Replaces the string *copy by a copy of a header's value, which may be NULL. Returns false if
+ * memory is exhausted. */
 static bool http_object_keep(char **copy, const char *value)
 {
     free(*copy);

@@ -16,7 +16,7 @@
 #define INTERRUPT_LOOK_NS UINT64_C(50000000)
 
 /* Registers the flag that waits of this thread check; NULL means no flag. Returns the flag that was
- * registered before, which the caller must register again when it is done. */
+ * registered before. At the end, the caller must register that flag again. */
 const volatile int *interrupt_watch(const volatile int *flag);
 
 /* Return this thread's flag, and whether it is raised. */

@@ -33,8 +33,9 @@ void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);
 
-/* part_memory_begin counts a part that is being sent to the store. part_memory_end ends the
- * counting, when the store has acknowledged the part or sending has failed. */
+/* part_memory_begin is called before a part is sent to the store, so that the part is counted.
+ * part_memory_end is called when the store has acknowledged the part, or when sending has
+ * failed. */
 void part_memory_begin(struct part_memory *memory);
 void part_memory_end(struct part_memory *memory, size_t size);
 /* Returns whether enough parts are being sent at present, so that a writer should wait before it

@@ -37,7 +37,7 @@ uint64_t peers_patience(const struct peers *peers, unsigned times);
 bool peers_pay(struct peers *peers);
 
 /* These functions do the same as peers_note, peers_patience and peers_pay, for the server `origin`
- * ("https://host:port"). Its values are shared by the whole process. */
+ * ("https://host:port"). The whole process shares the averages and the credit of a server. */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);
 bool peers_pay_of(const char *origin);

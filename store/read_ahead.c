@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an object ahead. The object is read in pieces. The pieces that are being read or wait in
- * memory are called the window. They are consecutive, and the first one contains the read position
- * or begins after it. */
+ * Reads an object ahead, piece by piece. The window is the sequence of pieces that are being read
+ * or already wait in memory. Its first piece contains the read position or begins after it. */
 #include "store/read_ahead.h"
 
 #include <stdlib.h>
@@ -113,7 +112,7 @@ static void ahead_distrust(struct store_object *object, uint64_t offset, uint64_
 
     if (a->here != NULL)
         inflight_add(&a->window, &a->here->base.item);
-    a->here = NULL;             /* also drop the copy that the original object may have cached */
+    a->here = NULL;             /* the next read then drops the other pieces */
     store_distrust(a->inner, offset, size);
 }
 

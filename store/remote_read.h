@@ -27,8 +27,8 @@ struct remote_object {
     /* the object's header Last-Modified, or NULL. It identifies the object if there is no usable
      * ETag. Without both headers, another object of the same size would not be noticed. */
     char *modified;
-    /* whether the object was opened without a request; its first response then sets the facts about
-     * the object, and later responses must agree */
+    /* whether the object was opened without a request; its first response then sets the size and
+     * version of the object, and later responses must agree */
     bool is_new;
     /* whether the content at the URL never changes, so that ETag and time need not be compared */
     bool is_fixed;

@@ -3,8 +3,8 @@
  * A request to a server. It is signed if necessary, and attempted until it succeeds or the failure
  * is final. Retries happen only in this layer. Each attempt is one exchange (store/http.h).
  *
- * The function `classify` interprets each response. An attempt is signed at the moment when it
- * begins. Even if it has waited long, its date is then right, and its credentials are valid. */
+ * The function `classify` interprets each response. An attempt is signed only when it begins. So
+ * its date is right and its credentials are valid, even if it has waited long. */
 #ifndef STORE_REQUEST_H
 #define STORE_REQUEST_H
 
@@ -35,8 +35,8 @@ struct request;
 
 /* The functions that sign the requests to a target (a server). `begin` and `end` may be NULL. */
 struct request_signing {
-    /* Does the slow work that is needed once for all attempts of a request, for example hashing the
-     * body. Called by request_start. */
+    /* Does slow work that is needed only once for all attempts of a request, for example hashing
+     * the body. Called by request_start. */
     int (*begin)(struct request *request, struct sheaf_error *err);
     /* Adds the headers of the signature to an attempt. All other headers are already set. Returns
      * SHEAF_END while credentials are being fetched, and must then be called again soon. Called on
