@@ -89,8 +89,8 @@ struct http_exchange {
      * again after *wait_ns, or a negative code if the exchange must fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
     /* Returns how many nanoseconds the exchange may be silent before it ends as HTTP_LATE, or 0 if
-     * there is no limit. Called on the engine's thread several times a second. NULL means no
-     * limit. */
+     * there is no limit. Called on the engine's thread several times a second. A NULL pointer means
+     * no limit. */
     uint64_t (*patience)(const struct http_exchange *exchange);
     /* Called once, on the engine's thread, when the exchange has ended. The function must not
      * block. It may free the exchange or submit it again. */

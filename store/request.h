@@ -67,7 +67,8 @@ struct target {
      * region; set by `move` */
     const struct target *moved;         /* atomic */
     /* Sets `moved` to a target in `region`. Returns false if this is not possible. Called by
-     * `classify`, on the engine's thread. NULL if requests cannot be sent to another region. */
+     * `classify`, on the engine's thread. The pointer is NULL if requests cannot be sent to another
+     * region. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
@@ -96,9 +97,10 @@ struct request {
      * if the response is as expected. Otherwise returns an error, and sets *again to whether
      * another attempt may succeed. Called on the thread of the HTTP engine. */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
-    /* Checks that the text of an expected response is complete, or NULL if any text is accepted.
-     * Returns SHEAF_ERR_CORRUPT if the text was damaged on its way, so that another attempt may
-     * succeed. Its message must not contain `what`. Called on the thread of the HTTP engine. */
+    /* Checks that the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if the
+     * text was damaged on its way, so that another attempt may succeed. Its message must not
+     * contain `what`. Called on the thread of the HTTP engine. The pointer is NULL if any text is
+     * accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once, as http_exchange.done. */
     void (*done)(struct request *request);

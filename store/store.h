@@ -99,8 +99,8 @@ static inline bool store_is_mark(const struct store_entry *entry)
     return entry->bytes == 0 && (size == 0 || entry->name[size - 1] == '/');
 }
 
-/* Receives an entry of a listing or walk. A return value other than 0 ends the listing, which then
- * returns this value. */
+/* A function that receives an entry of a listing or walk. A return value other than 0 ends the
+ * listing, which then returns this value. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
 /* A function that returns whether an object of this name was written by its own program, judged by
@@ -122,8 +122,8 @@ struct store_stat {
     char *note;
 };
 
-/* Describes the object that a caller has seen under a name. With it, the caller can replace or
- * remove this object, but not another one that has got the name since. */
+/* Describes the object that a caller has seen under a name. So the caller can later replace or
+ * remove exactly this object, and no object that has replaced it. */
 struct store_seen {
     bool is_there;
     uint64_t bytes, stamp;      /* as in store_entry */
@@ -170,16 +170,17 @@ struct store_ops {
      * and hidden names are left out. */
     int (*list)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-    /* Lists the directories directly in the directory `url`, except hidden ones. NULL if the store
-     * has no directories of its own. */
+    /* Lists the directories directly in the directory `url`, except hidden ones. The pointer is
+     * NULL if the store has no directories of its own. */
     int (*list_directories)(const char *url, store_entry_fn *each, void *context,
                             struct sheaf_error *err);
 
     /* Lists all objects under `url`, also in subdirectories, in any order. Objects that mark
-     * directories are listed as well. NULL if the caller must list one directory after another. */
+     * directories are listed as well. The pointer is NULL if the caller must list one directory
+     * after another. */
     int (*walk)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
-    /* Implements store_stat_start. NULL if requesting a size early has no advantage in this
-     * store. */
+    /* Implements store_stat_start. The pointer is NULL if requesting a size early has no advantage
+     * in this store. */
     void (*stat_start)(struct store_stat *stat);
     /* store_open_known. NULL if opening is cheap. */
     int (*open_known)(const char *url, uint64_t bytes, uint64_t stamp,
@@ -189,8 +190,8 @@ struct store_ops {
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
     /* Refuses the action `what`, such as "writing" or "removing", because the store can only be
-     * read. Sets *err and returns its code. NULL if the store can be written. In a store with this
-     * function, all functions that change objects are NULL. */
+     * read. Sets *err and returns its code. The pointer is NULL if the store can be written. In a
+     * store that cannot be written, all pointers to functions that change objects are NULL. */
     int (*refuse)(const char *url, const char *what, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
@@ -203,8 +204,8 @@ struct store_ops {
     /* Makes the object durable, and gives it its name. An existing object of this name is replaced.
      * Frees the writer, even on failure. */
     int (*commit)(struct store_writer *writer, struct sheaf_error *err);
-    /* Implements store_commit_over. Frees the writer, even on failure. NULL if the store cannot
-     * compare and commit in one step. */
+    /* Implements store_commit_over. Frees the writer, even on failure. The pointer is NULL if the
+     * store cannot compare and commit in one step. */
     int (*commit_over)(struct store_writer *writer, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
     /* Gives the new object up, so that nothing of it stays, and frees the writer. */
@@ -236,20 +237,20 @@ struct store_ops {
     int (*make_directory)(const char *url, struct sheaf_error *err);
     /* store_lock. NULL if the store has no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
-    /* Makes a stage, or takes one over if `from` is not NULL (see store/stage.h). NULL if the store
-     * has no stages. */
+    /* Makes a stage, or takes one over if `from` is not NULL (see store/stage.h). The pointer is
+     * NULL if the store has no stages. */
     int (*stage_take)(const char *partial, const char *from, const char *stage,
                       struct sheaf_error *err);
     bool (*stage_is_there)(const char *stage);
     int (*stage_drop)(const char *partial, const char *only, const char *except,
                       struct sheaf_error *err);
     int (*stage_remove)(const char *url, const char *stage, struct sheaf_error *err);
-    /* Implements store_find_abilities. NULL if all functions of this table work with every server
-     * of the store. */
+    /* Implements store_find_abilities. The pointer is NULL if all functions of this table work with
+     * every server of the store. */
     int (*find_abilities)(const char *directory, struct store_abilities *abilities,
                           struct sheaf_error *err);
-    /* Implements store_scope_open, but is never called with `texts` NULL. NULL if the store has no
-     * settings. */
+    /* Implements store_scope_open, but is never called with `texts` NULL. The pointer is NULL if
+     * the store has no settings. */
     int (*scope_open)(const char *url, const char *const *texts, struct store_scope **scope,
                       struct sheaf_error *err);
     void (*scope_close)(struct store_scope *scope);

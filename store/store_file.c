@@ -182,7 +182,7 @@ static bool store_file_is_partial(const char *directory)
 }
 
 /* Returns the path of the directory for temporary files of `directory`. If `directory` is itself a
- * .sheaf-partial, it is its own. */
+ * .sheaf-partial, returns a copy of its path. */
 static char *partial_of(const char *directory)
 {
     return store_file_is_partial(directory) ? strdup(directory) : store_join(directory,
@@ -594,8 +594,8 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Finds out whether the file system of a directory has locks. If another process holds a lock of
- * this directory, it has. */
+/* Finds out whether the file system of a directory has locks, by locking the directory. If another
+ * process holds such a lock, the file system has locks as well. */
 static int file_find_abilities(const char *directory, struct store_abilities *found,
                                struct sheaf_error *err)
 {

@@ -136,7 +136,8 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
     if (code == SHEAF_OK)
         code = store_remove(url, err);
     /* Remove the object a second time if two writes were accepted. The server s3rver may answer the
-     * second write before it has stored the object, which may so appear after the first removal. */
+     * second write before it has stored the object. The object may then appear after the first
+     * removal. */
     if (code == SHEAF_OK && a->second == SHEAF_OK)
         code = store_remove(url, err);
     *has_etag = seen.code == SHEAF_OK && seen.stamp != 0;

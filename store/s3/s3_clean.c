@@ -29,7 +29,7 @@ struct upload {
     char *key, *id;
 };
 
-/* A search in a listing of uploads, and the uploads that it has found and that must be aborted. */
+/* A search in a listing of uploads. It has the uploads that were found and must be aborted. */
 struct cleaning {
     const struct s3_bucket *bucket;
     const char *prefix;

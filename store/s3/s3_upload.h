@@ -18,7 +18,7 @@
 #define S3_PARTS_MOST 10000
 #define S3_MARK_SIZE 33             /* 32 hex digits, and a NUL */
 
-/* Says by which checksums it is proved that the store has received an object unchanged. */
+/* How it is proved that the store has received an object unchanged. */
 struct s3_proving {
     const struct s3_checksum *checksum; /* NULL: none, so ETags are compared */
     /* whether the store has a checksum of the whole object, and not only a checksum of the
@@ -63,7 +63,7 @@ int s3_put_prove(struct s3_put *put, struct sheaf_error *err);
 int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 
 /* Begins a multipart upload. `mark` becomes a random number that is stored in the metadata of the
- * object, so that the object can be recognised later. proving->of_whole becomes what the response
+ * object, so that the object can be recognised later. Sets proving->of_whole to what the response
  * says. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);

@@ -28,8 +28,8 @@
 #define PART_MOST  ((uint64_t)4 << 30)
 /* The size of parts is chosen so that an object of the expected size has at most PARTS_EXPECTED
  * parts. If the object becomes larger than expected, the size is doubled after each further
- * PARTS_OF_A_SIZE parts. So even the largest object that S3 allows needs no more than 10000 parts,
- * which S3 also limits. */
+ * PARTS_OF_A_SIZE parts. So the 10000 parts that S3 allows are enough for the largest object that
+ * S3 allows. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
 struct part_slot {

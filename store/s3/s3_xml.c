@@ -20,9 +20,9 @@
 
 struct walker;
 
-/* Called by the walker for an element `name`. `parent` is the name of the element that contains it,
- * or "" for the root element. `text` is its text, or NULL for an element with children, which is
- * visited at its end. */
+/* A function that the walker calls for an element `name`. `parent` is the name of the element that
+ * contains it, or "" for the root element. `text` is the text of the element. For an element with
+ * children, `text` is NULL, and the function is called at the end of the element. */
 typedef int visit_fn(void *context, const char *parent, const char *name, const char *text,
                      struct sheaf_error *err);
 
