@@ -141,8 +141,8 @@ enum sheaf_reason {
      * plans. */
     SHEAF_REASON_COLUMN_PLAN,
     SHEAF_REASON_NO_COLUMN,         /* NOT_FOUND: no column has this name */
-    /* With the code CHANGED: the column belongs to an earlier state of the data set, which was
-     * edited after the column had been added. */
+    /* With the code CHANGED: the column (a field added to the data set after packing) belongs to an
+     * earlier state of the data set, which was edited after the column had been added. */
     SHEAF_REASON_OTHER_BASE
 };
 struct sheaf_error {
@@ -266,8 +266,8 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  *   - The fingerprint combines the fingerprints of the sources in order. Therefore a position is
  *     valid only for the same union. */
 struct sheaf_shard_info {
-    /* name of the shard in its source's directory; for a foreign shard, the path that the caller
-     * gave */
+    /* name of the shard in its source's directory; for a foreign shard (written by other software),
+     * the path that the caller gave */
     const char *name;
     /* size of the stored shard in bytes, total size of the content of its fields in bytes, and
      * number of samples; each is 0 if unknown */
@@ -310,9 +310,9 @@ struct sheaf_source_info {
     /* URL of an earlier source of the same data set that appears to have the same content, or
      * NULL */
     const char *same_as;
-    /* `chosen` is the number of samples of this source that the view selects, or of all its samples
-     * if the data set is not a view. `share` is the fraction of an epoch's samples that comes from
-     * this source. */
+    /* `chosen` is the number of samples of this source that the view (a selection of samples)
+     * selects, or of all its samples if the data set is not a view. `share` is the fraction of an
+     * epoch's samples that comes from this source. */
     uint64_t chosen; double share;
     /* `weight` is the source's weight in the first stage of the view. `shared` is the number of
      * samples that the view selects both from this source and from the earlier source with the same
@@ -339,7 +339,8 @@ struct sheaf_dataset_info {
     /* 32 hexadecimal digits that identify the data set in saved positions; "" for standard input,
      * where positions cannot be saved */
     const char *fingerprint;
-    /* text of the manifest; NULL for foreign shards or several sources */
+    /* text of the manifest; NULL for foreign shards (written by other software) or several
+     * sources */
     const char *manifest_json;
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
@@ -360,8 +361,8 @@ struct sheaf_dataset_info {
     uint64_t skipped;
     /* repeated_keys is the number of samples whose key an earlier sample has as well. repeated_key
      * is the first such key, or NULL. In a data set with an index, keys of all shards are compared.
-     * In foreign tars, only keys of the same shard are compared. There, a key may also be repeated
-     * because the files of one sample are not next to each other. */
+     * In foreign tars (written by other software), only keys of the same shard are compared. There,
+     * a key may also be repeated because the files of one sample are not next to each other. */
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples whose files were added to an earlier sample with the same key */
     uint64_t joined_keys;
@@ -383,13 +384,14 @@ SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_coun
 SHEAF_CALL int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
     const char *cache_directory, struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open, but joins all files with the same key in a foreign tar
- * to one sample, even if they are not next to each other. Returns SHEAF_ERR_UNSUPPORTED if such a
- * tar is compressed, remote or a pipe. */
+ * (written by other software) to one sample, even if they are not next to each other. Returns
+ * SHEAF_ERR_UNSUPPORTED if such a tar is compressed, remote or a pipe. */
 SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Writes a hash that identifies the samples, as 32 hexadecimal digits. It covers the fingerprint of
- * the data set and the locations of its shards. For foreign shards it also covers inodes and times,
- * or ETags. Returns SHEAF_ERR_UNSUPPORTED if the data set can be read only once. */
+ * the data set and the locations of its shards. For foreign shards (written by other software) it
+ * also covers inodes and times, or ETags. Returns SHEAF_ERR_UNSUPPORTED if the data set can be read
+ * only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* must come after the free
@@ -436,10 +438,10 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
  * `overwrite` is set. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
-/* Computes two sizes for a source of a view. The first is the total size of the samples that the
- * view selects. The second is the number of bytes that a reader reads for them, which includes
- * small gaps and whole codec blocks. Unless all samples are selected, the call reads the index of
- * the shards that contain selected samples. */
+/* Computes two sizes for a source of a view (a selection of samples). The first is the total size
+ * of the samples that the view selects. The second is the number of bytes that a reader reads for
+ * them, which includes small gaps and whole codec blocks. Unless all samples are selected, the call
+ * reads the index of the shards that contain selected samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
 /* Describes stage number `stage` (from 0) of a view. A stage is a part of the training in which the
@@ -455,8 +457,8 @@ SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, cons
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
 /* ---- Random access (sheaf_random_access) ---------------------------------------------------- */
-/* Says what a reader does with a sample for which a column has no value (see `missing` in struct
- * sheaf_reader_options). */
+/* Says what a reader does with a sample for which a column (a field added after packing) has no
+ * value (see `missing` in struct sheaf_reader_options). */
 enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
@@ -467,8 +469,9 @@ struct sheaf_read_options {
      * that it gets are 0. */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
-    /* Default NULL, 0. Names of columns whose fields are added to the samples, as in a reader. The
-     * records of columns are read after the samples. */
+    /* Default NULL, 0. Names of columns (fields added to the data set after packing) whose fields
+     * are added to the samples, as in a reader. The records of columns are read after the
+     * samples. */
     const char *const *columns; size_t column_count;
     enum sheaf_missing missing;     /* default FAIL; NONE is possible, SKIP is refused */
 };
@@ -562,14 +565,15 @@ struct sheaf_reader_options {
      * memory_bytes bytes and begin at a page boundary (see sheaf_reader_keep). */
     void *memory;
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
-    /* Default NULL, 0. Names of columns to read together with the samples (see sheaf_column_add).
-     * The column NAME adds the field NAME.EXT to each sample, where EXT is the type of its values,
-     * such as "txt". If a sample already has this field, the reader returns SHEAF_ERR_EXISTS.
-     * Columns change neither the order of the samples nor the reader's positions. */
+    /* Default NULL, 0. Names of columns (fields added to the data set after packing) to read
+     * together with the samples (see sheaf_column_add). The column NAME adds the field NAME.EXT to
+     * each sample, where EXT is the type of its values, such as "txt". If a sample already has this
+     * field, the reader returns SHEAF_ERR_EXISTS. Columns change neither the order of the samples
+     * nor the reader's positions. */
     const char *const *columns; size_t column_count;
-    /* Default FAIL. Says what the reader does with a sample for which a column has no value. FAIL:
-     * it returns SHEAF_ERR_NOT_FOUND. SKIP: it leaves out and counts the sample. NONE: it returns
-     * the sample without the field. */
+    /* Default FAIL. Says what the reader does with a sample for which a column (a field added after
+     * packing) has no value. FAIL: it returns SHEAF_ERR_NOT_FOUND. SKIP: it leaves out and counts
+     * the sample. NONE: it returns the sample without the field. */
     enum sheaf_missing missing;
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
@@ -694,11 +698,12 @@ struct sheaf_reader_stats {
     uint64_t epoch;                 /* the current one */
     /* number of objects that the cache could not store because they have no strong ETag */
     uint64_t uncached_objects;
-    /* number of members of foreign tars that belong to no sample, for example links */
+    /* number of members of foreign tars (written by other software) that belong to no sample, for
+     * example links */
     uint64_t passed_over;
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
-    /* for foreign shards: number of bytes between damaged places and the next valid records; the
-     * reader skips these bytes */
+    /* for foreign shards (written by other software): number of bytes between damaged places and
+     * the next valid records; the reader skips these bytes */
     uint64_t lost_bytes;
     uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
                                        gaps */
@@ -706,8 +711,9 @@ struct sheaf_reader_stats {
      * `reader` is NULL, only these two fields are set. */
     uint64_t requests, retries;
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
-    /* number of samples that were left out because a column has no value for them (`missing` SKIP),
-     * or number of fields that were left out for this reason (`missing` NONE) */
+    /* number of samples that were left out because a column (a field added after packing) has no
+     * value for them (`missing` SKIP), or number of fields that were left out for this reason
+     * (`missing` NONE) */
     uint64_t missing;
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
@@ -1097,7 +1103,7 @@ SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, cons
  * A file whose key the data set already has is a bad file. If the sources have only such files, the
  * call returns SHEAF_OK and makes no shards. `overwrite` removes the shards of an unfinished
  * append. With `resume`, the call also returns SHEAF_OK if the last append has added exactly these
- * samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards.
+ * samples. Returns SHEAF_ERR_UNSUPPORTED for views and foreign shards (written by other software).
  *
  * `dataset` may also be a directory of splits. The samples are then divided among the splits as the
  * option `split` says. If `split` is NULL, they are divided as sheaf_pack divided the data. A key
@@ -1157,8 +1163,8 @@ SHEAF_API void sheaf_edit_options_init(struct sheaf_edit_options *options, size_
 /* Edits the data set `dataset`, which is a directory or URL. If delete_keys, labels and replace are
  * all NULL, the call only removes shards that earlier edits have replaced (option `purge`). Returns
  * SHEAF_ERR_NOT_FOUND if a key in the options, or a file of options->replace, belongs to no sample.
- * Returns _UNSUPPORTED for views and foreign shards, and _CORRUPT if a shard that the edit must
- * copy is damaged. */
+ * Returns _UNSUPPORTED for views and foreign shards (written by other software), and _CORRUPT if a
+ * shard that the edit must copy is damaged. */
 SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *options,
     struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 
@@ -1457,8 +1463,8 @@ SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, s
 struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* numbers read */
     /* `problems` is the number of problems that were found; 0 means that the data set is sound.
-     * passed_over is the number of members of foreign tars that belong to no sample; directories
-     * are not counted. */
+     * passed_over is the number of members of foreign tars (written by other software) that belong
+     * to no sample; directories are not counted. */
     uint64_t problems, passed_over;
     /* number of classes without samples; 0 if only a part was read, or if problems were found */
     uint64_t unused_classes;
@@ -1481,10 +1487,10 @@ struct sheaf_verify_result {
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Turns the foreign shards in a directory into a data set. Reads the shards once, and writes
- * dataset.index, dataset.keys and dataset.json beside them. `index` is as in struct
- * sheaf_pack_options. Returns SHEAF_ERR_EXISTS if the directory has a manifest and `overwrite` is
- * 0. */
+/* Turns the foreign shards (written by other software) in a directory into a data set. Reads the
+ * shards once, and writes dataset.index, dataset.keys and dataset.json beside them. `index` is as
+ * in struct sheaf_pack_options. Returns SHEAF_ERR_EXISTS if the directory has a manifest and
+ * `overwrite` is 0. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
@@ -1532,8 +1538,8 @@ struct sheaf_column_result {
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
     uint64_t elsewhere;             /* for a part of a plan: values of other parts */
 };
-/* Adds a column with the values of a source. The source is a JSON Lines file, a CSV file, or a
- * directory or prefix of files KEY.EXT.
+/* Adds a column (a field for the samples of a packed data set) with the values of a source. The
+ * source is a JSON Lines file, a CSV file, or a directory or prefix of files KEY.EXT.
  *
  * In a JSON Lines file, the member `key` has the key of a sample; in a CSV file, the column `key`
  * has it. Every other member or column becomes a field of this name. The name `value` is an

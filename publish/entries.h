@@ -18,9 +18,9 @@ struct entries_shard {
 typedef int entries_shard_fn(const void *context, uint64_t number, struct entries_shard *shard,
                              struct sheaf_error *err);
 
-/* Begins to read the journal entries of the shards with the numbers 0 to count - 1. `shard` is
- * called for each of these numbers in order, to find the shard's split and its number in the
- * split. */
+/* Begins to read the journal entries (the stored facts) of the shards with the numbers 0 to count -
+ * 1. `shard` is called for each of these numbers in order, to find the shard's split and its number
+ * in the split. */
 int entries_open(const struct output *output, uint64_t count, entries_shard_fn *shard,
                  const void *context, struct entries **entries, struct sheaf_error *err);
 /* Returns the next journal entry, which is valid until the next call. The code is the result of

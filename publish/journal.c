@@ -27,7 +27,8 @@
 #include "store/stage.h"
 #include "store/store.h"
 
-/* Number of digits of the plan hash that the name of a journal entry contains. */
+/* Number of digits of the plan hash that the name of a journal entry (the facts about a finished
+ * shard) contains. */
 #define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
 #define READS_MOST 8            /* for an entry that other runs replace meanwhile */
@@ -91,8 +92,9 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
     return SHEAF_OK;
 }
 
-/* Returns the number of words (64-bit numbers) in a journal entry. It depends on the magic number
- * at the beginning. Returns 0 if the bytes are not a journal entry. */
+/* Returns the number of words (64-bit numbers) in a journal entry (the facts about a finished
+ * shard). It depends on the magic number at the beginning. Returns 0 if the bytes are not a journal
+ * entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
@@ -110,8 +112,9 @@ static size_t fixed_bytes(size_t words)
     return sizeof(magic) + words * sizeof(uint64_t) + 2 * HEX_BYTES + SUM_BYTES;
 }
 
-/* Returns whether the parts of a journal entry together have `size` bytes. `words` has the sizes of
- * the parts whose size varies, and `fixed` is the total size of the others. */
+/* Returns whether the parts of a journal entry (the facts about a finished shard) together have
+ * `size` bytes. `words` has the sizes of the parts whose size varies, and `fixed` is the total size
+ * of the others. */
 static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
 {
     uint64_t sum = fixed;
@@ -267,8 +270,9 @@ int journal_put(const struct journal *j, const char *split, const struct journal
     return code;
 }
 
-/* Reads the bytes of a journal entry. Reading may take two requests, and another run may replace
- * the entry between them. In this case the entry is read again. */
+/* Reads the bytes of a journal entry (the facts about a finished shard). Reading may take two
+ * requests, and another run may replace the entry between them. In this case the entry is read
+ * again. */
 static int get_bytes(const char *url, char **data, size_t *size, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CHANGED;
@@ -465,10 +469,11 @@ struct clearing {
 
 /* Removes a file of the journal that was found in a listing.
  *
- * If it is a journal entry of this plan, it is removed only if it has not changed since the
- * listing. A change shows that another run of this plan has claimed the destination. The entry then
- * belongs to that run. Other files, and files whose ETag is not in the listing, are removed by
- * journal_remove, which itself checks that this run still has the claim. */
+ * If it is a journal entry (the stored facts) of this plan, it is removed only if it has not
+ * changed since the listing. A change shows that another run of this plan has claimed the
+ * destination. The entry then belongs to that run. Other files, and files whose ETag is not in the
+ * listing, are removed by journal_remove, which itself checks that this run still has the claim
+ * (the file that says which run packs here). */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {

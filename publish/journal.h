@@ -36,10 +36,10 @@
 #define RUN_SIZE 33
 #define HOLDER_SIZE 160
 
-/* The state of a run, which is stored in its claim. READY means that the destination is prepared
- * and the run packs. Before READY, the run inspects the destination (LOOKS) or removes old files
- * (REPLACES). A run that appends or edits has the state GROWS, and a run that makes an index has
- * the state INDEXES. */
+/* The state of a run, which is stored in its claim (the file that says which run packs here). READY
+ * means that the destination is prepared and the run packs. Before READY, the run inspects the
+ * destination (LOOKS) or removes old files (REPLACES). A run that appends or edits has the state
+ * GROWS, and a run that makes an index has the state INDEXES. */
 enum claim_state {
     CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
     /* the run makes an index or a table of keys, for shards that already exist */
@@ -52,7 +52,8 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    /* random number that identifies the run; "" in a claim of release 0.1 */
+    /* random number that identifies the run; "" in a claim (the file that says which run packs
+     * here) of release 0.1 */
     char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
@@ -93,8 +94,9 @@ struct journal {
     char *directory;            /* DEST/.sheaf-partial */
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
-    /* path of the stage of the run that has the claim; NULL if the store has no stages. A stage is
-     * a directory through which files pass to their final names (see store/stage.h). */
+    /* path of the stage of the run that has the claim (the file that says which run packs here);
+     * NULL if the store has no stages. A stage is a directory through which files pass to their
+     * final names (see store/stage.h). */
     char *stage;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
@@ -109,10 +111,10 @@ void journal_close(struct journal *journal);
  * so that a later change can be noticed. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Claims the destination for a new run. Replaces the claim of the run `from`, which the caller has
- * seen, if there is one. Returns SHEAF_ERR_EXISTS if that claim has changed. After this call, the
- * earlier run can no longer change the destination, not even by a call that it has already
- * begun. */
+/* Claims the destination for a new run. Replaces the claim (the file that says which run packs
+ * here) of the run `from`, which the caller has seen, if there is one. Returns SHEAF_ERR_EXISTS if
+ * that claim has changed. After this call, the earlier run can no longer change the destination,
+ * not even by a call that it has already begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -161,23 +163,25 @@ int journal_clear_files(const struct journal *journal, struct sheaf_error *err);
 /* Removes everything, and the claim and the stage last. */
 int journal_clear(const struct journal *journal, struct sheaf_error *err);
 
-/* Returns the URL of the journal entry of a shard, or NULL if memory is exhausted. The caller must
- * free it. */
+/* Returns the URL of the journal entry (the stored facts) of a shard, or NULL if memory is
+ * exhausted. The caller must free it. */
 char *journal_entry_url(const struct journal *journal, const char *split, const char *shard);
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the journal entry of a finished shard. If the entry in the store is not the one that
- * journal_see has seen (`seen`), writes nothing and returns SHEAF_ERR_CHANGED. Thread-safe. */
+/* Writes the journal entry (the stored facts) of a finished shard. If the entry in the store is not
+ * the one that journal_see has seen (`seen`), writes nothing and returns SHEAF_ERR_CHANGED.
+ * Thread-safe. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
-/* Reads the journal entry of a shard. The buffers of *entry are used again. Returns SHEAF_END if
- * there is no entry, or if the entry is damaged or belongs to another plan. */
+/* Reads the journal entry (the stored facts) of a shard. The buffers of *entry are used again.
+ * Returns SHEAF_END if there is no entry, or if the entry is damaged or belongs to another plan. */
 int journal_get(const struct journal *journal, const char *split, const char *shard,
                 struct journal_entry *entry, struct sheaf_error *err);
 /* Reads an entry by its name, of any plan. */
 int journal_get_named(const struct journal *journal, const char *name,
                       struct journal_entry *entry, struct sheaf_error *err);
-/* Returns whether `name` is the name of a journal entry that belongs to this plan. */
+/* Returns whether `name` is the name of a journal entry (the facts about a finished shard) that
+ * belongs to this plan. */
 bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 
@@ -194,8 +198,9 @@ int journal_entry_name(const struct journal *journal, const char *split, const c
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
-/* Parses a journal entry. Returns SHEAF_END if it is damaged, or if it does not belong to the plan
- * with the hash `hash`. If `hash` is NULL, an entry of any plan is accepted. */
+/* Parses a journal entry (the facts about a finished shard). Returns SHEAF_END if it is damaged, or
+ * if it does not belong to the plan with the hash `hash`. If `hash` is NULL, an entry of any plan
+ * is accepted. */
 int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                         struct journal_entry *entry, struct sheaf_error *err);
 

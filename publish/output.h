@@ -33,8 +33,8 @@ struct output {
     bool is_visible;            /* a manifest may exist */
     /* whether another output publishes the lists of skipped and converted files */
     bool lacks_reports;
-    /* in a commit: for each shard, output_entry_sum of its journal entry at the time when the
-     * commit checked the shard; otherwise NULL */
+    /* in a commit: for each shard, output_entry_sum of its journal entry (the stored facts about
+     * the shard) at the time when the commit checked the shard; otherwise NULL */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -100,20 +100,23 @@ int output_check(struct output *output, enum output_ask ask, struct sheaf_error 
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
 /* Reads a shard and the files beside it. Sets *intact to whether they have the sizes and hashes in
- * the shard's journal entry. Returns an error if they cannot be read. */
+ * the shard's journal entry (the stored facts about the shard). Returns an error if they cannot be
+ * read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
 /* Reads a shard and the files beside it. Returns whether they have the sizes and hashes in the
- * shard's journal entry. Returns false if they cannot be read. */
+ * shard's journal entry (the stored facts about the shard). Returns false if they cannot be
+ * read. */
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
-/* Returns a hash of the journal entry of a shard. If two runs have made different versions of the
- * shard, their entries have different hashes. */
+/* Returns a hash of the journal entry (the stored facts) of a shard. If two runs have made
+ * different versions of the shard, their entries have different hashes. */
 uint64_t output_entry_sum(const struct journal_entry *entry);
-/* Publishes a shard and its journal entry, which does not have the shard's stamp yet (see
- * output_stamp). If another run has already finished this shard, *entry becomes the entry of that
- * run. Returns SHEAF_ERR_CHANGED if the destination belongs to another run. (output_shard.c) */
+/* Publishes a shard and its journal entry (the stored facts about the shard), which does not have
+ * the shard's stamp yet (see output_stamp). If another run has already finished this shard, *entry
+ * becomes the entry of that run. Returns SHEAF_ERR_CHANGED if the destination belongs to another
+ * run. (output_shard.c) */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
 /* Locks DEST for a process that has joined a run. *lock becomes -1 if the store has no locks. */
@@ -145,9 +148,9 @@ int output_stamp(const struct output *output, uint32_t split, const struct journ
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 /* Looks for a shard that an earlier run has finished. Sets *found to whether the shard is complete,
- * and *entry to its journal entry. Files whose stamp equals the stamp in the entry are not read.
- * They are read if they were copied or changed, or if the entry has no stamp. Sets *stamp to the
- * stamp of the files, or to 0 as output_stamp does. */
+ * and *entry to its journal entry (the stored facts about the shard). Files whose stamp equals the
+ * stamp in the entry are not read. They are read if they were copied or changed, or if the entry
+ * has no stamp. Sets *stamp to the stamp of the files, or to 0 as output_stamp does. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);
@@ -176,7 +179,7 @@ int output_listing_check(const struct output_listing *listing, const struct outp
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);
 /* Returns whether the listing alone shows that a shard and the files beside it are those of the
- * journal entry. */
+ * journal entry (the facts about a finished shard). */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
 /* Sets *has to whether the listing shows a journal entry (the facts about a shard) for the shard

@@ -85,8 +85,8 @@ IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
 /* The findings that are needed first for each request. Each kind of finding costs requests to the
- * store. The claim is inspected before the data set, because a commit removes the claim only after
- * the data set has become visible. */
+ * store. The claim (the file that says which run packs here) is inspected before the data set,
+ * because a commit removes the claim only after the data set has become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -234,7 +234,8 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 
 /* Checks the destination again after this run has claimed it. Fails if it has a data set or files
  * that belong to no data set. Another run may have put them there between the first inspection and
- * the claim. From the claim on, no other run can do this without replacing the claim. */
+ * the claim (the file that says which run packs here). From the claim on, no other run can do this
+ * without replacing the claim. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -249,8 +250,9 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* Claims the destination and begins a run. If an earlier claim is damaged (is_mending), it is
- * unknown which run made it and which files it has. So the remains of all runs are removed. */
+/* Claims the destination and begins a run. If an earlier claim (the file that says which run packs
+ * here) is damaged (is_mending), it is unknown which run made it and which files it has. So the
+ * remains of all runs are removed. */
 static int output_claim_begin(struct output *o, const struct destination *d, bool is_mending,
                               struct sheaf_error *err)
 {
@@ -289,8 +291,8 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
 }
 
 /* Replaces the data set at the destination: claims the destination, then removes the old files.
- * Everything that could be a reason to refuse was checked before. From the claim on, other runs see
- * that this run can be resumed. */
+ * Everything that could be a reason to refuse was checked before. From the claim (the file that
+ * says which run packs here) on, other runs see that this run can be resumed. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = output_claim_do(o, d, CLAIM_REPLACES, err);
@@ -329,7 +331,7 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
 }
 
 /* Checks that the data set is still the one that this run has opened. From now on, no other run can
- * change it, because this run has the claim. */
+ * change it, because this run has the claim (the file that says which run packs here). */
 static int output_claim_check_same(const struct output *o, bool was_claimed,
                                    struct sheaf_error *err)
 {

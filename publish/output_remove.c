@@ -6,11 +6,11 @@
  * First a copy of the manifest is stored, because the manifest lists the files of the data set.
  * Then the manifest is removed, so that the data set no longer exists. Then its files are removed.
  * If the run is killed before the end, the next run that claims the destination continues. Only
- * files that a manifest or a journal entry names are removed.
+ * files that a manifest or a journal entry (the facts about a finished shard) names are removed.
  *
  * In a store without stages (store/stage.h), the manifest is replaced by a stand-in that names the
- * run. Otherwise there would be no file of this name, and a run that has lost its claim without
- * noticing could publish its own manifest. */
+ * run. Otherwise there would be no file of this name, and a run that has lost its claim (the file
+ * that says which run packs here) without noticing could publish its own manifest. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -409,8 +409,8 @@ struct entries_removal {
     struct several several;
 };
 
-/* Removes a shard and the files beside it, which its journal entry lists. The shard is removed
- * last. Its name is a part of the name of the journal entry. */
+/* Removes a shard and the files beside it, which its journal entry (the stored facts about the
+ * shard) lists. The shard is removed last. Its name is a part of the name of the journal entry. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {

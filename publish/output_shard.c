@@ -6,9 +6,9 @@
  *
  * Several runs may make the same shard at the same time, and with different content, for example
  * because only one of them can read a source file. The run that finishes first wins. To notice
- * other runs, each run first looks at all these files, and then checks its claim. After that, it
- * replaces a file only if the file has not changed since. A run that notices a change uses the
- * shard of the winner, or fails.
+ * other runs, each run first looks at all these files, and then checks its claim (the file that
+ * says which run packs here). After that, it replaces a file only if the file has not changed
+ * since. A run that notices a change uses the shard of the winner, or fails.
  *
  * The journal entry is written first, so that other runs notice this run. If another run tries to
  * finish its own version of the shard, it fails in the last step, because the entry has changed.
@@ -25,8 +25,8 @@
 #include "publish/destination.h"
 #include "store/over.h"
 
-/* Indexes in a table of files: the journal entry, the shard, and then the files beside the
- * shard. */
+/* Indexes in a table of files: the journal entry (the facts about a finished shard), the shard, and
+ * then the files beside the shard. */
 enum { ENTRY, SHARD, SIDES, NAMES_MOST = SIDES + SIDES_MOST };
 
 /* A publication. */
@@ -78,9 +78,9 @@ static bool is_anything(const struct publication *p)
     return any;
 }
 
-/* Adds the stamp to the journal entry of a shard whose hashes were checked. The stamp is a number
- * by which the files of the shard are recognised without reading them. It must be the stamp of the
- * files that were read, and not of files that have replaced them since. */
+/* Adds the stamp to the journal entry (the stored facts) of a shard whose hashes were checked. The
+ * stamp is a number by which the files of the shard are recognised without reading them. It must be
+ * the stamp of the files that were read, and not of files that have replaced them since. */
 static int certify(const struct publication *p, struct journal_entry *entry, uint64_t stamp,
                    struct sheaf_error *err)
 {
@@ -171,8 +171,8 @@ static int publish_over(struct publication *p, struct sheaf_error *err)
 }
 
 /* Returns an error if the data set is already published. A commit publishes the manifest and then
- * removes the journal entries. So a shard without a journal entry may belong to a complete data
- * set, which must not change. */
+ * removes the journal entries (the facts about a finished shard). So a shard without a journal
+ * entry may belong to a complete data set, which must not change. */
 static int refuse_finished(const struct publication *p, struct sheaf_error *err)
 {
     bool finished;
@@ -227,8 +227,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
  * or commit.
  *
  * A run that makes a new data set also holds the lock, as long as it packs. This function never
- * waits for such a run, because output_join has looked at the claim before and would have refused.
- * The wait ends early only if the caller's interrupt flag is set. */
+ * waits for such a run, because output_join has looked at the claim (the file that says which run
+ * packs here) before and would have refused. The wait ends early only if the caller's interrupt
+ * flag is set. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -26,8 +26,8 @@ struct publish_facts {
 
 /* Publishes a new data set. Writes the reports skipped.tsv and converted.tsv. Then, for each split,
  * writes the index, the table of keys, index files for other programs, and the manifest. The facts
- * come from the journal entries of the shards. Returns SHEAF_ERR_CHANGED if the destination belongs
- * to another run. */
+ * come from the journal entries (the stored facts) of the shards. Returns SHEAF_ERR_CHANGED if the
+ * destination belongs to another run. */
 int publish_dataset(struct output *output, const struct publish_facts *facts,
                     struct sheaf_error *err);
 
@@ -57,7 +57,7 @@ int publish_grown_put(struct output *output, const struct manifest_found *there,
 struct publish_edit {
     const char *plan;           /* its hash */
     /* numbers of the shards that were written again, in ascending order. Each of them has a journal
-     * entry under its new name. */
+     * entry (the facts about a finished shard) under its new name. */
     const size_t *shards;
     size_t shard_count;
     const uint64_t *payloads;   /* payload of each of them afterwards */
@@ -97,7 +97,8 @@ int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
 /* Writes the manifest, if the directory still has the manifest *seen. `note` is a text that the
- * store keeps with the new manifest, or "". The caller must have checked its claim before. */
+ * store keeps with the new manifest, or "". The caller must have checked its claim (the file that
+ * says which run packs here) before. */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
 /* Adds classes to the manifest, from the first class that it does not have. Its array must have

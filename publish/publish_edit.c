@@ -106,7 +106,7 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
 }
 
 /* Adds a shard that this edit has written to the new manifest, and writes its section of the index.
- * Its facts come from its journal entry. */
+ * Its facts come from its journal entry (the stored facts about the shard). */
 static int publish_edit_take_entry(struct editing *e, size_t shard, struct store_writer *writer,
                                    struct sheaf_error *err)
 {

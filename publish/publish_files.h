@@ -38,12 +38,13 @@ int publish_files_open(struct publish_files *files, const struct output *output,
                        struct sheaf_error *err);
 void publish_files_close(struct publish_files *files);
 
-/* Writes the index, which readers do not see yet, and checks the claim. Returns SHEAF_ERR_CHANGED
- * if the destination belongs to another run. */
+/* Writes the index, which readers do not see yet, and checks the claim (the file that says which
+ * run packs here). Returns SHEAF_ERR_CHANGED if the destination belongs to another run. */
 int publish_files_make(struct publish_files *files, struct publish_index *index,
                        struct sheaf_error *err);
 /* Publishes all files. `fingerprint` is that of the manifest that will follow. Also checks the
- * claim, so that the caller may then replace the present manifest (files->there). */
+ * claim (the file that says which run packs here), so that the caller may then replace the present
+ * manifest (files->there). */
 int publish_files_put(struct publish_files *files, const char *fingerprint,
                       struct sheaf_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishes the table of keys, by which samples are found by key. The hashes of the keys come from
- * the journal entries of the shards, so no shard is read again. */
+ * the journal entries (the stored facts) of the shards, so no shard is read again. */
 #ifndef PUBLISH_PUBLISH_KEYS_H
 #define PUBLISH_PUBLISH_KEYS_H
 
@@ -17,7 +17,8 @@ struct publish_keys {
      * removed samples since (see key_table_make). If it is less than `samples`, for example 0,
      * `samples` counts. */
     uint64_t keyed;
-    /* set if a journal entry has no hashes of keys, because an old release wrote it */
+    /* set if a journal entry (the facts about a finished shard) has no hashes of keys, because an
+     * old release wrote it */
     bool is_incomplete;
 };
 

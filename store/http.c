@@ -253,8 +253,8 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
     }
 }
 
-/* Moves the exchanges that other threads have submitted to the engine's queue, and ends those that
- * they have cancelled. Returns false if the engine must end. */
+/* Moves the exchanges (requests and their responses) that other threads have submitted to the
+ * engine's queue, and ends those that they have cancelled. Returns false if the engine must end. */
 static bool http_take_in(struct http_engine *e)
 {
     struct http_exchange *x;

@@ -85,15 +85,16 @@ struct http_exchange {
     struct buf reply;
 
     /* Sets headers that depend on the time, such as a date or a signature. May be NULL. Called on
-     * the engine's thread just before the exchange starts. Returns SHEAF_END if it must be called
-     * again after *wait_ns, or a negative code if the exchange must fail. */
+     * the engine's thread just before the exchange (a request and its response) starts. Returns
+     * SHEAF_END if it must be called again after *wait_ns, or a negative code if the exchange must
+     * fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
-    /* Returns how many nanoseconds the exchange may be silent before it ends as HTTP_LATE, or 0 if
-     * there is no limit. Called on the engine's thread several times a second. A NULL pointer means
-     * no limit. */
+    /* Returns how many nanoseconds the exchange (a request and its response) may be silent before
+     * it ends as HTTP_LATE, or 0 if there is no limit. Called on the engine's thread several times
+     * a second. A NULL pointer means no limit. */
     uint64_t (*patience)(const struct http_exchange *exchange);
-    /* Called once, on the engine's thread, when the exchange has ended. The function must not
-     * block. It may free the exchange or submit it again. */
+    /* Called once, on the engine's thread, when the exchange (a request and its response) has
+     * ended. The function must not block. It may free the exchange or submit it again. */
     void (*done)(struct http_exchange *exchange);
 
     /* The outcome. */
@@ -108,7 +109,8 @@ struct http_exchange {
     /* The engine's. */
     void *easy, *header_list;
     uint64_t due_ns, began_ns, quiet_since_ns;
-    /* how many nanoseconds the exchange was silent when it ended as HTTP_LATE */
+    /* how many nanoseconds the exchange (a request and its response) was silent when it ended as
+     * HTTP_LATE */
     uint64_t quiet_ns;
     size_t sent;
     size_t header_bytes;
@@ -120,20 +122,21 @@ struct http_exchange {
 struct http_engine;
 
 int http_engine_open(struct http_engine **engine, struct sheaf_error *err);
-/* Ends all exchanges with the failure HTTP_CANCELLED, and then ends the engine's thread. Exchanges
- * that are submitted later fail at once. */
+/* Ends all exchanges (requests and their responses) with the failure HTTP_CANCELLED, and then ends
+ * the engine's thread. Exchanges that are submitted later fail at once. */
 void http_engine_stop(struct http_engine *engine);
 /* Frees the engine, and stops it before if it still runs. Does nothing if `engine` is NULL. */
 void http_engine_close(struct http_engine *engine);
 
-/* Starts an exchange after delay_ns nanoseconds. May be called on any thread of the process that
- * has opened the engine. A finished exchange may be submitted again, even by its own function
- * `done`. */
+/* Starts an exchange (a request and its response) after delay_ns nanoseconds. May be called on any
+ * thread of the process that has opened the engine. A finished exchange may be submitted again,
+ * even by its own function `done`. */
 void http_submit(struct http_engine *engine, struct http_exchange *exchange, uint64_t delay_ns);
 
-/* Ends an exchange early. Its function `done` is still called. The failure is HTTP_CANCELLED,
- * unless the exchange had already ended. The caller must make sure that nobody frees the exchange
- * during this call. If a cancelled exchange is submitted again, it ends at once. */
+/* Ends an exchange (a request and its response) early. Its function `done` is still called. The
+ * failure is HTTP_CANCELLED, unless the exchange had already ended. The caller must make sure that
+ * nobody frees the exchange during this call. If a cancelled exchange is submitted again, it ends
+ * at once. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
 /* Returns whether any server has ever responded. */
@@ -141,8 +144,8 @@ bool http_has_answered(const struct http_engine *engine);
 
 /* ---- http_handle.c ---- */
 
-/* Sets up exchange->easy, a handle of libcurl, for the exchange. Returns a CURLcode. Called only by
- * http.c. */
+/* Sets up exchange->easy, a handle of libcurl, for the exchange (a request and its response).
+ * Returns a CURLcode. Called only by http.c. */
 int http_set_up(struct http_exchange *exchange);
 
 /* ---- http_exchange.c ---- */
@@ -164,8 +167,9 @@ enum http_failure http_failure_of_curl(int curl_code);
 /* Returns whether the request may succeed if it is simply sent again later. */
 bool http_may_pass(const struct http_exchange *exchange);
 bool http_status_may_pass(int status);
-/* Sets the error for an exchange whose response is incomplete, or has a status other than success.
- * Returns the error's code. `what` describes the request, for example "GET s3://bucket/key". */
+/* Sets the error for an exchange (a request and its response) whose response is incomplete, or has
+ * a status other than success. Returns the error's code. `what` describes the request, for example
+ * "GET s3://bucket/key". */
 int http_error(const struct http_exchange *exchange, const char *what, struct sheaf_error *err);
 
 #endif

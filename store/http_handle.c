@@ -15,9 +15,9 @@
 #include "store/proxy.h"
 
 #define MS 1000000ull
-/* Sizes in bytes of libcurl's two buffers for an exchange, one for sending and one for receiving. A
- * system call moves at most one buffer. Exchanges with a small body get the smaller size, because
- * many of them may run at once. */
+/* Sizes in bytes of libcurl's two buffers for an exchange (a request and its response), one for
+ * sending and one for receiving. A system call moves at most one buffer. Exchanges with a small
+ * body get the smaller size, because many of them may run at once. */
 #define BUFFER_BYTES (128L << 10)
 #define LARGE_BUFFER_BYTES (512L << 10)
 #define LARGE_BYTES ((size_t)4 << 20)       /* of a body */
@@ -178,7 +178,7 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
 
     SET(CURLOPT_NOSIGNAL, 1L);
     /* Makes libcurl not wait for a name server that does not answer. Otherwise it would wait at the
-     * end of a transfer, and block all exchanges of this thread. */
+     * end of a transfer, and block all exchanges (requests and their responses) of this thread. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");

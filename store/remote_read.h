@@ -57,7 +57,8 @@ void remote_close(struct store_object *object);
 /* Finds the size of an object in the response to a GET of its first byte. Returns whether the
  * response shows the size, and sets *bytes. For an empty object, the server answers with status
  * 416, or with 200 or 206 and no bytes; *bytes becomes 0. Some servers send the whole object. The
- * exchange then fails with HTTP_TOO_LONG, but the headers still have the size. */
+ * exchange (a request and its response) then fails with HTTP_TOO_LONG, but the headers still have
+ * the size. */
 bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
 
 /* Parses a Content-Range such as "bytes 0-99/1000" or "bytes * /1000" (without the second blank).
