@@ -243,10 +243,11 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
 
 /* ---- Data set (sheaf_dataset) ---------------------------------------------------------------
  * A data set is opened from one or more sources:
- *   - a directory with a dataset.json (written by the packer), or the path of that file;
- *   - foreign shards, which need no manifest: a directory of them (in byte order of names), a
- *     pattern "train-{000000..000007}.tar" or "train-*.tar", a file, several of these, "@FILE" for
- *     a text file with one path per line, or "-" for standard input.
+ * - a directory with a dataset.json (written by the packer), or the path of that file;
+ * - foreign shards, which need no manifest: a directory of them (in byte order of names), a
+ *   pattern "train-{000000..000007}.tar" or "train-*.tar", a file, several of these, "@FILE" for
+ *   a text file with one path per line, or "-" for standard input.
+ *
  * Container and codec are detected from content. Local foreign uncompressed shards are scanned at
  * open to count and locate the samples. Compressed and remote ones and standard input are read as
  * streams: their counts are unknown until their end, so whole shards are assigned to lanes.
@@ -255,16 +256,16 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  * Adjacent foreign shards are one source. Each source keeps its manifest, index, checksums,
  * container, codec and keys. Two sources may contain the same key, and sample.shard tells the
  * samples apart (shard_info.source).
- *   - Classes are merged by name. The first source keeps its numbers and its label_base. A new
- *     class gets the next number, in the order of its source. Labels are the merged numbers. If a
- *     source's numbers do not change, all its labels are kept. If they change, reading a sample
- *     returns SHEAF_ERR_UNSUPPORTED if its labels are not one class of its source, or if it has a
- *     field cls with the number.
- *   - Opening returns _UNSUPPORTED for a mix of sources with and without class names, for class
- *     lists that differ and contain a name twice, and for streams. It returns _ARGUMENT if one data
- *     set (by its fingerprint) is named twice. Foreign shards that are named twice are read twice.
- *   - The fingerprint combines the fingerprints of the sources in order. Therefore a position is
- *     valid only for the same union. */
+ * - Classes are merged by name. The first source keeps its numbers and its label_base. A new
+ *   class gets the next number, in the order of its source. Labels are the merged numbers. If a
+ *   source's numbers do not change, all its labels are kept. If they change, reading a sample
+ *   returns SHEAF_ERR_UNSUPPORTED if its labels are not one class of its source, or if it has a
+ *   field cls with the number.
+ * - Opening returns _UNSUPPORTED for a mix of sources with and without class names, for class
+ *   lists that differ and contain a name twice, and for streams. It returns _ARGUMENT if one data
+ *   set (by its fingerprint) is named twice. Foreign shards that are named twice are read twice.
+ * - The fingerprint combines the fingerprints of the sources in order. Therefore a position is
+ *   valid only for the same union. */
 struct sheaf_shard_info {
     /* name of the shard in its source's directory; for a foreign shard (written by other software),
      * the path that the caller gave */
@@ -430,12 +431,12 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
 
 /* ---- Views (sheaf_view) ---------------------------------------------------------------------
  * A view selects and mixes samples of sources. It is a JSON document (FORMATS.md) in a file *.view
- * or *.json, which is opened like a data set, with version 2 of the order.
+ * or *.json. The file is opened like a data set, and is read in version 2 of the order.
  *
- * Writes `document` in its canonical form to `path`. Paths in it are relative to the directory of
- * `path`. The samples that conditions on keys selected are written to PATH.chosen. `reading` has
- * the options for reading the sources, or is NULL. Returns _EXISTS if the file exists, unless
- * `overwrite` is set. */
+ * sheaf_view_write writes `document` in its canonical form to `path`. Paths in the document are
+ * relative to the directory of `path`. Samples that are selected by conditions on keys are written
+ * to PATH.chosen. `reading` has the options for reading the sources, or is NULL. Returns _EXISTS if
+ * the file exists and `overwrite` is 0. */
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
 /* Computes two sizes for a source of a view (a selection of samples). The first is the total size
@@ -506,8 +507,9 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
     const size_t **firsts, struct sheaf_kept **kept, struct sheaf_error *error);
 
 /* ---- Reader (sheaf_reader) ------------------------------------------------------------------
- * To read epochs: options_init, _open (the first epoch is options.epoch), _next until SHEAF_END,
- * _begin_epoch for another epoch, and _free.
+ * To read epochs, call sheaf_reader_options_init, sheaf_reader_open, and sheaf_reader_next until it
+ * returns SHEAF_END. The first epoch is options.epoch. Call sheaf_reader_begin_epoch for each
+ * further epoch, and finally sheaf_reader_free.
  *
  * The order of an epoch depends only on (data set, seed, epoch, lanes, shuffle buffer);
  * reader/ORDER.md specifies it. Over all ranks and workers each sample is read exactly once per
@@ -723,30 +725,36 @@ SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
 /* ---- Channels (sheaf_channel) ---------------------------------------------------------------
- * A channel is a data set that a platform gives to a training job under a name. SageMaker's
- * containers have them below /opt/ml; the same layout can be created anywhere. The first of these
- * that exists decides how channel NAME is read:
- *   1) ROOT/input/data/NAME is a directory (File and FastFile mode, FSx for Lustre, EFS): a source
- *      like any other;
- *   2) ROOT/input/data/NAME_0 or a later number is a named pipe (Pipe mode): the reader's epochs
- *      come from the pipes NAME_0, NAME_1, ... in the platform's order, shuffled by our buffer;
- *   3) the variable SM_CHANNEL_NAME (in capitals) names a directory;
- *   4) ROOT/input/config/inputdataconfig.json, or else the variable SM_INPUT_DATA_CONFIG, has a
- *      "TrainingInputMode" of "Pipe" for NAME: the library waits for the pipe;
- *   5) it has a "DataSource": {"S3DataSource": {"S3Uri": ...}}, as in a SageMaker training job; the
- *      URI may name any source, which is read directly ("S3DataType": "S3Prefix", or
- *      "ManifestFile", whose objects are read as if in a directory).
+ * A channel is a data set that a platform gives to a training job under a name. In SageMaker's
+ * containers, channels are in ROOT = /opt/ml. The same layout can be created anywhere else. The
+ * first of these conditions that is true decides how the channel NAME is read:
+ * 1) ROOT/input/data/NAME is a directory (File and FastFile mode, FSx for Lustre, EFS). It is read
+ *    like any other source.
+ * 2) ROOT/input/data/NAME_0, or the name with a later number, is a named pipe (Pipe mode). The
+ *    reader's epochs come from the pipes NAME_0, NAME_1 and so on. Samples come in the platform's
+ *    order, and the reader's shuffle buffer shuffles them.
+ * 3) The variable SM_CHANNEL_NAME (with NAME in capitals) names a directory.
+ * 4) The configuration has a "TrainingInputMode" of "Pipe" for NAME. The library then waits for the
+ *    pipe. The configuration is ROOT/input/config/inputdataconfig.json, or else the variable
+ *    SM_INPUT_DATA_CONFIG.
+ * 5) The configuration has a "DataSource": {"S3DataSource": {"S3Uri": ...}} for NAME, as in a
+ *    SageMaker training job. The URI may name any source, which is read directly. "S3DataType" is
+ *    "S3Prefix", or "ManifestFile", whose objects are read as if they were in a directory.
  *
- * Pipes. Epoch E is the pipe NAME_E; if the first epoch requested has none, but another is being
- * written to, that one is read, and later epochs follow it. Objects of any container come one
- * after another, plain or compressed by gzip. There is no manifest: a tar's `cls` members are
- * fields, RecordIO's keys are generated, and only damage to the stream itself is detected. One
- * process can read a pipe; in a world of hosts, each reads its own pipe to the end and takes its
- * share of the samples (lanes equal the world size; workers is 1). A feeder that ends in the
- * middle of a record is SHEAF_ERR_TRUNCATED. A sample of an augmented manifest has a field for
- * each NAME-ref, whose name is detected from its content, and for each other attribute. But a
- * `label` (or else `class`) that is a number or an array of numbers is the label. Positions work
- * if the platform does not shuffle (no "ShuffleConfig"): resuming reads forward. */
+ * Pipes. Epoch E is the pipe NAME_E. If the first requested epoch has no pipe, but another pipe is
+ * being written to, that pipe is read, and later epochs follow it. A pipe has objects of any
+ * container one after another, plain or compressed by gzip. There is no manifest. So `cls` members
+ * of a tar are fields, keys of RecordIO are generated, and only damage to the stream itself is
+ * detected. If the writer of a pipe ends in the middle of a record, the reader returns
+ * SHEAF_ERR_TRUNCATED.
+ *
+ * One process can read a pipe. If there are several hosts, each host reads its own pipe to the end
+ * and takes its share of the samples (`lanes` is the world size, and `workers` is 1). Positions can
+ * be used if the platform does not shuffle (no "ShuffleConfig"). Resuming reads forward.
+ *
+ * A sample of an augmented manifest has a field for each attribute. The name of the field for an
+ * attribute NAME-ref is detected from its content. An attribute `label` (or else `class`) that is a
+ * number or an array of numbers is the label and not a field. */
 enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
                           SHEAF_CHANNEL_DIRECT = 3 };   /* from S3 or another store */
 struct sheaf_channel_options {
@@ -891,19 +899,23 @@ SHEAF_CALL int sheaf_dataset_mixing(const struct sheaf_dataset *dataset,
     struct sheaf_error *error);
 
 /* ---- Packing a source (sheaf_pack) ----------------------------------------------------------
- * sheaf_pack makes a data set from files, in one call. The source is one of
- *   - a directory tree: a file's directory is its class;
- *   - s3://BUCKET/PREFIX: a tree of objects;
- *   - a list, by its name: *.lst (MXNet: index, label[s], path), *.csv and *.tsv (path, label[s]),
- *     *.jsonl, any other file (a path per line; the directory is the class). Columns of a header
- *     and members of JSON Lines are the path if they are called path, file, file_name, filename or
- *     image, and the label if they are called label, labels, class or class_name, in upper or lower
- *     case; a class beside a label that is a number is its name; others become fields;
- *   - SageMaker's manifest file or augmented manifest (packer/source/augmented.h), *.manifest,
- *     *.json or *.jsonl, by its content;
- *   - an archive, *.tar, *.zip, *.tar.gz, ..., if remote copied first: the directory it unpacks to.
- * Files whose paths agree up to the first dot of the base name are one sample. The plan (keys,
- * labels, order, shards), made before any file is read, and the files determine every byte. */
+ * sheaf_pack makes a data set from files, in one call. The source is one of:
+ * - a directory tree. The class of a file is its directory.
+ * - s3://BUCKET/PREFIX, a tree of objects.
+ * - a list file, whose name tells its form: *.lst (MXNet: index, labels, path), *.csv and *.tsv
+ *   (path, labels), *.jsonl, or any other name (one path per line; the directory is the class).
+ *   A column of the header, or a member of JSON Lines, is the path if it is called path, file,
+ *   file_name, filename or image, in upper or lower case. It is the label if it is called label,
+ *   labels, class or class_name. If the label is a number, a class beside it is the name of the
+ *   class. All other columns and members become fields.
+ * - SageMaker's manifest file or augmented manifest (packer/source/augmented.h), *.manifest,
+ *   *.json or *.jsonl, recognised by its content.
+ * - an archive (*.tar, *.zip, *.tar.gz, ...). It is packed like the directory that it unpacks to.
+ *   A remote archive is copied first.
+ *
+ * Files whose paths are equal up to the first dot of the base name form one sample. Before any file
+ * is read, a plan is made of keys, labels, order and shards. The plan and the files determine every
+ * byte of the data set. */
 /* One shard of a plan. */
 struct sheaf_plan_shard {
     const char *split;          /* the split's name; "" without splits */
@@ -1115,12 +1127,12 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
 
 /* ---- Editing a data set (sheaf_edit) --------------------------------------------------------
  * sheaf_edit deletes samples, gives samples other labels, and replaces files of samples. It writes
- * the shards that have such samples under new names, copies the other records of these shards as
- * they are, and then replaces the manifest. All other shards keep their bytes and names.
+ * the shards that have such samples again under new names, and copies the other records of these
+ * shards unchanged. Then it replaces the manifest. All other shards keep their bytes and names.
  *
- * Samples keep their order. After a deletion, the samples after it have lower numbers. The data
- * set has another fingerprint, so earlier positions, states, and views of chosen numbers are
- * SHEAF_ERR_CHANGED. Open readers continue with the data set as it was. */
+ * Samples keep their order. Samples after a deleted sample get lower numbers. The data set gets
+ * another fingerprint. So earlier positions, states, and views that select numbers are refused with
+ * SHEAF_ERR_CHANGED. Open readers continue to read the old data set. */
 struct sheaf_edit_options {
     size_t sizeof_options;          /* set by _init */
     const char *delete_keys;        /* NULL; a file with a key in each line */
@@ -1169,9 +1181,9 @@ SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *
     struct sheaf_edit_result *result, size_t sizeof_result, struct sheaf_error *error);
 
 /* ---- Repairing a data set (sheaf_repair) ----------------------------------------------------
- * sheaf_repair finds files of a data set that are damaged or lost, and makes them again: shards
- * from the files that were packed, or all files from a copy of the data set. The bytes must be
- * those that the manifest states. Otherwise the file is reported and nothing is replaced. */
+ * sheaf_repair finds files of a data set that are damaged or lost, and makes them again. It makes
+ * shards from the files that were packed, or all files from a copy of the data set. The new bytes
+ * must have the hash in the manifest. Otherwise the file is reported and not replaced. */
 struct sheaf_repair_options {
     size_t sizeof_options;          /* set by _init */
     /* Default NULL: all files of the data set are checked, and damaged files are repaired. Names of
@@ -1214,12 +1226,15 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
     size_t sizeof_result, struct sheaf_error *error);
 
 /* ---- Packing on many machines (sheaf_plan) --------------------------------------------------
- *   1) sheaf_plan_make, once: lists the sources and stores a plan
- *   2) sheaf_pack_part, for each part 0 .. parts - 1: anywhere, in any order, any number of times
- *   3) sheaf_commit, once all parts are done
- * The result is byte for byte that of sheaf_pack. A plan is one file or S3 object, specified by
- * packer/PLAN.md. A part may run twice, concurrently or after it was killed: the result is the
- * same, and finished shards are not packed again. */
+ * Several machines can pack one data set in three steps:
+ * 1) sheaf_plan_make lists the sources and stores a plan. It is called once.
+ * 2) sheaf_pack_part packs one of the parts 0 to parts - 1. It may be called on any machine, in
+ *    any order, and more than once for a part.
+ * 3) sheaf_commit publishes the data set after all parts are done.
+ *
+ * The result has the same bytes as the result of sheaf_pack. A plan is one file or S3 object;
+ * packer/PLAN.md specifies it. If a part is packed twice, at the same time or after it was killed,
+ * the result is the same, and finished shards are not packed again. */
 
 /* Makes a plan for packing `count` sources into `dest`, and stores the plan at `plan`, a path or
  * s3:// URL. The sources are as in sheaf_pack_sources, or one data set to be converted
@@ -1336,8 +1351,13 @@ SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
 SHEAF_API void sheaf_planned_free(struct sheaf_planned *planned);
 
 /* ---- Packing samples made by a program (sheaf_packer) ---------------------------------------
- *   1) options_init  2) sheaf_packer_open  3) sheaf_packer_append ...
- *   4) sheaf_packer_finish, or _abort  5) sheaf_packer_free
+ * A program packs its own samples by these calls:
+ * 1) sheaf_pack_options_init;
+ * 2) sheaf_packer_open;
+ * 3) sheaf_packer_append for each sample;
+ * 4) sheaf_packer_finish, or sheaf_packer_abort;
+ * 5) sheaf_packer_free.
+ *
  * Samples are packed in the order of the calls. The options about sources, labels, splits, order
  * and dry_run are ignored. To resume an interrupted run, set `resume` and the same identity, and
  * append all samples again. Samples of finished shards are skipped. */
@@ -1401,16 +1421,17 @@ SHEAF_CALL int sheaf_encoder_end(struct sheaf_encoder *encoder, const void **dat
 SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 
 /* ---- Copying: to another container, or to files (sheaf_convert) -----------------------------
- * These calls use the options on_corrupt, max_corrupt, report and the cache of `reading` (NULL
- * means defaults). `result` and `stats`, the statistics of the reader, may be NULL. A sample that
- * the container cannot store is an error, _UNSUPPORTED.
+ * These calls use the options on_corrupt, max_corrupt and report, and the options of the cache, of
+ * `reading`. If `reading` is NULL, they have their defaults. `result` and `stats` (the statistics
+ * of the reader) may be NULL. A sample that the container cannot store is an error, _UNSUPPORTED.
  *
- * sheaf_convert writes the samples, in data set order, to a data set in `dest` with the container
- * and codec of the options. Keys, fields, labels, class names and (TFRecord to TFRecord) types of
- * features do not change. Each shard keeps its samples, unless options->reshard or reshuffle is
- * set. A single foreign file, standard input and a view are cut by shard_bytes. Half of the memory
- * is for reading, and `jobs` threads read. Options that sheaf_packer_open ignores, label_base and
- * identity are ignored. */
+ * sheaf_convert writes the samples in the order of the data set to a new data set in `dest`, with
+ * the container and codec of the options. Keys, fields, labels and class names do not change. From
+ * TFRecord to TFRecord, the types of features do not change either. Each shard keeps its samples,
+ * unless options->reshard or options->reshuffle is set. A single foreign file, standard input and a
+ * view are divided into shards by shard_bytes. Half of the memory is for reading, and `jobs`
+ * threads read. Options that sheaf_packer_open ignores are ignored here as well, and so are
+ * label_base and identity. */
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
@@ -1501,10 +1522,11 @@ SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify
     struct sheaf_verify_result *result, struct sheaf_error *error);
 
 /* ---- Columns (sheaf_column) -----------------------------------------------------------------
- * A column adds fields to the samples of a data set without touching its shards. It is a data set
- * of its own in the directory columns/NAME of the base, bound to it by its fingerprint. Record i
- * belongs to the base's sample i and has its number and CRC-32C, so a wrong pairing is found.
- * A column never changes once it is published. doc/columns.md has the format. */
+ * A column adds fields to the samples of a data set, its base, without changing the base's shards.
+ * A column is a data set of its own in the directory columns/NAME of the base, and has the base's
+ * fingerprint. Record i of the column belongs to sample i of the base. It has the number and the
+ * CRC-32C of this sample, so that a wrong pairing is found. A column never changes after it is
+ * published. doc/columns.md has the format. */
 struct sheaf_column_options {
     size_t sizeof_options;          /* set by _init */
     /* Default 0. With 1, values are added only for samples that were appended to the data set after
@@ -1575,9 +1597,10 @@ SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
 SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
 
 /* Stores a plan for writing a column in parts, on any number of machines:
- *   1) sheaf_column_plan;
- *   2) sheaf_column_add_part or _open_part for each part;
- *   3) sheaf_commit.
+ * 1) sheaf_column_plan;
+ * 2) sheaf_column_add_part or _open_part for each part;
+ * 3) sheaf_commit.
+ *
  * Readers do not see the column before sheaf_commit. `source` is as in sheaf_column_add. It is NULL
  * if programs make the values and write them through sheaf_column_open_part. The options
  * only_missing, resume, version and s3 are used. The call sets `samples` and `shards` of *result.
