@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf_append: adds samples to a data set. The packer does most of the work (packer/grow.h). This
- * file tells the packer which keys the data set already has; finding them needs a reader. */
+ * file only finds out which keys of the new samples the data set already has, because that requires
+ * a reader. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,8 @@
 #include "publish/destination.h"
 #include "store/store.h"
 
-/* A data set to which samples are appended, or another split of the same data. */
+/* A data set that sheaf_append has opened. It is a data set to which samples are appended, or
+ * another split (such as "val") of the same data, in which keys are only looked up. */
 struct append_split {
     char name[SPLIT_NAME_BYTES];
     char *directory;
@@ -25,18 +27,21 @@ struct append {
     struct sheaf_read_options reading;
     struct append_split targets[SPLIT_LIMIT];   /* these grow: one data set, or all splits */
     uint32_t target_count;
-    /* the other splits, if the only target is a split */
+    /* if samples are appended to only one split: the other splits of the same data */
     struct append_split others[SPLIT_LIMIT];
     uint32_t other_count;
-    char *directory;            /* of the data set, or the directory above all splits */
-    char *split;                /* the definition of the splits that grow; NULL: one data set */
+    /* the directory of the data set, or the directory that contains all splits */
+    char *directory;
+    /* definition of the splits (such as "train=0.8,val=0.2") to which samples are appended; NULL if
+     * samples are appended to a single data set */
+    char *split;
 };
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* Finds which of the keys belong to the first `samples` samples of a data set, and sets known[] for
- * these keys to `name`. Reads the samples that may have one of the keys. If not all of them fit
- * into the memory, requests the keys in two halves. */
+ * these keys to `name`. The library reads the samples that may have one of the keys. If not all of
+ * these samples fit into the memory, the function looks up each half of the keys separately. */
 static int append_find_known(const struct append *a, const struct sheaf_dataset *dataset,
                              const char *name, uint64_t samples, const char *const *keys,
                              size_t count,
@@ -80,8 +85,8 @@ static int append_is_known(void *context, const struct plan_grow *grow, const ch
 
 /* ---- Other splits ---------------------------------------------------------------------------- */
 
-/* The data set is one of several splits. Returns the URL of the split `name`, which is beside the
- * data set, in allocated memory. Returns NULL if memory is exhausted. */
+/* Returns the URL of the split `name`, which is in the same parent directory as the opened split.
+ * The caller frees the URL. Returns NULL if memory is exhausted. */
 static char *other_url(const struct append *a, const char *name)
 {
     size_t size = strlen(a->directory);
@@ -97,8 +102,8 @@ static char *other_url(const struct append *a, const char *name)
                     a->directory, name) < 0 ? NULL : url;
 }
 
-/* Opens the split `name` beside the data set. If it does not exist any more, reports this as a
- * note. */
+/* Opens the split `name`, which is in the same parent directory as the data set. Reports a note if
+ * the split does not exist any more. */
 static int open_other(struct append *a, const char *name, struct sheaf_error *err)
 {
     struct append_split *other = &a->others[a->other_count];
@@ -143,8 +148,7 @@ static int open_others(struct append *a, struct sheaf_error *err)
 
 #define MANIFEST_SUFFIX "/" MANIFEST_NAME
 
-/* Sets the data set's directory. The caller may name the data set by its directory or its
- * manifest. */
+/* Sets a->directory from `dataset`, which is the directory or the manifest of the data set. */
 static int name_directory(struct append *a, const char *dataset, struct sheaf_error *err)
 {
     const size_t size = strlen(dataset), suffix = strlen(MANIFEST_SUFFIX);
@@ -155,7 +159,7 @@ static int name_directory(struct append *a, const char *dataset, struct sheaf_er
     return a->directory == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Opens a data set that grows. `url` is its directory or its manifest. */
+/* Opens a data set to which samples will be appended. `url` is its directory or its manifest. */
 static int append_open_target(struct append *a, const char *url, const char *directory,
                               struct sheaf_error *err)
 {
@@ -178,8 +182,8 @@ static int append_open_target(struct append *a, const char *url, const char *dir
     return SHEAF_OK;
 }
 
-/* Takes the definition of the splits from a data set in a directory, if the data set is a split
- * with the name of the directory. */
+/* Called for each directory in the directory that the user named. If it contains a data set that is
+ * a split with the name of the directory, takes the definition of all splits from this data set. */
 static int look_at_split(void *context, char *directory, const char *name,
                          struct sheaf_error *err)
 {
@@ -207,8 +211,8 @@ static int look_at_split(void *context, char *directory, const char *name,
     return SHEAF_OK;
 }
 
-/* Checks that all splits of the data are named, because otherwise a sample could be in two of
- * them. */
+/* Checks that all splits of the data were found. Otherwise a sample that is in a missing split
+ * could be added to another split as well. */
 static int check_all_named(const struct append *a, struct sheaf_error *err)
 {
     struct split_spec spec;

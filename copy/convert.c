@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conversion: writes the same samples to another container.
+ * sheaf_convert: writes the samples of a data set to shards in another container.
  *
- * Each new shard has the samples of one old shard, so the result equals packing the original files
- * into the new container. There are two exceptions. If the source is standard input, a single file
- * without a manifest, or a view (which mixes the shards of its sources), new shards are cut by
- * size, as in packing. If the caller wants other shards or a shuffled order, each new shard gets an
- * equal share of the samples or bytes, if the amount of data is known. */
+ * Usually each new shard has the samples of one old shard. So the result is the same as packing the
+ * original files into the new container. There are two exceptions.
+ *
+ * If the source is standard input, a single file without a manifest, or a view (which mixes the
+ * shards of its sources), new shards are cut by size, as in packing.
+ *
+ * If the caller wants other shards or a shuffled order, each new shard gets an equal share of the
+ * samples or bytes, provided that the amount of data is known. */
 #include "copy/convert.h"
 
 #include <inttypes.h>
@@ -24,8 +27,8 @@
 #include "reader/dataset/dataset.h"
 #include "reader/reader_features.h"
 
-/* Reports the progress of this call, in place of the packer's own numbers. The packer calls this
- * function while it waits. */
+/* Reports the progress of the conversion to the caller. It is the packer's progress callback, and
+ * ignores the packer's own numbers. */
 static void convert_show(void *context, const struct sheaf_progress *packed)
 {
     struct convert *c = context;
@@ -84,8 +87,8 @@ static bool is_of_sample(int code, const struct sheaf_error *err)
     }
 }
 
-/* Leaves out a sample because the container cannot store it, or because it fails a check. It is
- * counted and reported like a sample that could not be read. */
+/* Leaves out a sample because the new container cannot store it, or because an image of it fails
+ * the check. Counts and reports the sample like a sample that could not be read. */
 static int convert_leave_out(struct convert *c, const struct sheaf_sample *sample,
                              const struct sheaf_sample *mapped, struct sheaf_error *err)
 {
@@ -147,8 +150,9 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
     return code;
 }
 
-/* Converts or checks the images of the first few of the samples. Sets *count to the number of
- * samples that were prepared. They must be appended before the next call. */
+/* Converts or checks the images of a group of samples on several threads. The group consists of the
+ * first samples of the array. Sets *count to the number of samples in the group, which must be
+ * appended before the next call. If the images need no work, *count is not changed. */
 static int convert_prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                            struct sheaf_error *err)
 {
@@ -173,7 +177,7 @@ static int convert_prepare(struct convert *c, const struct sheaf_sample *samples
     return code;
 }
 
-/* Returns whether Sheaf wrote all records of the data set. In this case, all of them are
+/* Returns whether Sheaf itself wrote all records of the data set. In this case, all records are
  * tf.train.Examples with keys. */
 static bool are_ours(const struct sheaf_dataset *d)
 {
@@ -215,7 +219,8 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 
 /* Strings that the packer's options point to. */
 struct source_names {
-    /* identity of the data set and of the options with which it is read; "" if it is unknown */
+    /* text that identifies the data set, its location, and the options with which it is read; "" if
+     * the data set cannot be identified */
     char identity[288];
     char origin[288];           /* the same, wherever it is */
     const char **sources;
@@ -255,7 +260,7 @@ static int convert_name_sources(struct convert *c, struct source_names *names,
     return SHEAF_OK;
 }
 
-/* Returns whether the samples are put into new shards or into a new order. */
+/* Returns whether the caller wants another division into shards or another order of the samples. */
 static bool is_anew(const struct convert *c)
 {
     return c->packing.reshard != 0 || c->packing.reshuffle != 0;
@@ -275,8 +280,8 @@ static int name_columns(const struct convert *c, char *text, size_t room, struct
     return code;
 }
 
-/* Computes the identity of this conversion. A later run can resume it only with the same
- * identity. */
+/* Computes the texts that identify this conversion. A later run can resume the conversion only if
+ * it has the same texts. */
 static int convert_identify(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
@@ -316,7 +321,7 @@ static uint64_t sample_count(const struct convert *c)
     return c->in.info.is_view ? c->in.info.epoch_samples : c->in.info.samples;
 }
 
-/* Plans shards of equal size, if the amount of data is known. */
+/* Sets the number of new shards, all of equal size, if the amount of data is known. */
 static int plan_shards(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -340,8 +345,9 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Opens the caller's map of old field names to new ones. If the data set's manifest lists its
- * fields, reports a name in the map that no sample has before anything is written. */
+/* Opens the caller's map of old field names to new field names. If the data set's manifest lists
+ * its fields, returns an error for a name in the map that no sample has. So the error comes before
+ * any file is written. */
 static int open_map(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -360,7 +366,8 @@ static int open_map(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_OK && info->field_count != 0 ? field_map_check(c->map, err) : code;
 }
 
-/* Lets the new data set inherit what the manifests of the sources state about their samples. */
+/* Copies those packing options from the manifests of the sources to the new data set that describe
+ * its samples, such as the size to which images were resized. */
 static int inherit(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->in.dataset;
@@ -376,8 +383,9 @@ static int inherit(struct convert *c, struct source_names *names, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* Checks that there is enough free space, unless the new data set may be much smaller than the old
- * one. Existing shards that will be replaced were already removed. */
+/* Checks that the destination has enough free space. Does nothing if the new data set may be much
+ * smaller than the old one, for example because of compression. Existing shards that the conversion
+ * replaces were already removed. */
 static int convert_check_space(const struct convert *c, const char *dest, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
@@ -434,8 +442,8 @@ static int copy_class_names(const struct convert *c, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the new shard of a sample: the shard whose share of the data contains the middle of the
- * sample's bytes. */
+/* Returns the number of the new shard for a sample. If each shard gets an equal share of the bytes,
+ * it is the shard whose share contains the middle of the sample's bytes. */
 static uint64_t shard_of(struct convert *c, const struct sheaf_sample *s)
 {
     uint64_t whole = sample_count(c), at = s->ordinal, bytes = 0;
@@ -495,8 +503,8 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_END ? SHEAF_OK : code;
 }
 
-/* Checks that the number of samples packed and skipped equals the number that the reader returned.
- * The reader itself checks that it returned or reported every sample of the data set. */
+/* Checks that every sample that the reader returned was either packed or skipped. The reader itself
+ * checks that it returned or reported every sample of the data set. */
 static int convert_check_sum(const struct convert *c, const struct sheaf_pack_result *result,
                              struct sheaf_error *err)
 {

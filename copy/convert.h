@@ -12,24 +12,26 @@ struct convert {
     struct field_map *map;                  /* NULL: fields keep their names */
     struct sheaf_pack_options packing;      /* the packer's */
     struct sheaf_reader_options reading;
-    /* number of new shards if they divide the data equally; 0 if the packer cuts shards by size, or
-     * if each new shard has the samples of one old shard */
+    /* number of new shards, if each gets an equal share of the data; 0 if the packer cuts shards by
+     * size, or if each new shard has the samples of one old shard */
     uint64_t shards;
-    /* payload of the data set, of which each new shard gets an equal share; 0 if each shard gets
-     * an equal number of samples */
+    /* bytes in all fields of the data set, if each new shard gets an equal share of these bytes; 0
+     * if each shard gets an equal number of samples */
     uint64_t payload_bytes;
     uint64_t copied_bytes;
     /* whether the features (name-value pairs) of TFRecord records are copied to the new TFRecord
      * records */
     bool keeps;
     sheaf_report_fn *note;      /* the caller's; NULL: none */
-    /* whether to count in `opaque` the records that are not tf.train.Examples; the reader then
-     * keeps the features of each record, which shows such records by their lack of features */
+    /* whether the records that are not tf.train.Examples are counted in `opaque`; for this, the
+     * reader keeps the features of each record, and a record without features is not an Example */
     bool looks;
-    /* number of records that are not tf.train.Examples, each of which becomes one field */
+    /* number of records that are not tf.train.Examples; each of them becomes a sample with one
+     * field */
     uint64_t opaque;
     char first_opaque[200];     /* key of the first of these records, possibly truncated */
-    /* number of samples left out because the container cannot store them or they fail a check */
+    /* number of samples that were left out because the new container cannot store them, or because
+     * they fail a check */
     uint64_t left_out;
 };
 
@@ -39,17 +41,18 @@ struct convert {
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);
-/* Appends the samples that were read last. If an error concerns a sample, its message states the
- * sample's location. *shard is the number of the new shard to which the last appended sample
- * belongs. If `shard` is NULL, this function does not begin new shards. */
+/* Appends the samples that were read last to the new data set. If an error concerns one sample, the
+ * message states the location of this sample. *shard is the number of the new shard that contains
+ * the last appended sample. If `shard` is NULL, this function does not begin new shards. */
 int convert_append_all(struct convert *c, const struct sheaf_sample *samples, size_t count,
                        uint64_t *shard, struct sheaf_error *err);
 /* Returns the packer's `code` and copies its error. */
 int convert_packed(const struct convert *c, int code, struct sheaf_error *err);
-/* Keeps the features of the records that are read, if records of the new container can store
- * features. */
+/* Lets the reader keep the features (name-value pairs) of TFRecord records, if records of the new
+ * container can store features. */
 void convert_keep(struct convert *c, enum sheaf_container container);
-/* Reports how many records became a single field because they are not tf.train.Examples. */
+/* Reports how many records became samples with a single field, because they are not
+ * tf.train.Examples. */
 void convert_tell(const struct convert *c);
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts the part of one machine: some shards of a plan that was stored for a data set. */
+ * Converts one part of a stored plan, which consists of some shards of a data set. So several
+ * machines can convert one data set. */
 #include <string.h>
 
 #include "base/error.h"
@@ -27,8 +28,8 @@ static int convert_part_open_source(const struct sheaf_plan_info *plan, const ch
     sheaf_dataset_get_info(*dataset, &info, sizeof(info));
     if (strcmp(info.fingerprint, plan->fingerprint) == 0)
         return SHEAF_OK;
-    /* The plan's fingerprint may be the one that the data set had before samples were appended or
-     * edited. The manifest lists these fingerprints as well. */
+    /* The plan may contain the fingerprint that the data set had before samples were appended or
+     * edited. The manifest lists such earlier fingerprints as well. */
     if (info.manifest_json != NULL && strstr(info.manifest_json, plan->fingerprint) != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has grown or was edited since the plan was "
                        "made: make the plan of its conversion again", plan->root);
@@ -36,8 +37,8 @@ static int convert_part_open_source(const struct sheaf_plan_info *plan, const ch
                    "set %s, found %s", plan->root, plan->fingerprint, info.fingerprint);
 }
 
-/* Copies `samples` samples of the data set, from number `first` on, to a shard. *at is the number
- * of the sample that the reader returns next. */
+/* Copies `samples` samples of the data set, beginning with sample number `first`, to a new shard.
+ * *at is the number of the sample that the reader returns next. */
 static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_t samples,
                       uint64_t *at, struct sheaf_error *err)
 {

@@ -15,9 +15,10 @@
 
 #define BATCH   64          /* samples asked for at once */
 #define TICK_NS 100000000u
-/* Size of the shuffle buffer in samples, each of which takes 64 bytes. A data set of at most this
- * size is shuffled completely. In a larger data set, the order of the shards is permuted, and each
- * sample is shuffled only with the samples that are in the buffer at the same time. */
+/* Largest number of samples in the shuffle buffer, which needs 64 bytes for each sample. A data set
+ * with at most this number of samples is shuffled completely. In a larger data set, the order of
+ * the shards is permuted, and a sample is shuffled only with samples that are in the buffer at the
+ * same time. */
 #define SHUFFLE_MOST ((uint64_t)4 << 20)
 
 static void *copying_wake(void *argument)
@@ -43,7 +44,8 @@ void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const 
     timed_cond_init(&c->ending);
 }
 
-/* Copies the caller's options, except for those about the order. */
+/* Copies the caller's options to `own`, except the options about the order of samples, because a
+ * copy has an order of its own. */
 static void copying_take_options(const struct copying *c, struct sheaf_reader_options *own,
                                  const struct sheaf_reader_options *given)
 {
@@ -61,8 +63,8 @@ static void copying_take_options(const struct copying *c, struct sheaf_reader_op
     own->shuffle_buffer = MIN(count, SHUFFLE_MOST);
 }
 
-/* Returns an error for a view that draws some samples several times in an epoch, because a copy has
- * each sample once. */
+/* Returns an error if the source is a view that returns some samples several times in an epoch,
+ * because a copy must contain each sample only once. */
 static int check_once(const struct copying *c, struct sheaf_error *err)
 {
     struct sheaf_source_info s;

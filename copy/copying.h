@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the samples of a data set for copying, in their order, with reports of progress and a flag
- * that ends the copy.
+ * Reads the samples of a data set for a copy, in their order. Reports the progress, and ends the
+ * copy if the caller has set its interrupt flag.
  *
  * A reader may wait long for its next samples. Therefore a thread interrupts this wait about ten
  * times a second. copying_next then reports the progress, checks the caller's interrupt flag, and
@@ -36,9 +36,10 @@ struct copying {
  * function of this file. */
 void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const struct watch *watch,
                   const char *stage);
-/* Opens a reader of the data set in its order. `options` may be NULL for the defaults. The options
- * about the order and about memory of the program are not used. A view that draws some samples
- * several times is refused, because a copy has each sample once. */
+/* Opens a reader that returns the samples in the order of the data set. `options` may be NULL for
+ * the defaults. The options about the order, and about memory that the program provides, are
+ * ignored. A view that returns some samples several times in an epoch is refused, because a copy
+ * contains each sample once. */
 int copying_open(struct copying *c, const struct sheaf_reader_options *options,
                  struct sheaf_error *err);
 /* Returns at most `most` samples, which are valid until the next call. If `most` is 0, the reader
@@ -51,10 +52,10 @@ int copying_check_space(const struct copying *c, const char *dest, uint64_t file
                         struct sheaf_error *err);
 /* Counts a sample that was copied. */
 void copying_done(struct copying *c, const struct sheaf_sample *sample);
-/* Puts a sample's location before an error message about it. If the error says that the key exists
- * already, adds to the message that another source may have the key. SHEAF_ERR_ARGUMENT becomes
- * SHEAF_ERR_UNSUPPORTED, because the content of a sample is not an argument of the caller. Returns
- * the code. */
+/* Puts the location of a sample before an error message about the sample. If the error says that
+ * the key exists already, adds to the message that another source may have the key. Changes
+ * SHEAF_ERR_ARGUMENT to SHEAF_ERR_UNSUPPORTED, because the content of a sample is not an argument
+ * of the caller. Returns the error code. */
 int copying_place(const struct copying *c, const struct sheaf_sample *sample,
                   struct sheaf_error *err);
 /* `stats`: NULL, or the reader's. */

@@ -82,7 +82,7 @@ static int edit_open_dataset(struct edit *e, const char *dataset, struct sheaf_e
 /* ---- The output ------------------------------------------------------------------------------ */
 
 /* Opens the data set's directory for writing the changed shards, which get new names. `hash`
- * identifies this run. */
+ * identifies the requested edit. */
 static int edit_open_output(struct edit *e, struct in_place *place, const char *hash,
                             struct sheaf_error *err)
 {
@@ -107,8 +107,8 @@ static enum output_ask edit_ask_of(const struct edit *e)
 
 /* ---- Purge ----------------------------------------------------------------------------------- */
 
-/* Removes the files that edits have replaced. If an earlier run was killed while it removed such
- * files, this run takes over from that run. */
+/* Removes the files that earlier edits have replaced by new files. If a run was killed while it
+ * removed such files, this run continues its work. */
 static int purge(struct edit *e, struct sheaf_error *err)
 {
     struct in_place place = { .prefix = NULL };
@@ -145,8 +145,8 @@ static void count_manifest(struct edit *e, const struct manifest *m)
     e->result.shards = m->shard_count;
 }
 
-/* Called if an earlier run has already published this edit. That run may have been killed before it
- * had removed its temporary files, so this function removes them. */
+/* Called if an earlier run has already published this edit. Removes the temporary files of the
+ * earlier run, which may have been killed before it removed them. */
 static int edit_finish_done(struct edit *e, const char *hash, struct sheaf_error *err)
 {
     const struct manifest_edit *last = &e->manifest->edits[e->manifest->edit_count - 1];
@@ -169,8 +169,8 @@ static int edit_finish_done(struct edit *e, const char *hash, struct sheaf_error
     return code == SHEAF_OK && e->options.purge ? purge(e, err) : code;
 }
 
-/* Finds out whether this edit was the last change of the data set, so that it is already done. Sets
- * *is_done, and `hash` to the hash of the edit. */
+/* Sets *is_done to whether the requested edit is already done, because it was the last change of
+ * the data set. Sets `hash` to the hash of the edit. */
 static void edit_find_done(const struct edit *e, char hash[HASH_TEXT_BYTES], bool *is_done)
 {
     const struct manifest *m = e->manifest;

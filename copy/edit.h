@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * An edit of a data set: the changes that the caller requests, the samples that change, and the
- * shards that contain these samples.
+ * An edit of a data set deletes samples, changes their labels or replaces their files.
  *
- * edit_wanted.c reads the caller's lists, which name samples by their keys. edit_change.c finds the
- * samples and their shards. The file dataset.keys gives candidates for each key, and the candidates
- * are read to see which of them have the key. edit_write.c writes the new shards. edit.c calls
- * these steps one after another, and publishes the result. */
+ * edit_wanted.c reads the caller's lists, which name samples by their keys. edit_change.c finds
+ * these samples and their shards. For each key, the file dataset.keys gives candidates, and
+ * edit_change.c reads each candidate to see whether it has the key. edit_write.c writes new shards
+ * in place of the shards with changed samples. edit.c calls these steps one after another, and
+ * publishes the result. */
 #ifndef COPY_EDIT_H
 #define COPY_EDIT_H
 
@@ -24,12 +24,13 @@
 /* A key in one of the caller's lists, and the change that the caller requests for the samples with
  * this key. */
 struct edit_wanted {
-    char *key;                  /* text from the list: a sample's key, or the path of a file */
-    /* sample key within the path, if `key` is a path; otherwise NULL */
+    /* text from the caller's list: the key of a sample, or the path of a file */
+    char *key;
+    /* if `key` is a path such as "cat/1.jpg": the key in the path, "cat/1"; otherwise NULL */
     char *other;
     bool is_deleted, has_label;
-    /* if has_label is set: index of the new label, at first in the catalog edit.labels;
-     * edit_number_labels() changes it to the index in the array edit.plan.labels */
+    /* index of the new label, if has_label is set. At first it is an index in the catalog
+     * edit.labels. edit_number_labels() replaces it by the index in the array edit.plan.labels. */
     uint32_t label;
     size_t file, file_count;    /* range of edit.files: the files that replace fields */
     const char *where;          /* the list, for messages */
@@ -86,16 +87,17 @@ struct edit {
     struct sheaf_edit_result result;
 };
 
-/* Reads the caller's lists. Returns SHEAF_ERR_ARGUMENT if two lists request contradictory changes.
- * (edit_wanted.c) */
+/* Reads the caller's lists of changes. Returns SHEAF_ERR_ARGUMENT if two lists request
+ * contradictory changes for the same key. (edit_wanted.c) */
 int edit_read_lists(struct edit *edit, struct sheaf_error *err);
-/* Sets `text` to the hash of this edit for a data set with the given fingerprint. */
+/* Sets `text` to a hash of the requested changes and of the data set's fingerprint. The hash
+ * identifies this edit. */
 void edit_hash(const struct edit *edit, const char *fingerprint, char text[HASH_TEXT_BYTES]);
 void edit_lists_free(struct edit *edit);
 
-/* Finds the samples that change and the shards that contain them. Computes the counts that the data
- * set will have after the edit. Returns SHEAF_ERR_NOT_FOUND if a key or a file in a list belongs to
- * no sample. (edit_change.c) */
+/* Finds the samples that the edit changes, and the shards that contain them. Computes the numbers
+ * of samples and bytes that the data set will have after the edit. Returns SHEAF_ERR_NOT_FOUND if a
+ * key or a file in a list belongs to no sample. (edit_change.c) */
 int edit_find_changes(struct edit *edit, struct sheaf_error *err);
 void edit_changes_free(struct edit *edit);
 
@@ -105,8 +107,9 @@ const struct plan_label *edit_label_of(const struct edit *edit, const struct edi
 const struct catalog_file *edit_file_of(const struct edit *edit, const struct edit_change *change,
                                         const char *field);
 
-/* Writes new shards, which the new manifest will name instead of the shards that contain changed
- * samples. The replaced shards stay in the directory until they are purged. (edit_write.c) */
+/* Writes a new shard in place of each shard that contains changed samples. The new manifest will
+ * name the new shards. The old shards stay in the directory until the caller requests a purge.
+ * (edit_write.c) */
 int edit_write(struct edit *edit, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the samples of an edit by their keys, and computes the counts that the data set will have
- * after the edit. Only samples that change are read. */
+ * Finds the samples that an edit changes, by their keys. Computes the numbers of samples and bytes
+ * that the data set will have after the edit. Reads only samples that change. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,8 +138,8 @@ static int edit_change_find_some(struct edit *e, const char *const *keys, const 
     return code;
 }
 
-/* Looks up all wanted keys that are not found yet. If `others` is set, treats each of them as a
- * path, and looks up the key that the path contains. */
+/* Looks up all wanted keys that were not found yet. If `others` is set, treats each of these texts
+ * as a path, such as "cat/1.jpg", and looks up the key in the path ("cat/1"). */
 static int edit_change_find_keys(struct edit *e, bool others, bool *found, struct sheaf_error *err)
 {
     struct sheaf_progress progress = { .stage = "find", .total_count = e->wanted_count };
@@ -251,8 +251,8 @@ static bool is_same_label(const struct sheaf_sample *s, const struct plan_label 
            memcmp(s->labels, l->values, l->value_count * sizeof(l->values[0])) == 0;
 }
 
-/* Sets *size to the size of the field after the sample has got new labels. The size changes only if
- * the field is `cls` and contains numbers as text. */
+/* Sets *size to the number of bytes that the field will have when the sample has its new labels.
+ * The size changes only if the field is `cls` and contains the labels as text. */
 static int cls_size(const struct sheaf_field *f, const struct plan_label *l, size_t *size,
                     struct sheaf_error *err)
 {
@@ -269,8 +269,8 @@ static int cls_size(const struct sheaf_field *f, const struct plan_label *l, siz
     return code;
 }
 
-/* Checks the files that replace fields of a sample. If the sample does not have such a field,
- * reports the file, which is then not used. */
+/* Checks that the sample has a field for each file that is to replace a field. Reports a file
+ * without such a field, and does not use the file. */
 static int check_files(struct edit *e, struct edit_change *c, const struct sheaf_sample *s)
 {
     size_t kept = 0;
@@ -292,7 +292,7 @@ static int check_files(struct edit *e, struct edit_change *c, const struct sheaf
 }
 
 /* Adds a changed sample to the counts that the data set will have after the edit. The counts depend
- * on the sizes of its files, and not on their content. */
+ * on the sizes of the sample's files, but not on their content. */
 static int count_added(struct counting *n, const struct edit_change *c,
                        const struct sheaf_sample *s, uint64_t *payload, struct sheaf_error *err)
 {
@@ -394,9 +394,9 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
     return code == SHEAF_OK && s->name == NULL ? err_memory(err, sizeof(text)) : code;
 }
 
-/* Adds the shard that contains the changes from `first` up to, but not including, `end`, unless
- * none of them has an effect. Changes without an effect are dropped; the others move to the
- * position *kept of the array. */
+/* Drops each change from `first` up to, but not including, `end` that has no effect. Moves the
+ * remaining changes to the position *kept of the array. If there are any, adds the shard that
+ * contains these samples to the shards that are written again. */
 static int edit_change_add_shard(struct counting *n, size_t shard, size_t first, size_t end,
                                  size_t *kept, struct sheaf_error *err)
 {
@@ -447,7 +447,8 @@ static int edit_change_find_shards(struct counting *n, struct sheaf_error *err)
     return code;
 }
 
-/* Copies the field counts of the manifest, by writing them as text and reading the text. */
+/* Copies the counts of fields from the manifest to `fields`, by writing them as text and parsing
+ * the text. */
 static int copy_fields(const struct manifest *m, uint64_t samples, struct tally *fields,
                        struct sheaf_error *err)
 {

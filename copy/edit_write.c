@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the changed shards of an edit. Records of unchanged samples are copied byte for byte.
- * Records of changed samples are decoded, changed, and encoded as the packer does it. The packer's
- * engine compresses, hashes and stores the blocks, and publishes each finished shard with its
- * journal entry. */
+ * Writes the shards that an edit changes. Records of unchanged samples are copied byte for byte.
+ * Records of changed samples are decoded, changed, and encoded in the same way as the packer does
+ * it. The packer's engine compresses, hashes and stores the blocks. It publishes each finished
+ * shard, and adds the shard to the journal (the list of finished shards). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +46,8 @@ struct rewriting {
     struct decode_scratch scratch;
     struct buf fields, text, joined;
     struct buf files;           /* content of the files of a sample */
-    /* key of the sample before the deleted samples; stored only for containers whose readers join
-     * neighbouring samples with equal keys */
+    /* key of the last sample before a deleted sample; stored only for tar, because readers of a tar
+     * join neighbouring samples with equal keys */
     char *key;
 };
 
@@ -141,7 +141,7 @@ static int edit_write_open_names(struct rewriting *r, struct sheaf_error *err)
     return code;
 }
 
-/* Finds a record's line in the .lst file, without its newline. */
+/* Finds the line of record i in the shard's .lst file. The result does not include the newline. */
 static int edit_write_name_line(struct rewriting *r, uint64_t i, struct block_copy *copy,
                                 struct sheaf_error *err)
 {
@@ -173,8 +173,8 @@ static int edit_write_damaged(const struct rewriting *r, uint64_t i, const char 
                    "edited", r->edit->dataset->urls[r->shard->shard], (unsigned long long)i, what);
 }
 
-/* Sets *copy to a description of an unchanged record of the shard. Returns an error if the record
- * does not match the index. */
+/* Sets *copy to a description of record i of the old shard, which is copied unchanged. Returns an
+ * error if the record does not match the index. */
 static int edit_write_describe(struct rewriting *r, uint64_t i, const struct frame *frame,
                                struct block_copy *copy, struct sheaf_error *err)
 {
@@ -256,7 +256,8 @@ static int edit_write_read_file(struct rewriting *r, const struct catalog_file *
                        SHEAF_REASON_BAD_FILES);
 }
 
-/* If the field is `cls` and contains numbers, replaces them by the numbers of the new label. */
+/* Replaces the content of a field by the numbers of the sample's new labels, if the field is `cls`
+ * and contains numbers. */
 static int set_cls(struct rewriting *r, const struct plan_label *l, struct sheaf_field *field,
                    struct sheaf_error *err)
 {
@@ -320,7 +321,7 @@ static size_t edit_write_longest_class(const struct edit *e)
     return longest;
 }
 
-/* Returns the memory that a changed record needs in the block, in the worst case. */
+/* Returns an upper limit of the memory that a changed record needs in its block. */
 static struct block_need need_of(const struct rewriting *r, const struct edit_change *c,
                                  const struct sheaf_sample *s, const struct block_copy *copy,
                                  const struct kept_features *kept)
@@ -374,8 +375,9 @@ static int change_record(struct rewriting *r, const struct edit_change *c, uint6
 
 /* ---- Neighbours ------------------------------------------------------------------------------ */
 
-/* Stores the key of a sample whose following sample is deleted. In a tar, two samples with the same
- * key must not become neighbours. */
+/* Stores the key of record i, because the next sample is deleted. The key will be compared with the
+ * key of the sample after the deleted one, because in a tar, neighbouring samples must have
+ * different keys. */
 static int edit_write_keep_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
                                struct sheaf_error *err)
 {
@@ -387,8 +389,8 @@ static int edit_write_keep_key(struct rewriting *r, uint64_t i, const struct blo
     return code == SHEAF_OK && r->key == NULL ? err_memory(err, KEY_LIMIT) : code;
 }
 
-/* Called for a sample that follows a deleted sample. Returns an error if the sample's key equals
- * the key of the sample before the deleted one. */
+/* Called for the first sample after a deleted sample. Returns an error if this sample has the same
+ * key as the sample before the deleted one. In a tar, the two samples would become one. */
 static int edit_write_check_key(struct rewriting *r, uint64_t i, const struct block_copy *copy,
                                 struct sheaf_error *err)
 {
@@ -416,8 +418,8 @@ static bool is_deleted(const struct rewriting *r, const struct edit_change *c, u
     return c < end && c->number == number && c->is_deleted;
 }
 
-/* Handles record number `i` of the old shard: copies, changes or leaves out the record. `*c` is the
- * next change. `after_deleted` tells whether the previous record was deleted. */
+/* Copies, changes or leaves out record number `i` of the old shard. `*c` is the next change in the
+ * list of changes. `after_deleted` says whether the previous record was deleted. */
 static int edit_write_take_record(struct rewriting *r, uint64_t i, const struct frame *frame,
                                   const struct edit_change **c, bool *after_deleted,
                                   struct sheaf_error *err)
@@ -529,7 +531,8 @@ static int edit_write_shard(struct edit *e, const struct edit_shard *shard, size
     return code;
 }
 
-/* Sets *is_there to whether an interrupted run of this edit has already finished this shard. */
+/* Sets *is_there to whether an earlier, interrupted run of the same edit has already finished the
+ * new shard. */
 static int find_finished(struct edit *e, const struct edit_shard *shard, bool *is_there,
                          struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes files into one directory tree. A file is first written under a temporary name. So a killed
- * run leaves only complete files, and can be resumed. */
+ * Writes files into one directory tree. A file is first written under a temporary name and then
+ * renamed. So a killed run leaves only complete files, and can be resumed. */
 #include "copy/extract.h"
 
 #include <errno.h>
@@ -23,8 +23,9 @@
 #define COMPARE_BYTES ((size_t)16 << 10)
 #define PART_NAME ".sheaf-unpack"       /* temporary name, in the file's own directory */
 
-/* An entry of the table of open directories. The hash of a directory's path determines its entry.
- * If the entry has another directory, the new one replaces it. */
+/* An entry of the table of open directories. The hash of a directory's path determines the entry
+ * for the directory. If the entry already has another directory, this directory is closed and
+ * replaced. */
 struct directory_slot {
     /* path of a directory relative to the root; NULL if this entry of the table is empty */
     char *path;
@@ -35,8 +36,8 @@ struct extract {
     char *directory;        /* for messages */
     int root;               /* descriptor, locked so that no other run writes here */
     bool resume;            /* whether existing files with the same content are kept */
-    /* paths of the files that this run has written or kept, so that two samples cannot have the
-     * same file */
+    /* paths of all files that this run has written, or has kept from an earlier run; with them, an
+     * error is reported if two samples have the same path */
     struct keyset written;
     struct directory_slot slots[SLOT_COUNT];
 };
@@ -101,7 +102,8 @@ int extract_open(const char *directory, bool resume, struct extract **extract,
     }
     for (size_t end = copy ? strlen(directory) : 0; end > 1 && directory[end - 1] == '/'; end--)
         copy[end - 1] = '\0';
-    /* If the file system has no locks, the extraction continues without a lock. */
+    /* Locks the root directory, so that only one process extracts files there. If the file system
+     * has no locks, the extraction continues without a lock. */
     if (!errnum && flock(x->root, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
         close(x->root);
         free(copy);
@@ -135,7 +137,8 @@ void extract_close(struct extract *extract)
     free(extract);
 }
 
-/* Returns why a path is not allowed inside the root, or NULL if it is allowed. */
+/* Returns a text that says why a path is not allowed inside the root directory, or NULL if the path
+ * is allowed. */
 static const char *path_problem(const char *path)
 {
     const char *p = path;
@@ -154,8 +157,8 @@ static const char *path_problem(const char *path)
     return NULL;
 }
 
-/* Opens the directory whose path is the first `size` bytes of `path`, and creates missing
- * components. Returns its descriptor, or -1 with errno. */
+/* Opens the directory whose path, relative to `root`, is the first `size` bytes of `path`. Creates
+ * missing directories. Returns the descriptor of the directory, or -1 with errno. */
 static int extract_walk(int root, const char *path, size_t size)
 {
     char *copy = strndup(path, size);
@@ -181,8 +184,9 @@ static int extract_walk(int root, const char *path, size_t size)
     return fd;
 }
 
-/* Returns the descriptor of a directory under the root, or -1 with errno. The table of open
- * directories owns the descriptor. */
+/* Returns the descriptor of the directory whose path is the first `size` bytes of `path`, or -1
+ * with errno. The table of open directories owns the descriptor, so the caller must not close
+ * it. */
 static int extract_directory_of(struct extract *x, const char *path, size_t size)
 {
     uint32_t hash = 2166136261u;    /* FNV-1a */
@@ -236,8 +240,8 @@ static int has_bytes(int fd, const uint8_t *data, size_t size)
     return 1;
 }
 
-/* Records the path of a file. A file that this run has written or kept must not be written or kept
- * for a second sample. */
+/* Records the path of a file that this run writes, or keeps from an earlier run. Returns an error
+ * if the path was already recorded for another sample. */
 static int note_path(struct extract *x, const char *path, struct sheaf_error *error)
 {
     const int code = keyset_check(&x->written, path, error);
@@ -250,8 +254,8 @@ static int note_path(struct extract *x, const char *path, struct sheaf_error *er
     return err_because(error, code, SHEAF_REASON_REPEATED_KEY);
 }
 
-/* Compares an existing file of an earlier run with the data. Sets *kept if it has the right
- * content. */
+/* Compares an existing file with the data that would be written. Sets *kept if the file already has
+ * this content, because an earlier run has written it. */
 static int keep_file(const struct extract *x, int directory, const char *name, const char *path,
                      const void *data, size_t size, bool *kept, struct sheaf_error *error)
 {
@@ -274,8 +278,8 @@ static int keep_file(const struct extract *x, int directory, const char *name, c
     return SHEAF_OK;
 }
 
-/* Gives a file that was written under a temporary name its final name, if no other file has this
- * name. Returns 0 or an errno value. */
+/* Renames the temporary file to `name`, if no other file has this name. Returns 0 or an errno
+ * value. */
 static int extract_publish(int directory, const char *name)
 {
     if (renameat2(directory, PART_NAME, directory, name, RENAME_NOREPLACE) == 0)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes files into one directory tree, and never outside of it, whatever the names of the files
- * are.
+ * Writes files into one directory tree, and never outside of this tree, whatever the names of the
+ * files are.
  *
  * A path is opened component by component from the root's descriptor, and symbolic links are not
- * followed. So a link that another program puts into the tree cannot lead outside. Some directories
- * stay open in a small table, because shuffled samples alternate between all directories. */
+ * followed. So a link that another program puts into the tree cannot lead outside. The directories
+ * that were used last stay open in a small table, because shuffled samples alternate between all
+ * directories. */
 #ifndef COPY_EXTRACT_H
 #define COPY_EXTRACT_H
 

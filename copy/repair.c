@@ -46,7 +46,8 @@ static int repair_take_options(struct repair *r, const struct sheaf_repair_optio
 
 /* ---- The data set and its copy --------------------------------------------------------------- */
 
-/* If the source has a manifest, opens the source as a copy of the data set. */
+/* Opens the caller's source as a copy of the data set, if the source has a manifest. Otherwise the
+ * source consists of the files that were packed. */
 static int open_copy(struct repair *r, struct sheaf_error *err)
 {
     struct manifest found = { .shards = NULL };
@@ -95,9 +96,8 @@ static int repair_open_dataset(struct repair *r, const char *dataset, struct she
     return code;
 }
 
-/* Opens the data set's directory for writing the repaired shards. The hash identifies this run in
- * the directory. It is the same for all repairs of a data set, so that a repair is accepted as the
- * continuation of a repair that was killed. */
+/* Opens the data set's directory for writing the repaired shards. All repairs of a data set have
+ * the same hash as their identification, so that a repair can continue a repair that was killed. */
 static int repair_open_output(struct repair *r, struct sheaf_error *err)
 {
     XXH128_hash_t sum = XXH3_128bits("repair", 6);
@@ -140,8 +140,8 @@ static void repair_tell(sheaf_report_fn *call, const struct repair *r, const str
     call(r->options.context, f->name, &what);
 }
 
-/* Counts the damaged files that were repaired and those that were not, and reports each of them.
- * Returns the error of the first file that was not repaired. */
+/* Counts and reports the damaged files that were repaired, and the damaged files that could not be
+ * repaired. Returns the error of the first file that could not be repaired. */
 static int tell_all(struct repair *r, struct sheaf_error *err)
 {
     const struct repair_file *first = NULL;
@@ -182,8 +182,9 @@ static int repair_run(struct repair *r, struct sheaf_error *err)
     if (code == SHEAF_OK && r->options.dry_run) {
         code = r->result.damaged == 0 ? SHEAF_OK : output_look(&r->output, ASK_GROW_RESUME, err);
     } else if (code == SHEAF_OK && r->result.damaged == 0) {
-        /* An earlier repair may have been killed after it had repaired its last file. The file with
-         * which it claimed the directory is removed here, if possible. */
+        /* An earlier repair may have been killed after it had repaired its last file. Then its
+         * claim (the file that says that a run is at work) is still there. It is removed here, if
+         * possible. */
         (void)output_grown(&r->output, NULL);
     } else if (code == SHEAF_OK) {
         code = output_claim(&r->output, ASK_GROW_RESUME, &finished, err);

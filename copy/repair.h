@@ -46,8 +46,8 @@ struct repair {
     char *directory;            /* of the data set */
     struct sheaf_dataset *dataset;
     const struct manifest *manifest;    /* of the data set */
-    /* directory of the copy from which files are taken; NULL if shards are made from their
-     * source files */
+    /* directory of a copy of the data set, from which files are copied; NULL if shards are made
+     * again from the packed files */
     char *copy_directory;
     struct sheaf_dataset *copy;
     struct repair_file *files;  /* sorted by name */
@@ -57,22 +57,22 @@ struct repair {
     struct sheaf_repair_result result;
 };
 
-/* Lists the files of the data set, and finds the damaged ones. If the options name files, these
- * files count as damaged, and no other file is examined. (repair_check.c) */
+/* Lists the files of the data set, and finds the damaged files. If the caller's options name files,
+ * these files count as damaged, and no other file is examined. (repair_check.c) */
 int repair_check(struct repair *repair, struct sheaf_error *err);
 struct repair_file *repair_find(const struct repair *repair, const char *name);
-/* Checks the index sections in the file `name`, which is the index of a part of the data set.
- * Returns SHEAF_ERR_CORRUPT if they do not match the manifest. */
+/* Checks the index file `name`, which has the index sections of some shards. Returns
+ * SHEAF_ERR_CORRUPT if the sections do not match the manifest. */
 int repair_check_index(const struct sheaf_dataset *dataset, const char *name,
                        struct sheaf_error *err);
 void repair_files_free(struct repair *repair);
 
-/* Records why a file could not be repaired. Returns `code` if the error must end the whole run, and
- * SHEAF_OK if the other files can still be repaired. */
+/* Records in `file` why the file could not be repaired. Returns `code` if this error must end the
+ * whole repair, and SHEAF_OK if the other files can still be repaired. */
 int repair_fail(struct repair_file *file, int code, const struct sheaf_error *found,
                 struct sheaf_error *err);
 
-/* Makes the damaged shards again from the source files of their samples. (repair_plan.c) */
+/* Makes the damaged shards again from the files that were packed. (repair_plan.c) */
 int repair_from_files(struct repair *repair, struct sheaf_error *err);
 /* Copies the damaged files from the copy. (repair_copy.c) */
 int repair_from_copy(struct repair *repair, struct sheaf_error *err);

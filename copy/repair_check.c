@@ -19,8 +19,8 @@
 
 struct naming_files {
     struct repair *repair;
-    /* `capacity` is the size of the array of files; `shard` is the number of the shard whose files
-     * come next */
+    /* capacity: number of files for which the array has room; shard: number of the shard whose
+     * files are listed next */
     size_t capacity, shard;
     size_t begin;               /* first file of that shard */
 };
@@ -41,7 +41,8 @@ static enum repair_kind repair_check_kind_of(const struct repair *r, const char 
     return REPAIR_OTHER;
 }
 
-/* Adds the next file of the data set to the list. A shard itself comes after its other files. */
+/* Adds the next file of the data set to the list. The files beside a shard, such as its .idx, come
+ * before the shard. */
 static int repair_check_take_name(void *context, const char *name, bool may_lack,
                                   struct sheaf_error *err)
 {
@@ -142,9 +143,9 @@ static int size_in(const char *directory, const char *name, uint64_t *bytes,
     return code;
 }
 
-/* Sets *bytes to the size that a file should have, according to the manifest or the copy. If a data
- * set need not have this file, and the copy lacks it, sets *bytes to UINT64_MAX. Returns SHEAF_END
- * if the size is unknown. */
+/* Sets *bytes to the size that a file should have, which the manifest or the copy of the data set
+ * states. Sets *bytes to UINT64_MAX if the file is optional and the copy does not have it. Returns
+ * SHEAF_END if the size is unknown. */
 static int expected_size(const struct repair *r, const struct repair_file *f, uint64_t *bytes,
                          struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Copies files from a copy of the data set. Each file is compared with the manifest before it gets
- * its name. */
+ * Repairs damaged files by copying them from a copy of the data set. Each file is compared with the
+ * manifest before it gets its final name. */
 #include <stdlib.h>
 #include <string.h>
 

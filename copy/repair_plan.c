@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes shards again from the files that were packed. First, the packer's plan (which file goes to
- * which shard) is computed again from the options in the manifest and from these files. The
- * packer's engine then packs only the damaged shards, and reads only their files. Before a new
- * shard replaces a file, the shard is compared with the manifest (publish/output_shard.c). */
+ * Makes damaged shards again from the files that were packed.
+ *
+ * First, the plan, which says which file goes into which shard, is computed again from these files
+ * and from the options in the manifest. Then the packer's engine packs only the damaged shards, and
+ * reads only their files. A new shard is compared with the hash in the manifest before it replaces
+ * the damaged shard (publish/output_shard.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,8 +85,8 @@ static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Sets the options with which the data set was packed. Files that were left out in packing are left
- * out again, and classes keep their numbers. */
+/* Sets the packing options to those with which the data set was packed. Files that packing left out
+ * are left out again, and classes keep their numbers. */
 static int take_packing(struct remaking *m, struct sheaf_error *err)
 {
     const struct repair *r = m->repair;
@@ -173,8 +175,8 @@ static int repair_plan_make(struct remaking *m, struct sheaf_error *err)
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
 
-/* Appends the releases of the libraries on which the bytes of the shards depend, if there are
- * any. */
+/* Appends to `text` the versions of the libraries (such as zlib) on which the bytes of the shards
+ * depend, if there are any. */
 static void name_libraries(const struct remaking *m, char *text, size_t size)
 {
     const bool converts = setup_converts(&m->setup);
@@ -188,8 +190,8 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
                  converts ? image_libraries() : "");
 }
 
-/* Adds to the error the reason why a shard could not be made again. `problems` is the number of bad
- * files that were found before this shard. */
+/* Adds to the error message the reason why a shard could not be made again. `problems` is the
+ * number of bad files that were found before this shard was made. */
 static void repair_plan_explain(const struct remaking *m, size_t problems, struct sheaf_error *err)
 {
     char text[sizeof(err->message)], libraries[200] = "";
@@ -208,8 +210,8 @@ static void repair_plan_explain(const struct remaking *m, size_t problems, struc
                 libraries, text);
 }
 
-/* Returns SHEAF_ERR_UNSUPPORTED if the plan does not make this shard, because its samples were
- * appended or edited. */
+/* Returns SHEAF_ERR_UNSUPPORTED if this shard cannot be made from the packed files, because its
+ * samples were appended or edited after packing. */
 static int repair_plan_check_shard(const struct repair *r, size_t shard, struct sheaf_error *err)
 {
     const struct manifest *m = r->manifest;
@@ -321,8 +323,8 @@ static int open_remaking(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Records an error for each damaged file that the plan does not make. Sets damaged[i] for each
- * shard that the plan makes again. */
+/* Sets damaged[i] for each damaged shard i that can be made again from the packed files. Records an
+ * error for each other damaged file. */
 static int repair_plan_find_shards(struct repair *r, bool *damaged, size_t *count,
                                    struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Unpacking: writes each field of each sample as a file. */
+ * sheaf_unpack: writes each field of each sample of a data set as a file. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ void sheaf_unpack_options_init(struct sheaf_unpack_options *options, size_t size
     options->sizeof_options = size;
 }
 
-/* The state of unpacking, which includes the keys of all earlier samples. */
+/* The state of sheaf_unpack, including the keys of all samples that were already unpacked. */
 struct unpacking {
     struct copying in;
     struct extract *extract;
@@ -42,8 +42,8 @@ static int write_field(struct extract *extract, const struct sheaf_sample *sampl
     return extract_file(extract, path, field->data, field->size, err);
 }
 
-/* Gives a sample with a repeated key a new key. Returns SHEAF_END if the sample is left out
- * instead. */
+/* Gives the sample a new key if an earlier sample has the same key. Returns SHEAF_END if the sample
+ * must be left out instead. */
 static int unpack_take_key(struct unpacking *u, struct sheaf_sample *sample,
                            struct sheaf_error *err)
 {
@@ -112,8 +112,8 @@ static int unpack_all(struct unpacking *u, struct sheaf_error *err)
     return code == SHEAF_END ? extract_sync(u->extract, err) : code;
 }
 
-/* Checks that the number of samples written and left out equals the number that the reader
- * returned. The reader itself checks that it returned or reported every sample of the data set. */
+/* Checks that every sample that the reader returned was either written or left out. The reader
+ * itself checks that it returned or reported every sample of the data set. */
 static int unpack_check_sum(const struct unpacking *u, struct sheaf_error *err)
 {
     const struct sheaf_unpack_result *r = u->result;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The public functions for channels. A channel is a name that the training platform gives to input
- * data; these functions find the data. channel_config.c parses the platform's configuration. If the
- * configuration contradicts the files at the channel's path, the functions follow the files. */
+ * The public functions for channels. A channel is an input of a SageMaker training job, identified
+ * by a name. These functions find the data of a channel. channel_config.c parses SageMaker's
+ * configuration file. If the configuration says something else than the files at the channel's
+ * path, the files count. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,11 +32,11 @@
 
 struct sheaf_channel {
     char *name, *root;
-    /* names of the attributes of an augmented manifest, as the caller has given them; NULL if the
-     * names in the configuration count */
+    /* names of the attributes of an augmented manifest that are read, such as "source-ref,label";
+     * NULL if the names in the configuration file are used instead */
     char *attributes;
-    /* URL of the data set's manifest (dataset.json), for a channel whose shards are distributed
-     * among hosts; NULL if the manifest is in the channel's directory */
+    /* URL of the data set's manifest (dataset.json), if the shards are distributed among hosts and
+     * the caller has named the manifest; NULL if the manifest is in the channel's directory */
     char *manifest;
     char *text;                 /* text of the configuration, or NULL */
     struct channel_config config;
@@ -71,8 +72,8 @@ static struct sheaf_channel_options channel_take_options(const struct sheaf_chan
 
 /* ---- The configuration ---------------------------------------------------------------------- */
 
-/* Reads the platform's configuration file, or the variable in which its toolkit stores the content
- * of the file. Sets *text to NULL if neither exists. */
+/* Reads SageMaker's configuration file `path`, or else the environment variable in which
+ * SageMaker's toolkit stores the content of this file. Sets *text to NULL if neither exists. */
 static int channel_read_text(const char *path, const char *variable, char **text,
                              struct sheaf_error *err)
 {
@@ -88,8 +89,9 @@ static int channel_read_text(const char *path, const char *variable, char **text
     return *text != NULL ? SHEAF_OK : err_memory(err, strlen(value));
 }
 
-/* Reads the configuration. Sets *known to whether it contains the channel. If it does not, *err has
- * a message about this. */
+/* Reads SageMaker's configuration of the channel. Sets *known to whether the configuration
+ * contains the channel. If the channel is missing, sets *err to a message about this, but returns
+ * SHEAF_OK. */
 static int read_config(struct sheaf_channel *c, bool *known, struct sheaf_error *err)
 {
     char *path = store_join(c->root, "input/config/inputdataconfig.json");
@@ -146,8 +148,8 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the data of the channel. `err` already contains the message that is returned if there is no
- * data. */
+/* Finds the data of the channel. `err` already contains the error message for the case that there
+ * is no data. */
 static int channel_find(struct sheaf_channel *c, const char *path, bool known,
                         struct sheaf_error *err)
 {
@@ -176,8 +178,9 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint for an error message. A pipe may be fed from an augmented manifest. Then each
- * attribute is a record of its own, but the platform does not tell the job about it. */
+/* Returns a hint that is added to an error message about a pipe. The pipe may have been fed from an
+ * augmented manifest. Then each attribute of a line is a separate record in the pipe, but SageMaker
+ * does not tell the job that this is so. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||
@@ -301,8 +304,8 @@ void sheaf_channel_get_info(const struct sheaf_channel *c, struct sheaf_channel_
 
 /* ---- As a data set -------------------------------------------------------------------------- */
 
-/* Returns the attributes that the caller or the configuration has named, as in "a-ref,b". Returns
- * "" if there are none, and NULL if memory is exhausted. */
+/* Returns the names of the attributes to read, as in "a-ref,b", which come from the caller or from
+ * the configuration. Returns "" if no attributes are named, and NULL if memory is exhausted. */
 static char *attribute_list(const struct sheaf_channel *c)
 {
     struct buf list = BUF_INIT(SIZE_MAX);
@@ -324,7 +327,8 @@ static char *attribute_list(const struct sheaf_channel *c)
     return (char *)list.data;
 }
 
-/* Finds the number of this host. Returns SHEAF_END if it is not stated anywhere. */
+/* Finds the number of this host among the hosts of the job. Returns SHEAF_END if neither the
+ * environment nor SageMaker's files state it. */
 static int find_host(const struct sheaf_channel *c, struct host *host, struct sheaf_error *err)
 {
     char *config = store_join(c->root, "input/config");
@@ -456,8 +460,8 @@ int sheaf_channel_order(const struct sheaf_channel *c, struct sheaf_reader_optio
 
 /* ---- Failure -------------------------------------------------------------------------------- */
 
-/* Returns the length of the part of a message that the platform shows. The part ends with a whole
- * character. */
+/* Returns how many bytes of an error message SageMaker shows. The shown part does not end in the
+ * middle of a UTF-8 character. */
 static size_t channel_shown_size(const char *message)
 {
     const size_t size = strlen(message);

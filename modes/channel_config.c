@@ -41,8 +41,8 @@ static int channel_config_get_text(const json_t *object, const char *member, con
     return SHEAF_OK;
 }
 
-/* Finds a member of a JSON object. Sets *value to the member, which must itself be an object, or to
- * NULL if it is missing. */
+/* Sets *value to a member of a JSON object, or to NULL if the member is missing. Returns an error
+ * if the member is not an object itself. */
 static int channel_config_get_object(const json_t *object, const char *member, const json_t **value,
                                      struct sheaf_error *err)
 {
@@ -52,7 +52,7 @@ static int channel_config_get_object(const json_t *object, const char *member, c
     return err_set(err, SHEAF_ERR_CORRUPT, "%s is not an object", member);
 }
 
-/* Parses a number. The platform may have written it as a string. */
+/* Parses the seed of a shuffle, which SageMaker may have written as a number or as a string. */
 static int parse_seed(const json_t *value, int64_t *seed, struct sheaf_error *err)
 {
     const char *text = json_string_value(value);
@@ -145,8 +145,8 @@ static int channel_config_parse_entry(const json_t *entry, struct channel_config
     return code == SHEAF_OK ? parse_shuffle(entry, c, err) : code;
 }
 
-/* Sets the error for an unknown channel. The message lists the existing channels. If
- * they do not all fit, the last ones are left out. */
+/* Sets and returns the error for an unknown channel. The message lists the names of the existing
+ * channels. If the message has no room for all names, the last names are left out. */
 static int no_such_channel(json_t *json, const char *name, struct sheaf_error *err)
 {
     char names[512] = "";

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * The configuration of one channel in the platform's file inputdataconfig.json. The functions
- * convert text to values and have no side effects.
+ * The configuration of one channel (an input of a training job) in SageMaker's file
+ * inputdataconfig.json. The functions convert text to values and have no side effects. For example:
  *
  *     {"train": {"TrainingInputMode": "Pipe", "ContentType": "x", "CompressionType": "None",
  *                "RecordWrapperType": "None", "S3DistributionType": "FullyReplicated",
  *                "ShuffleConfig": {"Seed": 7}}, ...}
  *
- * Outside of the platform, an entry may also state where the data is, in the form of the platform's
- * own requests: "DataSource": {"S3DataSource": {"S3Uri", "S3DataType", "S3DataDistributionType",
- * "AttributeNames"}}. Unknown members are ignored. */
+ * On other platforms than SageMaker, a channel may also have a member that says where its data is,
+ * in the form that SageMaker's requests use: "DataSource": {"S3DataSource": {"S3Uri", "S3DataType",
+ * "S3DataDistributionType", "AttributeNames"}}. Unknown members are ignored. */
 #ifndef MODES_CHANNEL_CONFIG_H
 #define MODES_CHANNEL_CONFIG_H
 
@@ -22,8 +22,8 @@
 #define CHANNEL_NAME_MOST 64u
 #define CHANNELS_MOST     20u       /* of a job, in SageMaker */
 
-/* The configuration of a channel. The strings point into the JSON document. A string that the
- * document does not have is "". */
+/* The configuration of a channel. The strings point into the JSON document. If the document has no
+ * value for a string, the string is "". */
 struct channel_config {
     json_t *json;               /* the whole document; NULL if there is no configuration */
     const char *mode, *content_type, *compression, *wrapper, *distribution;
@@ -36,14 +36,15 @@ struct channel_config {
 /* Returns whether a channel may have that name. */
 bool channel_name_is_good(const char *name);
 
-/* Parses the configuration of a channel. `text` is NULL if there is no configuration. Returns
- * SHEAF_ERR_NOT_FOUND if the configuration does not contain the channel, and SHEAF_ERR_CORRUPT if
- * it is malformed. */
+/* Parses the configuration of the channel `name`. `text` is the content of inputdataconfig.json, or
+ * NULL if this file does not exist. Returns SHEAF_ERR_NOT_FOUND if the text does not contain the
+ * channel, and SHEAF_ERR_CORRUPT if the text is malformed. */
 int channel_config_parse(const char *text, size_t size, const char *name,
                          struct channel_config *config, struct sheaf_error *err);
 void channel_config_free(struct channel_config *config);
 
-/* Returns whether two words are equal. Ignores upper and lower case, as the platform does. */
+/* Returns whether two words of the configuration are equal. The case of letters does not matter, as
+ * in SageMaker. */
 bool channel_word_is(const char *text, const char *word);
 
 #endif

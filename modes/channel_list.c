@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a channel whose source is a manifest file. The objects that the manifest lists form the
- * data set, as if they were in the directory into which File mode would have copied them. */
+ * Opens a channel (an input of a SageMaker job) whose source is a manifest file, which lists
+ * objects. These objects form the data set, as if File mode had copied them into one directory. */
 #include "modes/channel_list.h"
 
 #include <stdio.h>
@@ -18,8 +18,8 @@
 struct shard_list {
     char **urls;
     size_t count, capacity;
-    /* URL of the dataset.json directly under the S3 prefix that the manifest file states; NULL if
-     * the manifest file lists no such object */
+    /* URL of the object dataset.json directly under the S3 prefix that the manifest file states;
+     * NULL if the manifest file does not list this object */
     char *manifest;
 };
 

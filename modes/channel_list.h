@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A channel whose source is a manifest file. The objects that the manifest lists form the data set,
- * as if they were in the directory into which File mode would have copied them. */
+ * A channel (an input of a SageMaker job) whose source is a manifest file, which lists objects.
+ * These objects form the data set, as if File mode had copied them into one directory. */
 #ifndef MODES_CHANNEL_LIST_H
 #define MODES_CHANNEL_LIST_H
 
 #include "sheaf.h"
 
-/* Opens, as one data set, the objects that are listed in the manifest file at `url`. */
+/* Opens the objects that the SageMaker manifest file at `url` lists as one data set. */
 int channel_list_open(const char *url, struct sheaf_dataset **dataset, struct sheaf_error *err);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of reading that a job's hyperparameters specify. The functions convert text to values
- * and have no side effects.
+ * Takes the settings for the order of samples from the hyperparameters of a SageMaker job. The
+ * functions convert text to values and have no side effects. The text is, for example:
  *
  *     {"sheaf_seed": "7", "sheaf_shuffle_buffer": "20000", "learning-rate": "0.1", ...}
  *
- * The platform turns every value into a string. Its toolkits may add quotes to the string or turn
- * it back into a number. All other hyperparameters belong to the user's program. */
+ * SageMaker turns every value into a string. Its toolkits may add quotes to the string, or turn the
+ * string back into a number. Hyperparameters without the prefix "sheaf_" belong to the user's
+ * program and are ignored. */
 #include "modes/channel_order.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 
 #define PREFIX "sheaf_"
 
-/* Parses a number that has one of the forms "7", "\"7\"" and 7. */
+/* Parses a number in one of the forms "7", "\"7\"" and 7. The largest allowed number is `most`. */
 static bool channel_order_parse_number(const json_t *value, uint64_t most, uint64_t *number)
 {
     const char *text = json_string_value(value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The order of reading that a job's hyperparameters specify. The functions convert text to values
- * and have no side effects. */
+ * Takes the settings for the order of samples from the hyperparameters of a SageMaker job. The
+ * functions convert text to values and have no side effects. */
 #ifndef MODES_CHANNEL_ORDER_H
 #define MODES_CHANNEL_ORDER_H
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_feed: the writing side of SageMaker's Pipe mode.
- *
- * The pipe of an epoch is created before the previous epoch ends, so that a program that reads one
- * epoch after the other finds it. The pipe is removed when the epoch is over. The program has
- * opened it by then and does not need its name any more. */
+ * sheaf_feed: the writing side of SageMaker's Pipe mode. Each epoch has a named pipe of its own.
+ * The pipe for an epoch is created before the previous epoch ends, so that the reading program
+ * finds it. The name of a pipe is removed when its epoch is over. The program has opened the pipe
+ * by then, and does not need the name any more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -126,9 +125,9 @@ static void remove_pipe(const struct feed *f, uint64_t epoch)
     free(path);
 }
 
-/* Locks the pipe, because two processes that feed the same pipe would mix their bytes. The process
- * that holds the lock removes the lock file at the end. So a lock that was taken on a removed file
- * is worthless. */
+/* Locks the pipe by a lock file, because two processes that feed the same pipe would mix their
+ * bytes. A process removes its lock file at the end. So after locking a file, the function checks
+ * that the file still exists under its name, and otherwise tries again. */
 static int feed_take_lock(struct feed *f, struct sheaf_error *err)
 {
     struct stat st = { .st_nlink = 0 };
@@ -166,7 +165,8 @@ static void give_lock(struct feed *f)
 
 /* ---- Objects --------------------------------------------------------------------------------- */
 
-/* Writes content to the pipe in the form that the program at its other end expects. */
+/* Writes bytes of an object to the pipe. If each object becomes a RecordIO record, collects the
+ * bytes of the record in memory instead. */
 static int feed_put(struct feed *f, const void *data, size_t size, struct sheaf_error *err)
 {
     if (f->options->record_wrapper)
@@ -243,7 +243,8 @@ static int put_piece(struct feed *f, const struct supply_piece *p, struct sheaf_
 
 /* ---- Epochs ---------------------------------------------------------------------------------- */
 
-/* Waits until a program opens the pipe of the epoch. Meanwhile fetches the data for the epoch. */
+/* Waits until a program opens the pipe of the epoch for reading. Meanwhile, fetches data for the
+ * epoch. */
 static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *err)
 {
     const struct timespec late = { .tv_nsec = LATE_NS };
@@ -264,7 +265,7 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-/* Ends an epoch. Checks that all objects of this host, and all their bytes, were fed to the
+/* Ends an epoch. Checks that all objects of this host, with all their bytes, were written to the
  * pipe. */
 static int finish_epoch(struct feed *f, const struct supply_piece *p, struct sheaf_error *err)
 {
@@ -408,8 +409,9 @@ static int feed_run(struct feed *f, const char *source, struct sheaf_error *err)
     return code;
 }
 
-/* Writing to a pipe without a reader sends SIGPIPE to this thread. The caller of the library does
- * not expect this signal. So it is blocked, and removed if it has arrived. */
+/* Writing to a pipe without a reader sends SIGPIPE to this thread, which could end the caller's
+ * program. So this function blocks the signal while it writes, and discards the signal if it has
+ * arrived. */
 int sheaf_feed(const char *source, const char *directory,
                const struct sheaf_feed_options *options, struct sheaf_feed_result *result,
                struct sheaf_error *err)

@@ -3,11 +3,12 @@
  * sheaf_fetch: copies a source to a directory, as SageMaker does before a training job in File
  * mode.
  *
- * First the function finds out everything that can be known in advance: the objects, their sizes,
- * whether their names can be file names, which files exist already, and whether the disk has room.
- * Then it requests the parts of the missing files in order. Memory and PARTS_MOST limit the number
- * of requests at the same time. Manifests come first. When the manifests have their final names,
- * the other files of their data sets follow. Shards come last. */
+ * Before copying, the function lists the objects and their sizes. It checks that their names can be
+ * names of files, finds the files that exist already, and checks that the disk has room.
+ *
+ * Then it requests the missing files, each in parts. Memory and PARTS_MOST limit the number of
+ * requests at the same time. The manifests of data sets come first. When they have their final
+ * names, the other files of the data sets follow, such as indexes. Shards come last. */
 #include "modes/fetch.h"
 
 #include <dirent.h>
@@ -37,8 +38,8 @@ struct fetch_run {
     struct objects objects;
     uint32_t *units;            /* the host's */
     size_t unit_count;
-    /* indexes of objects: at first of all objects of this host, later only of those whose files are
-     * missing */
+    /* indexes of the objects to fetch: at first all objects of this host, later only the objects
+     * whose files are missing */
     uint32_t *items;
     size_t item_count;
     struct fetch_known known;
@@ -95,9 +96,9 @@ static bool is_same_object(const struct object *a, const struct object *b)
     return a->url == b->url || (a->url != NULL && b->url != NULL && strcmp(a->url, b->url) == 0);
 }
 
-/* Checks an entry of the sorted list: its name, and whether the name collides with the previous
- * entry. An entry that names the same object as the previous one is left out. *kept counts the
- * entries that stay. */
+/* Checks the name of an entry in the sorted list of objects, and that the name does not collide
+ * with the name of the previous entry. If both entries name the same object, the second entry is
+ * left out. *kept is the number of entries that were not left out. */
 static int fetch_check_pair(struct fetch_run *f, size_t *kept, uint32_t next,
                             struct sheaf_error *err)
 {
@@ -169,8 +170,9 @@ static int find_missing(struct fetch_run *f, struct sheaf_error *err)
 }
 
 /* The order in which files are fetched: first the manifests of data sets, then other files such as
- * indexes, then shards. If a fetch stops early, the shards thus have a manifest. Without a
- * manifest, they would look like a complete set of shards that another program wrote. */
+ * indexes, then shards. So if a fetch stops early, the shards have a manifest, which shows that
+ * others are missing. Shards without a manifest would look like a complete set of shards that
+ * another program wrote. */
 enum phase { MANIFESTS, OTHERS, SHARDS };
 
 static enum phase phase_of(const struct fetch_run *f, uint32_t number)
@@ -196,8 +198,9 @@ static int sort_items(struct fetch_run *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks that the disk has enough free space. An existing file is replaced only when the new one is
- * complete, so its space does not count as free. */
+/* Checks that the disk has enough free space for all missing files. If a file will be replaced, the
+ * old file stays until the new file is complete. So the space of the old file does not count as
+ * free. */
 static int check_room(const struct fetch_run *f, struct sheaf_error *err)
 {
     struct store_space space;
@@ -221,8 +224,8 @@ static int check_room(const struct fetch_run *f, struct sheaf_error *err)
 
 /* ---- The directory --------------------------------------------------------------------------- */
 
-/* Removes the remains of a killed run, except partial files that are kept for resuming. No other
- * run is working in this directory. */
+/* Removes the temporary files of a killed run, except partial files that are kept for resuming. The
+ * caller must have made sure that no other run works in this directory. */
 static int clear_partial(const struct fetch_run *f, struct sheaf_error *err)
 {
     const int fd = openat(f->to.partial_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -291,8 +294,9 @@ static uint64_t memory_of(size_t bytes)
     return sizeof(struct fetch_part) + bytes;
 }
 
-/* Returns whether the next file may be begun. It may not be begun before all files of earlier
- * phases (enum phase: manifests, then other files, then shards) are finished. */
+/* Returns whether the next file may be begun. Files are fetched in three phases (enum phase):
+ * manifests, then other files, then shards. A file may be begun only if all files of earlier phases
+ * are finished. */
 static bool fetch_may_begin(struct flight *x)
 {
     const enum phase phase = phase_of(x->fetch, x->fetch->items[x->next]);
@@ -303,8 +307,9 @@ static bool fetch_may_begin(struct flight *x)
     return true;
 }
 
-/* Selects the file to request next. x->file stays NULL after the last file, and while files of an
- * earlier phase are not finished. */
+/* Sets x->file to the file that is requested next. x->file stays NULL after the last file. It also
+ * stays NULL while the next file must wait for files of an earlier phase (manifests, then other
+ * files, then shards). */
 static int next_file(struct flight *x, struct sheaf_error *err)
 {
     struct fetch_run *f = x->fetch;
@@ -408,7 +413,7 @@ static int fetch_items(struct flight *x, struct sheaf_error *err)
     return code == SHEAF_OK ? fetch_look(x, err) : code;
 }
 
-/* Checks that the number of listed objects equals the number of kept and fetched ones. */
+/* Checks that every listed object was either fetched, or kept because its file existed already. */
 static int fetch_check_sum(const struct sheaf_fetch_result *r, struct sheaf_error *err)
 {
     if (r->objects == r->kept + r->fetched && r->bytes == r->kept_bytes + r->fetched_bytes)

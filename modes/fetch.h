@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a fetch. A planning thread requests PARTS, which are ranges of an object with at
- * most FETCH_PART_BYTES bytes. The store calls a function when a part has arrived. A worker then
- * writes the part to the file; parts may be written in any order.
+ * The internals of sheaf_fetch, which copies objects to files.
  *
- * The parts of a file are hashed in the order of the file, each one after it was written. The last
- * part to be hashed ends the file. The memory of a part may be reused after the part was written
- * and hashed. */
+ * A planning thread requests PARTS, which are ranges of an object with at most FETCH_PART_BYTES
+ * bytes. When a part has arrived, a worker thread writes it to the file. The parts of a file may be
+ * written in any order, but they are hashed in the order of the file, each part after it was
+ * written. When the last part of a file was hashed, the file is finished. The memory of a part may
+ * be reused when the part was written and hashed. */
 #ifndef MODES_FETCH_H
 #define MODES_FETCH_H
 
@@ -21,8 +21,9 @@
 
 #define FETCH_PART_BYTES ((size_t)8 << 20)
 
-/* Copies the caller's options. Fields that the caller's version of the struct does not have get
- * their defaults. Returns a struct watch, which reports progress by the caller's functions. */
+/* Copies the caller's options. If the caller was compiled with an older version of the struct,
+ * missing fields get their defaults. Returns a struct watch, which reports progress to the caller's
+ * functions. */
 struct watch fetch_options_take(const struct sheaf_fetch_options *given,
                                 struct sheaf_fetch_options *options);
 
@@ -49,9 +50,10 @@ struct fetch_file {
     char temporary[32];         /* its name in the partial directory */
     size_t parts;               /* that the planning thread holds */
     uint64_t asked_bytes;       /* so far; the planning thread's */
-    /* state of the XXH3 hash with which a shard is checked against the manifest, or NULL */
+    /* state of the XXH3 hash of the bytes, if the file is a shard whose hash is in a manifest;
+     * otherwise NULL */
     XXH3_state_t *hash;
-    /* state of the MD5 with which a file is checked against the object's ETag; NULL if `hash` is
+    /* state of the MD5 of the bytes, which is compared with the object's ETag; NULL if `hash` is
      * set, or if the file is not checked */
     EVP_MD_CTX *md5;
     pthread_mutex_t lock;
@@ -69,8 +71,8 @@ struct fetch_file {
 };
 
 struct fetch_part {
-    /* this part's entry in the planning thread's window of outstanding work; must be the first
-     * member of the struct */
+    /* entry of this part in the window, which is the planning thread's list of outstanding parts;
+     * must be the first member of the struct */
     struct read_item base;
     struct job job;
     struct fetch_file *file;
@@ -83,44 +85,48 @@ struct fetch_part {
 /* ---- fetch_file.c ---- */
 
 /* Begins a file under a temporary name. A file without bytes is finished at once. On failure, frees
- * the file. If a file later fails its check, its bytes may have been damaged in transit. The first
- * time, `is_damaged` is then set, so that the file is fetched once more. The second time
- * (`is_second`), the failure is an error. */
+ * the file.
+ *
+ * A file may later fail its check, because its bytes were damaged in transit. After the first
+ * failure, `is_damaged` is set, so that the file is fetched a second time. If the second attempt
+ * (`is_second`) fails, this is an error. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     bool is_second, struct sheaf_error *err);
-/* Requests the next part of the file. The caller must collect the part from the window when it is
- * done, and free it. */
+/* Requests the next part of the file, and adds the part to `window`. When the part is done, the
+ * caller must take it from the window and free it. */
 int fetch_file_ask(struct fetch_file *file, struct inflight *window, struct sheaf_error *err);
 size_t fetch_file_next_bytes(const struct fetch_file *file);
-/* Closes a file. None of its parts may be outstanding. Removes the temporary file, unless the file
- * was finished or is kept for another run. */
+/* Closes a file. The caller must have taken all its parts from the window. Removes the temporary
+ * file, unless the file was finished or is kept for a later run. */
 void fetch_file_close(struct fetch_file *file);
 /* Hashes the next bytes of the file. */
 void fetch_file_hash(struct fetch_file *file, const uint8_t *data, size_t size);
 
 /* ---- fetch_kept.c: beginnings of files that an earlier run has left ---- */
 
-/* Returns whether this is the name of a partial file that is kept for resuming. */
+/* Returns whether `name` is the name of a partial file that an earlier run has kept for
+ * resuming. */
 bool fetch_kept_is(const char *name);
-/* Returns how many bytes of an object the kept partial file has. */
+/* Returns how many bytes of the object an earlier run has left in a partial file; 0 if there is no
+ * such file. */
 uint64_t fetch_kept_bytes(const struct fetch_destination *to, const struct object *object);
-/* Renames the kept partial file to the file's temporary name, so that it is continued. Returns
- * SHEAF_END if there is no partial file. */
+/* Renames the partial file that an earlier run has kept to the temporary name of `file`, so that
+ * the fetch continues it. Returns SHEAF_END if there is no partial file. */
 int fetch_kept_take(struct fetch_file *file, struct sheaf_error *err);
 /* Keeps the bytes of an unfinished file, so that a later run can resume it. */
 void fetch_kept_leave(struct fetch_file *file);
-/* Removes kept partial files that do not belong to any of these objects. */
+/* Removes the partial files of earlier runs, except those of the given objects. */
 int fetch_kept_sweep(const struct fetch_destination *to, const uint32_t *items, size_t count,
                      struct sheaf_error *err);
 
 /* ---- fetch_mark.c: which files are finished, told by the files alone ---- */
 
-/* Computes the modification time for a finished copy: the time of the object, in seconds, with a
- * fraction that comes from the object's stamp (a hash of its ETag). */
+/* Computes the modification time that a finished copy of an object gets. The whole seconds are
+ * those of the object's time. The fraction of a second comes from a hash of the object's ETag. */
 void fetch_mark_times(const struct object *object, struct timespec times[2]);
-/* Returns whether a file is a finished copy of the object. Its size and modification time show
- * this. */
+/* Returns whether a file with the state `st` is a finished copy of the object, judged by its size
+ * and its modification time. */
 bool fetch_mark_fits(const struct object *object, const struct stat *st);
 
 /* ---- fetch_known.c: what the data sets among the objects say of their shards ---- */
@@ -136,7 +142,7 @@ void fetch_known_free(struct fetch_known *known);
 /* ---- fetch_lines.c: the copy of an augmented manifest ---- */
 
 /* Writes a copy of the augmented manifest `url` to the file `name` in the directory. The copy has
- * only the lines that belong to the given units. (A unit is the objects of one line; see
+ * only the lines of the given units. (A unit consists of the objects that one line names; see
  * objects.h.) */
 int fetch_lines(const struct fetch_destination *to, const char *url, const char *name,
                 const uint32_t *units, size_t count, struct sheaf_error *err);

@@ -62,9 +62,9 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
                    "manifest says %s", f->source->url, found, f->xxh3);
 }
 
-/* Compares the file's MD5 with the object's ETag. If they differ, there are two cases: if the store
- * states that its ETags are MD5s, returns an error; otherwise sets *checked to false, because the
- * file could not be checked. */
+/* Compares the MD5 of the file with the object's ETag. If they differ, returns an error if the
+ * store states that its ETags are MD5s. Otherwise sets *checked to false, because the ETag may be
+ * something else than an MD5, and the file could not be checked. */
 static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
 {
     unsigned char found[EVP_MAX_MD_SIZE];
@@ -97,8 +97,8 @@ static int put_in_place(struct fetch_file *f, struct sheaf_error *err)
     struct timespec times[2];
     int fd, code, failed;
 
-    /* A later run trusts the size and the time. So these must not become visible before the bytes
-     * are on the disk. */
+    /* A later run recognises a finished file by its size and its modification time. So the file
+     * must not get this time before its bytes are on the disk. */
     fetch_mark_times(f->object, times);
     failed = futimens(f->fd, times) == 0 && fdatasync(f->fd) == 0 ? 0 : errno;
     if (close(f->fd) != 0 && failed == 0)
@@ -155,8 +155,9 @@ static void fetch_file_fail(struct fetch_file *f, const struct sheaf_error *foun
     pthread_mutex_unlock(&f->lock);
 }
 
-/* Ends a file when all its bytes are written. If the bytes turn out to be damaged at the first
- * attempt, marks the file for a second attempt and subtracts the bytes from the progress. */
+/* Finishes a file when all its bytes are written. If the check of the first attempt shows that the
+ * bytes are damaged, marks the file for a second attempt, and subtracts its bytes from the
+ * progress. */
 static void finish_or_fail(struct fetch_file *f)
 {
     struct sheaf_error err;
@@ -173,8 +174,8 @@ static void finish_or_fail(struct fetch_file *f)
     pthread_mutex_unlock(&f->to->lock);
 }
 
-/* Adds `bytes` to the progress and reports that the part is done. The planning thread may then free
- * the part, and after the last part of a file also the file. */
+/* Adds `bytes` to the progress and marks the part as done. After this call, the planning thread may
+ * free the part. After the last part of a file, it may free the file as well. */
 static void fetch_file_done(struct fetch_destination *p, struct fetch_part *part, size_t bytes)
 {
     pthread_mutex_lock(&p->lock);
@@ -192,8 +193,9 @@ static int write_part(const struct fetch_part *part, struct sheaf_error *err)
                        part->file->object->name, r->size, (unsigned long long)r->offset);
 }
 
-/* Hashes the file's parts in order, as far as they are written. If another worker is already doing
- * this, that worker will also hash this part. */
+/* Hashes the written parts of the file, in the order of the file, up to the first part that is not
+ * written yet. If another worker is already hashing this file, returns at once, because that worker
+ * will also hash the part `written`. */
 static void fetch_file_drain(struct fetch_file *f, struct fetch_part *written)
 {
     struct fetch_destination *to = f->to;
@@ -214,8 +216,8 @@ static void fetch_file_drain(struct fetch_file *f, struct fetch_part *written)
             f->tail = NULL;
         failed = f->failed;
         is_last = part->is_last;
-        /* After the last part, the file either has its final name, or is complete but wrong. In
-         * both cases the temporary file is no longer needed. */
+        /* After the last part, the file either has its final name, or has failed its check. In both
+         * cases, the temporary file is not kept for a later run. */
         f->is_useless |= is_last && !failed;
         pthread_mutex_unlock(&f->lock);
         size = part->base.read.size;
@@ -288,8 +290,8 @@ int fetch_file_ask(struct fetch_file *f, struct inflight *window, struct sheaf_e
     return SHEAF_OK;
 }
 
-/* Opens the temporary file: continues the partial file that an earlier run has kept, or begins a
- * new one. */
+/* Opens the temporary file for writing. If an earlier run has kept a partial file, continues this
+ * file, and otherwise begins a new file. */
 static int open_temporary(struct fetch_file *f, unsigned number, struct sheaf_error *err)
 {
     int code;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Partial large files, which a failed or interrupted run keeps for the next run.
- *
+ * Partial files, which a failed or interrupted run keeps for the next run, if the object is large.
  * A partial file has the object's first bytes, without holes, up to the last byte that was hashed.
- * Its name contains the object's name and ETag, so it is resumed only if the object is the same.
- * When the file is complete, it is checked by its hash or MD5 if one is known. */
+ * The name of the partial file contains the object's name and ETag. So a later run continues the
+ * file only if the object has not changed. When the file is complete, it is compared with its hash
+ * or MD5, if one of these is known. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 #define NAME_BYTES 48
 #define READ_BYTES ((size_t)1 << 20)
 
-/* Returns whether a partial copy of this object can be kept. A smaller object consists of only one
- * part, so a partial copy would have no complete part. */
+/* Returns whether a partial copy of this object can be kept. The object must be larger than one
+ * part, because only complete parts are kept. */
 static bool may_be_kept(const struct object *o)
 {
     return o->bytes > FETCH_PART_BYTES && o->stamp != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the hashes of shards in the files dataset.json of a source. A file with this name that is
- * not the manifest of a data set is treated as an ordinary file. */
+ * Finds the hashes of shards in the manifests (the files dataset.json) of a source. If a file
+ * dataset.json is not a manifest of Sheaf, it is treated like any other file. */
 #include <stdlib.h>
 #include <string.h>
 

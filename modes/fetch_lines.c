@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the augmented manifest beside the objects that it names, because they are useless without
- * it. If a host has only a part of the objects, it gets the lines of this part, byte for byte. */
+ * Writes a copy of a SageMaker augmented manifest beside the objects that it names, because these
+ * objects are useless without the labels in it. If a host has only a part of the objects, the copy
+ * has only the lines of this part, byte for byte. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

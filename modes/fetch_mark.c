@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The mark of a finished file: its size and its modification time. The whole seconds of the time
- * are the seconds of the object's time. The fraction of a second comes from a hash of the object's
- * ETag, so the mark changes even if an object is replaced, within a second, by another object of
- * the same size. A separate record, which could be lost or be wrong, is not needed.
+ * The mark of a finished file consists of the file's size and its modification time. A later run
+ * recognises the file by this mark, so no separate list of finished files is needed, which could be
+ * lost or be wrong.
+ *
+ * The modification time has the whole seconds of the object's time. Its fraction of a second comes
+ * from a hash of the object's ETag. So the mark changes even if an object is replaced, within a
+ * second, by another object of the same size.
  *
  * The fraction is a multiple of 100 ns, because some file systems store times in such steps. Other
  * file systems (Lustre) store only seconds, and copies that other programs made with the object's
- * time may have no fraction either. So a file whose fraction is zero is accepted if its size and
- * its seconds match. */
+ * time may have no fraction. So a file whose fraction is zero is accepted if its size and its
+ * seconds match. */
 #include "modes/fetch.h"
 
 #define STEP_NS 100

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes into a pipe about one MiB at a time. The pipe is made as large as allowed. (vmsplice would
- * save a copy, but a page could be reused only after the reader has read it, and the writer cannot
- * know when that is.)
- *
- * The caller must block SIGPIPE. */
+ * Writes into a named pipe about one MiB at a time. The pipe's buffer is made as large as the
+ * system allows. The caller must block SIGPIPE. (vmsplice would avoid one copy of the bytes, but
+ * the writer cannot know when the reader has read a page, so it could not reuse the page.) */
 #include "modes/fifo.h"
 
 #include <errno.h>
@@ -71,15 +69,16 @@ static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
         if (watch_check(f->watch, err) != SHEAF_OK)
             return SHEAF_ERR_INTERRUPTED;
         if (n > 0)
-            /* the pipe has room, or the program at the other end has closed it; in that case the
-             * next write fails with EPIPE */
+            /* The pipe has room, or the program at its other end has closed it. If the pipe is
+             * closed, the next write fails with EPIPE. */
             return SHEAF_OK;
         if (n < 0 && errno != EINTR)
             return err_errno(err, errno, "waiting for the named pipe's reader");
     }
 }
 
-/* Writes both buffers, one after the other, in as few system calls as the pipe allows. */
+/* Writes the bytes of v[0] and then the bytes of v[1], with as few system calls as the pipe
+ * allows. */
 static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err)
 {
     while (v[0].iov_len + v[1].iov_len != 0) {
@@ -108,7 +107,8 @@ static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Writes the bytes in the buffer, and then the bytes of `data`, except its last byte. */
+/* Writes the bytes in the buffer, and then all bytes of `data` except the last one, which stays in
+ * the buffer. */
 static int write_out(struct fifo *f, const void *data, size_t size, struct sheaf_error *err)
 {
     struct iovec v[2] = { { f->held.data, f->held.size },

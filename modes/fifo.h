@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The writing end of a named pipe. The program that reads it may open it late and close it early.
+ * The writing end of a named pipe. The reading program may open the pipe late and close it early.
  *
  * The bytes go through a buffer. The last byte is always held back until more bytes come or the
- * epoch ends. So if the writing process dies, the stream never ends at the end of an object, and
- * the reading program cannot mistake a part of the data for the whole. */
+ * epoch ends. So if the writing process dies, the stream ends in the middle of an object. The
+ * reading program then notices that data is missing. */
 #ifndef MODES_FIFO_H
 #define MODES_FIFO_H
 
@@ -15,8 +15,7 @@
 
 struct fifo {
     int fd;
-    /* used while the pipe is full: shows the progress, and tells whether the call was
-     * interrupted */
+    /* shows the progress, and says whether the call was interrupted, while the pipe is full */
     struct watch *watch;
     const struct sheaf_progress *progress;
     struct buf held;
@@ -28,16 +27,16 @@ struct fifo {
  * file at the path. */
 int fifo_make(const char *path, struct sheaf_error *err);
 
-/* Opens the pipe for writing. Returns SHEAF_OK, or SHEAF_END if no program has opened it for
- * reading yet. */
+/* Opens the pipe for writing. Returns SHEAF_END if no program has opened the pipe for reading
+ * yet. */
 int fifo_open(struct fifo *fifo, const char *path, struct watch *watch,
               const struct sheaf_progress *progress, struct sheaf_error *err);
 
 /* fifo_put, fifo_flush and fifo_end write to the pipe. They return SHEAF_END if the program at the
  * other end has closed the pipe. fifo_put writes further bytes. */
 int fifo_put(struct fifo *fifo, const void *data, size_t size, struct sheaf_error *err);
-/* Writes the bytes in the buffer except the last one. Called before the caller waits for
- * something. */
+/* Writes the bytes in the buffer to the pipe, except the last byte. Called before the caller waits
+ * for something else, so that the reading program gets these bytes. */
 int fifo_flush(struct fifo *fifo, struct sheaf_error *err);
 int fifo_end(struct fifo *fifo, struct sheaf_error *err);
 

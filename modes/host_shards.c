@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The shards of one host; see host_shards.h.
+ * Opens the shards that one host has; see host_shards.h. SageMaker's documentation says only that a
+ * host gets about 1/n of the objects, so this file does not rely on a particular choice. The
+ * directory shows which shards this host has. All hosts must have epochs of the same length. They
+ * need not communicate for this, because each host computes the length from the manifest and the
+ * number n of hosts. If S shards are distributed evenly, each host has between floor(S/n) and
+ * ceil(S/n) shards. With `pad`, the length is the number of samples in the ceil(S/n) largest
+ * shards. No host has more samples, and each host repeats some of its own samples to reach the
+ * length. With `drop`, the length is the number of samples in the floor(S/n) smallest shards. Every
+ * host has at least this number of samples, and leaves out the rest.
  *
- * SageMaker does not document how it chooses the objects of a host ("about 1/n of them"), so this
- * file does not rely on a particular choice. The directory shows which shards this host has. Hosts
- * agree on the length of an epoch without communicating, because each computes it from the manifest
- * and the number n of hosts. If S shards are distributed evenly, each host has between floor(S/n)
- * and ceil(S/n) shards.
- *
- * With `pad`, an epoch is as long as the ceil(S/n) largest shards together. No host has more
- * samples than this, and each host repeats some of its own samples to reach the length. With
- * `drop`, an epoch is as long as the floor(S/n) smallest shards together. Every host has at least
- * this number of samples, and leaves out the rest.
- *
- * A host whose shards do not fit this assumption is refused when it reads (see check_host in
- * reader_options.c). An error on one host ends the job, while epochs of different lengths would
- * make the job hang. */
+ * If the number of samples on a host does not fit these rules, the host is refused when it reads
+ * (see check_host in reader_options.c). This error ends the job. Without it, the hosts would have
+ * epochs of different lengths, and the job would hang. */
 #include "modes/host_shards.h"
 
 #include <inttypes.h>
@@ -30,7 +27,7 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-/* seed of the hash that serves as the fingerprint of one host's part of a data set */
+/* seed of the hash that is the fingerprint of one host's part of a data set */
 #define HOST_SEED 0x686f7374u
 
 /* ---- Which shards are here ------------------------------------------------------------------ */
@@ -66,7 +63,8 @@ static int sort_names(struct here *h)
     return SHEAF_OK;
 }
 
-/* Returns the number of the shard with this name, or UINT32_MAX if there is none. */
+/* Returns the number of the shard with the name `name` in the manifest, or UINT32_MAX if the
+ * manifest has no such shard. */
 static uint32_t host_shards_find_shard(const struct here *h, const char *name)
 {
     size_t low = 0, high = h->dataset->manifest.shard_count;
@@ -132,7 +130,7 @@ static int count_samples(struct sheaf_dataset *d, uint32_t hosts, struct sheaf_e
 
 /* ---- The data set of this host --------------------------------------------------------------- */
 
-/* Removes from the manifest in memory the shards that this host does not have. The remaining shards
+/* Removes the shards that this host does not have from the manifest in memory. The remaining shards
  * keep their order and their sections in the index. */
 static int keep_shards(struct sheaf_dataset *d, const struct here *h)
 {
@@ -160,8 +158,9 @@ static int keep_shards(struct sheaf_dataset *d, const struct here *h)
     return SHEAF_OK;
 }
 
-/* Computes a fingerprint, so that a saved position is valid only for the same part of the data set.
- * It depends on the data set's fingerprint, this host's shards, and the number of hosts. */
+/* Sets the fingerprint of this host's part of the data set. It is a hash of the data set's
+ * fingerprint, this host's shards, and the number of hosts. A position that was saved on another
+ * host has another fingerprint and is refused. */
 static void host_shards_name_fingerprint(struct sheaf_dataset *d)
 {
     const uint32_t hosts = htole32(d->hosts);
@@ -191,8 +190,8 @@ static int host_shards_check(const struct here *h, const struct host *host)
     return SHEAF_OK;
 }
 
-/* Reduces the data set to the shards of this host. If there is only one host, it has all shards,
- * and the data set stays complete. */
+/* Removes the shards of other hosts from the data set. If there is only one host, the data set does
+ * not change. */
 static int host_shards_take(struct sheaf_dataset *d, struct here *h, const struct host *host)
 {
     int code = sort_names(h);

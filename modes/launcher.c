@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the number of this process, and the number of processes, in the environment variables that
- * launchers set. A reader uses the number of the process as its rank. A packer uses it as the
- * number of the part of a plan that it packs. The variables of a job array are used only by
- * packers, because one job of an array may run several readers, each with a rank of its own. */
+ * launchers (Slurm, Open MPI, torchrun, ...) set.
+ *
+ * A reader uses the number of the process as its rank. A packer uses it as the number of the part
+ * of a plan that it packs. The variables of a job array are used only by packers, because one job
+ * of an array may run several readers, each with a rank of its own. */
 #include "modes/launcher.h"
 
 #include <jansson.h>
@@ -22,12 +24,13 @@ static const char *const rank_directories[] = { "/opt/ml/input/config" };
 static const char *const part_directories[] = { "/opt/ml/config", "/opt/ml/input/config" };
 
 struct launcher {
-    const char *rank, *size;        /* names of the variables for the rank and the world size */
+    /* names of the environment variables that contain the rank and the world size */
+    const char *rank, *size;
     const char *source;
-    /* The rule for the variables `rank` and `size`. ANY: they are used if both are set, and ignored
-     * otherwise. TOGETHER: the launcher sets both or neither, so it is an error if only one of them
-     * is set. IN_STEP: every process of a Slurm job has the variables, but they are used only in a
-     * job step. */
+    /* Says when the two variables are used. ANY: if both are set; otherwise they are ignored.
+     * TOGETHER: if both are set; it is an error if only one of them is set, because the launcher
+     * sets both. IN_STEP: only in a step of a Slurm job, although every process of the job has the
+     * variables. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 
@@ -133,8 +136,9 @@ static int from_launchers(const struct launcher *launchers, size_t count,
 
 /* ---- Slurm's arrays -------------------------------------------------------------------------- */
 
-/* Computes the position of this job among the jobs of a Slurm job array, and their number. Returns
- * an error if the array's indices are not evenly spaced, because the position is then unknown. */
+/* Computes the position of this job in its Slurm job array, and the number of jobs in the array.
+ * Returns an error if the array's indices are not evenly spaced, because the position is then
+ * unknown. */
 static int from_array(struct launch_member *member, struct sheaf_error *err)
 {
     static const char *const names[] = {
@@ -171,8 +175,8 @@ static int from_array(struct launch_member *member, struct sheaf_error *err)
 
 /* ---- Lists of hosts -------------------------------------------------------------------------- */
 
-/* Finds the rank of a host, which is its position in the list of hosts. The number in a host's name
- * must not be used, because algo-10 comes before algo-2 in the list. */
+/* Finds the rank of the host `current`, which is its position in the list of hosts. The number in
+ * the host's name is not its rank, because algo-10 comes before algo-2 in the list. */
 static int find_rank(const json_t *hosts, const char *current, const char *source,
                     struct launch_member *member, struct sheaf_error *err)
 {
@@ -231,7 +235,8 @@ static int from_config(const char *directory, const char *source, struct launch_
     return code;
 }
 
-/* Uses one of the two ways in which SageMaker states the hosts: variables, or a file. */
+/* Finds the rank of this host among the hosts of a SageMaker job, and the number of hosts.
+ * SageMaker states the hosts in environment variables or in a file. */
 static int from_sagemaker(const char *config, const char *const *directories, size_t count,
                           struct launch_member *member, const char **source,
                           struct sheaf_error *err)
@@ -289,10 +294,10 @@ int launcher_host(const char *config, struct host *host, struct sheaf_error *err
     return code;
 }
 
-/* Checks the size of the world. It must be the number of this host's processes, or this number
- * times the number of hosts. With any other number, it is unknown which processes run on this host.
- * Samples of this host might then be assigned to processes of other hosts, which do not have
- * them. */
+/* Checks the world size that the environment states. It must be the number of processes on this
+ * host, or this number times the number of hosts. With any other world size, it is unknown which
+ * processes run on this host. Samples of this host might then be assigned to processes of other
+ * hosts, which do not have these samples. */
 static int check_world(const char *config, const struct launch_member *local,
                        struct sheaf_error *err)
 {

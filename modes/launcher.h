@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions that read environment variables of launchers. They are used in addition to the public
- * functions sheaf_world_from_environment and sheaf_part_from_environment. */
+ * Functions that read the environment variables of launchers (Slurm, Open MPI, torchrun, ...). The
+ * public functions for this are sheaf_world_from_environment and sheaf_part_from_environment. */
 #ifndef MODES_LAUNCHER_H
 #define MODES_LAUNCHER_H
 
@@ -9,15 +9,16 @@
 
 #include "modes/host_shards.h"
 
-/* Finds the rank of this process among the processes of this host, and their number. If no launcher
- * has set variables for this, the rank is 0 and the number is 1. Returns SHEAF_ERR_ARGUMENT unless
- * the world has the same number of processes on all hosts, or consists of this host's processes
- * only. `config` is the argument of sheaf_world_from_environment. */
+/* Sets *rank to the rank of this process among the processes on this host, and *world_size to the
+ * number of these processes. If no launcher has set variables for this, the rank is 0 and the
+ * number is 1. Returns SHEAF_ERR_ARGUMENT unless the world has the same number of processes on all
+ * hosts, or consists of this host's processes only. `config` is the argument of
+ * sheaf_world_from_environment. */
 int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
                      const char **source, struct sheaf_error *err);
 
-/* Finds the number of this host among SageMaker's hosts. Returns SHEAF_END if it is not stated
- * anywhere. */
+/* Finds the number of this host among the hosts of a SageMaker job. Returns SHEAF_END if neither
+ * the environment nor SageMaker's files state it. */
 int launcher_host(const char *config, struct host *host, struct sheaf_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists the objects of prefixes and directories, and single objects. Also has the code that is used
- * for every kind of source. */
+ * Lists the objects under a prefix or in a directory, or a single object. Other files of this
+ * directory list the objects of manifests. This file also has the code that every kind of source
+ * uses. */
 #include "modes/objects.h"
 
 #include <errno.h>
@@ -74,8 +75,8 @@ int objects_end_unit(struct objects *o, struct sheaf_error *err)
 {
     const size_t n = o->unit_count;
 
-    /* The array has n + 1 numbers (none if n is 0), and its capacity is a power of two. So it is
-     * full if n + 1 is a power of two. It is then enlarged to twice its size. */
+    /* Doubles the array if it is full. The array has n + 1 numbers (none if n is 0), and its
+     * capacity is a power of two. So the array is full if n + 1 is a power of two. */
     if ((n & (n + 1)) == 0) {
         void *grown = reallocarray(o->units, 2 * (n + 1), sizeof(o->units[0]));
 
@@ -120,7 +121,8 @@ static int objects_check(struct watch *watch, const struct objects *o, struct sh
     return watch_check(watch, err);
 }
 
-/* Returns whether this is the name of a temporary file, which its writer has not published yet. */
+/* Returns whether `name` is the name of a temporary file, which a program has not finished
+ * writing. */
 static bool objects_is_partial(const char *name)
 {
     const size_t size = strlen(STORE_PARTIAL);
@@ -186,8 +188,8 @@ static int objects_walk(const char *root, const char *beginning, struct objects 
                            : store_walk(root, objects_take_entry, &walking, err);
 }
 
-/* Lists a prefix. It is a directory, or else, as in SageMaker, the beginning of names in a
- * directory ("s3://bucket/train/shard-"). */
+/* Lists the objects under a prefix. As in SageMaker, a prefix may be a directory, or the beginning
+ * of the names of objects, as in "s3://bucket/train/shard-". */
 static int list_prefix(const struct source *s, struct objects *o, struct watch *watch,
                        struct sheaf_error *err)
 {
@@ -287,7 +289,8 @@ int objects_list_files(const char *path, struct watch *watch, struct objects *o,
     return code;
 }
 
-/* Lists the objects of a source, in the way that its kind requires. */
+/* Lists the objects of a source, which may be a prefix, a directory, a manifest, or a single
+ * object. */
 static int list_source(const struct source *s, const char *attributes, struct watch *watch,
                        struct objects *o, struct sheaf_error *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * The objects of a source, as whole objects without keys or samples. SageMaker gives a training job
- * the objects that have a common prefix, or the objects that a manifest or an augmented manifest
- * lists. sheaf_fetch, sheaf_feed and sheaf_survey work on such objects.
+ * The list of the objects of a source, for sheaf_fetch, sheaf_feed and sheaf_survey. These
+ * functions handle whole objects and do not look for samples in them. As in SageMaker, a source is
+ * a prefix, a manifest file that lists objects, or an augmented manifest.
  *
- * A UNIT is shuffled, and given to a host, as a whole. It is one object, or everything that one
- * line of an augmented manifest names. */
+ * A UNIT is one object, or all objects that one line of an augmented manifest names. A unit is
+ * shuffled as a whole, and is given to one host as a whole. */
 #ifndef MODES_OBJECTS_H
 #define MODES_OBJECTS_H
 
@@ -18,9 +18,10 @@
 #define OBJECT_UNKNOWN UINT64_MAX
 
 struct object {
-    /* name relative to the source; for an augmented manifest, the key of the object */
+    /* name of the object relative to the source; for an augmented manifest, the key of the object
+     * in its bucket */
     const char *name;
-    /* URL of the object; NULL if the URL is the root URL of the source followed by the name */
+    /* URL of the object; NULL if the URL is the root URL of the source followed by `name` */
     const char *url;
     const char *text;           /* the content itself, `bytes` bytes, or NULL */
     const uint8_t *md5;         /* the MD5 that its ETag states, or NULL */
@@ -37,21 +38,24 @@ struct object_claim {
 
 /* Zero-initialised. */
 struct objects {
-    /* the objects; sorted by name for a prefix or tree, otherwise in the given order */
+    /* the objects of the source; sorted by name for a prefix or a directory, otherwise in the order
+     * of the manifest */
     struct object *items;
     size_t count, capacity;
-    /* unit i consists of the objects items[units[i]] up to, but not including, items[units[i + 1]];
-     * NULL if each unit is one object */
+    /* unit i (the objects of one line of an augmented manifest) consists of items[units[i]] up to,
+     * but not including, items[units[i + 1]]; NULL if each unit is one object */
     size_t *units;
     size_t unit_count;
     char *root;
     bool is_augmented;
-    /* whether the source is a prefix or tree, so that its objects are sorted */
+    /* whether the source is a prefix or a directory, so that its objects are sorted by name */
     bool is_listing;
     bool is_part;               /* whether it lists only names that begin alike */
-    /* number of objects that are left out because they belong to an unfinished run of the packer */
+    /* number of objects that were left out because they belong to a packing run that is not
+     * finished */
     size_t unfinished;
-    /* claims of packing runs that were found among the objects; a claim states what its run does */
+    /* the claims among the objects; a claim is a file that says that a packing run is at work, and
+     * what the run does */
     struct object_claim *claims;
     struct arena arena;
 };
@@ -67,11 +71,12 @@ int objects_list(const char *source, const char *attributes, struct watch *watch
  * file as a manifest. */
 int objects_list_files(const char *path, struct watch *watch, struct objects *objects,
                        struct sheaf_error *err);
-/* Reduces the listing of a data set's directory to its shards, in the manifest's order. Counts the
- * other objects in *left_out. Returns an error if a shard is missing. (objects_dataset.c) */
+/* Removes all objects from the listing of a data set's directory except the shards, and puts these
+ * into the manifest's order. Sets *left_out to the number of removed objects. Returns an error if a
+ * shard is missing. (objects_dataset.c) */
 int objects_keep_shards(struct objects *objects, uint64_t *left_out, struct sheaf_error *err);
-/* Refuses a source that contains traces of an unfinished run of the packer, because a copy of it
- * would look complete. */
+/* Returns an error if the source contains files of a packing run that is not finished, because a
+ * copy of the source would look like a complete data set. */
 int objects_refuse_unfinished(const struct objects *objects, const char *source,
                               struct sheaf_error *err);
 void objects_free(struct objects *objects);
@@ -81,8 +86,9 @@ static inline size_t objects_unit(const struct objects *o, size_t unit)
     return o->units == NULL ? unit : o->units[unit];
 }
 
-/* Requests the sizes of objects in these units if they are unknown, with many requests at the same
- * time. Returns an error for the first object that is missing or may not be read. */
+/* Asks the store for the sizes of the objects in these units, if the sizes are unknown. Runs many
+ * requests at the same time. Returns the error of the first object that is missing or may not be
+ * read. */
 int objects_ask(struct objects *objects, const uint32_t *units, size_t count,
                 struct watch *watch, struct sheaf_error *err);
 
@@ -100,8 +106,9 @@ struct store_stat;
 int object_answer(struct objects *objects, struct object *object, const struct store_stat *stat,
                   struct sheaf_error *err);
 int objects_end_unit(struct objects *objects, struct sheaf_error *err);
-/* Lists the files of a data set by its manifest, if the program may not list its directory. Returns
- * SHEAF_ERR_NOT_FOUND or SHEAF_ERR_ACCESS if no manifest can be read. (objects_dataset.c) */
+/* Lists the files of a data set from its manifest, if the program does not have the permission to
+ * list the directory. Returns SHEAF_ERR_NOT_FOUND or SHEAF_ERR_ACCESS if no manifest can be read.
+ * (objects_dataset.c) */
 int objects_list_dataset(const char *directory, struct objects *objects, struct sheaf_error *err);
 int objects_list_manifest(const char *url, struct objects *objects, struct sheaf_error *err);
 int objects_list_augmented(const char *url, const char *attributes, struct objects *objects,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Requests the sizes of objects whose manifest states only their names. */
+ * Asks the store for the sizes of objects. This is needed if the objects come from a manifest that
+ * states only their names. */
 #include "modes/objects.h"
 #include "packer/source/size_queue.h"
 

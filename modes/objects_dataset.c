@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Selects the shards in the directory of a data set. A program that reads all objects one after the
- * other would mistake the index, the manifest and other files for samples. */
+ * Selects the shards among the objects in the directory of a data set. In Pipe mode, a program
+ * reads all objects one after another. Without this selection, the program would mistake the index,
+ * the manifest and other files for samples. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static struct object *objects_dataset_find(const struct objects *o, const char *
     return bsearch(name, o->items, o->count, sizeof(o->items[0]), objects_dataset_by_name);
 }
 
-/* Moves the shards to the beginning of the list, in the manifest's order. */
+/* Moves the objects that are shards of the data set to the beginning of the list of objects, in the
+ * manifest's order. */
 static int objects_dataset_keep(struct objects *o, const struct manifest *m,
                                 struct sheaf_error *err)
 {
@@ -68,8 +70,9 @@ static int objects_dataset_read_manifest(const char *directory, struct manifest 
     return code;
 }
 
-/* Refuses an object that an unfinished run has put in place of a manifest. Such an object is
- * shorter than any manifest, so only short objects are read. */
+/* Returns an error if the object is the short document that an unfinished packing run has put in
+ * place of the manifest. This document is shorter than any manifest, so only short objects are
+ * read. */
 static int refuse_stand_in(const struct objects *o, const struct object *object,
                            struct sheaf_error *err)
 {
@@ -95,8 +98,8 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
     return code;
 }
 
-/* A claim is the file by which a packing run announces itself. Sets *keep to whether the existing
- * data set or shards may be used before the run of this claim has finished. */
+/* Reads a claim, which is the file that says that a packing run is at work. Sets *keep to whether
+ * the existing data set or shards may be used before this run has finished. */
 static int claim_keeps(const struct objects *o, const char *name, bool *keep,
                        struct sheaf_error *err)
 {
@@ -112,8 +115,8 @@ static int claim_keeps(const struct objects *o, const char *name, bool *keep,
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-/* Sets *keep to whether there are unfinished runs, each of which only appends to an existing data
- * set or indexes existing shards. The existing data may then be used. */
+/* Sets *keep to whether there are unfinished runs, and all of them only append to the existing data
+ * set or index existing shards. In this case, the existing data may be used. */
 static int all_keep(const struct objects *o, bool *keep, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -142,7 +145,7 @@ int objects_refuse_unfinished(const struct objects *o, const char *source,
 }
 
 /* Adds a file of the data set to the objects. If `may_lack` is set, adds the file only if it
- * exists. The answer "access denied" counts as "does not exist", because a store gives this answer
+ * exists. The response "access denied" counts as "does not exist", because S3 sends this response
  * for a missing file if the program has no permission to list. */
 static int objects_dataset_add_file(void *context, const char *name, bool may_lack,
                                     struct sheaf_error *err)

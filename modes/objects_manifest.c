@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists the objects of SageMaker's manifest files and augmented manifests, in the order of the
+ * Lists the objects that a SageMaker manifest file or augmented manifest names, in the order of the
  * manifest. */
 #include <jansson.h>
 #include <stdlib.h>
@@ -77,8 +77,8 @@ static int objects_manifest_add_wanted(struct objects *o, const struct augmented
         : objects_manifest_add_value(o, a, err);
 }
 
-/* Adds the wanted attributes of a line. If no attribute is named, adds every object that the line
- * names. */
+/* Adds the objects and values of the attributes that the caller wants from a line of an augmented
+ * manifest. If the caller has named no attributes, adds every object that the line names. */
 static int objects_manifest_add_attributes(struct objects *o, const struct augmented_line *line,
                                            const struct attributes *wanted, struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides units among hosts: shuffles the units (Fisher-Yates), and then gives each host every n-th
- * unit. */
+ * Divides the units of a source (objects, or groups of objects) among n hosts. Shuffles the units
+ * (Fisher-Yates), and then gives each host every n-th unit. */
 #include "modes/share.h"
 
 #include "base/rng.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The units (see objects.h) of a source that a host has in an epoch, and their order. The functions
- * have no side effects.
+ * Computes which units of a source a host reads in an epoch, and in which order. A unit is one
+ * object, or all objects that one line of an augmented manifest names. The functions have no side
+ * effects.
  *
- * As with SageMaker's ShuffleConfig and ShardedByS3Key, all units are put into the epoch's order,
- * and host i of n gets the units at the positions i, i + n, i + 2n, ... So the numbers of units of
- * two hosts differ by at most one, and each unit belongs to one host. If units are shuffled, they
- * move between hosts from epoch to epoch. SageMaker does not document how it shuffles, so the order
- * itself is our own. */
+ * This imitates SageMaker's ShuffleConfig and ShardedByS3Key. All units are put into the order of
+ * the epoch, and host i of n gets the units at the positions i, i + n, i + 2n, ... So each unit
+ * belongs to one host, and the numbers of units on two hosts differ by at most one. If units are
+ * shuffled, a unit may belong to another host in each epoch. SageMaker does not document how it
+ * shuffles, so the order is different from SageMaker's order. */
 #ifndef MODES_SHARE_H
 #define MODES_SHARE_H
 

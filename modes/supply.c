@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads objects ahead in pieces. A piece is a whole small object or a range of a large one. A
- * window has the pieces that are being read, in the order in which they are delivered. The planning
- * thread begins further pieces as long as the budget and the limit of requests allow, and delivers
- * the oldest piece. */
+ * Reads objects ahead in pieces. A piece is a small object, or a range of a large object. A list,
+ * called the window, has the pieces that are being read, in the order in which they are delivered.
+ * The planning thread begins further pieces as long as the memory budget and the limit of requests
+ * allow. It delivers the oldest piece first. */
 #include "modes/supply.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@
 #define REQUESTS   128
 #define PIECE_BYTES ((size_t)8 << 20)
 
-/* An open object, which all pieces that read it share. */
+/* An open object. All pieces (ranges) of the object share this struct. */
 struct opened {
     struct store_object *object;
     size_t users;
@@ -92,8 +92,8 @@ static void supply_cancel(struct inflight_item *item)
         read_item_cancel(item);
 }
 
-/* Appends a piece of `size` bytes to the window. The piece is read from the open object `opened`.
- * If `opened` is NULL, nothing needs to be read. */
+/* Appends a piece of `size` bytes to the window (the list of pieces that are being read). The bytes
+ * come from the open object `opened`. If `opened` is NULL, the piece needs no reading. */
 static struct supply_entry *supply_append(struct supply *s, size_t size, struct opened *opened)
 {
     struct supply_entry *e = malloc(sizeof(*e) + size);
@@ -149,8 +149,8 @@ static void supply_begin_epoch(struct supply *s)
         }
 }
 
-/* Skips units (objects, or groups of objects) that have no data. Returns false at the end of the
- * epoch. */
+/* Moves on to the next object of the epoch, and skips units (groups of objects) that are empty.
+ * Returns false at the end of the epoch. */
 static bool supply_has_more(struct supply *s)
 {
     const struct objects *o = s->setup.objects;
@@ -182,7 +182,8 @@ static void supply_end_epoch(struct supply *s)
     s->at = (struct supply_cursor){ .epoch = s->at.epoch + 1 };
 }
 
-/* Begins to read the next piece. Its memory must already be taken from the budget. */
+/* Begins to read the next piece of an object. The caller must already have taken `size` bytes from
+ * the memory budget. */
 static int begin_piece(struct supply *s, const struct object *object, size_t size,
                        struct sheaf_error *err)
 {
@@ -209,9 +210,8 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     return SHEAF_OK;
 }
 
-/* Returns whether another piece may be begun. Local files are read synchronously: the call that
- * begins a piece of a local file returns when the piece has been read. So local pieces are begun
- * one at a time. */
+/* Returns whether another piece may be begun. A call that begins a piece of a local file reads the
+ * piece before it returns. So pieces of local files are begun one at a time. */
 static bool supply_may_begin(struct supply *s)
 {
     const struct supply_entry *oldest = (struct supply_entry *)s->window.first;

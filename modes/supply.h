@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the content of objects ahead, one object after the other and epoch after epoch. Many
+ * Reads the content of objects ahead, one object after another, and epoch after epoch. Many
  * requests run at the same time: one for each small object, and one for each range of a large
- * object. The bytes are returned in order, in pieces. A piece usually has the bytes of one request.
- * The last piece of an epoch is followed by an entry that says that the epoch ends.
+ * object.
  *
- * A piece is begun only if the memory budget has room for it. So at any time the oldest pieces may
- * be complete, the pieces after them are being read, and the pieces after those are not begun yet.
- *
- * All functions must be called on one thread. */
+ * The bytes are returned in order, in pieces. A piece usually has the bytes of one request. After
+ * the last piece of an epoch, an entry without data marks the end of the epoch. A piece is begun
+ * only if the memory budget has room for it. All functions must be called on the same thread. */
 #ifndef MODES_SUPPLY_H
 #define MODES_SUPPLY_H
 
@@ -22,7 +20,8 @@ struct supply;
 struct supply_setup {
     const struct objects *objects;
     struct share share;
-    /* the first epoch, and the epoch before which to stop; UINT64_MAX if there is no end */
+    /* the first epoch, and the number after the last epoch; end_epoch is UINT64_MAX if the epochs
+     * do not end */
     uint64_t first_epoch, end_epoch;
     uint64_t memory_bytes;              /* at least SUPPLY_LEAST */
     const volatile int *interrupt;      /* NULL: never */
@@ -32,7 +31,8 @@ struct supply_setup {
 struct supply_piece {
     uint64_t epoch;
     uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
-    /* the object of the piece; NULL for the mark at the end of an epoch, which has no data */
+    /* the object to which the piece belongs; NULL for the entry without data that marks the end of
+     * an epoch */
     const struct object *object;
     bool begins, ends;          /* the object */
     const void *data;
@@ -41,7 +41,7 @@ struct supply_piece {
 
 int supply_open(struct supply **supply, const struct supply_setup *setup,
                 struct sheaf_error *err);
-/* Cancels the running requests and frees the supply. NULL is allowed. */
+/* Cancels the requests that are still running, and frees `supply`, which may be NULL. */
 void supply_close(struct supply *supply);
 
 /* Waits for the next piece, which stays valid until the next call. Returns SHEAF_END after the end
@@ -49,8 +49,8 @@ void supply_close(struct supply *supply);
 int supply_next(struct supply *supply, const struct supply_piece **piece, struct sheaf_error *err);
 /* Returns whether supply_next would return at once. */
 bool supply_is_ready(struct supply *supply);
-/* Begins requests until the memory, or the limit of requests, is used up. A caller may use this
- * function while it waits for something else. */
+/* Begins requests until the memory budget or the limit of requests is reached. The caller may call
+ * this function while it waits for something else, so that reading goes on. */
 int supply_fill(struct supply *supply, struct sheaf_error *err);
 /* Skips the rest of an epoch, including its end. */
 int supply_pass(struct supply *supply, uint64_t epoch, struct sheaf_error *err);

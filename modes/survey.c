@@ -52,8 +52,8 @@ static int survey_measure(struct objects *o, struct sheaf_survey *s, struct shea
     return SHEAF_OK;
 }
 
-/* Reads a manifest of a data set. A file that has the name of a manifest but is not one is treated
- * as an ordinary file. */
+/* Reads the manifest of a data set. If a file has the name of a manifest (dataset.json) but is not
+ * a manifest, it is treated like any other file. */
 static int survey_read_manifest(const struct objects *o, const struct object *object,
                                 struct sheaf_survey *s, struct sheaf_error *err)
 {
@@ -88,8 +88,8 @@ static int ask_all(struct objects *o, struct watch *watch, struct sheaf_error *e
     return code;
 }
 
-/* Finds the kind of store of the objects, which may differ from the store of the manifest file that
- * lists them. */
+/* Finds out in which kind of store (S3, a local disk, ...) the objects are. It may differ from the
+ * store of the manifest file that lists the objects. */
 static int survey_find_place(const struct objects *o, struct sheaf_survey *s,
                              struct sheaf_error *err)
 {

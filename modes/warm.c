@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_warm: reads files only to make their file system load them.
- *
- * A file system that loads files on demand is fastest with large sequential reads of several files
- * at the same time. Large files are divided, so that a single file does not delay the end. */
+ * sheaf_warm: reads files and discards the bytes, so that a file system that loads files on demand
+ * (FSx for Lustre) loads them. Such a file system is fastest if several files are read sequentially
+ * at the same time, in large reads. Large files are divided among threads, so that one large file
+ * does not delay the end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,7 +21,8 @@
 #define STRETCH_BYTES ((uint64_t)256 << 20)
 #define READ_BYTES    ((size_t)4 << 20)
 #define READERS_MOST  64
-/* number of reading threads; they wait for the network and not for a processor */
+/* number of reading threads; more than processors, because the threads spend their time waiting for
+ * the network */
 #define READERS_USUAL 16
 #define LOOK_NS       50000000
 
@@ -38,8 +39,8 @@ struct file_warming {
     struct warm_reader readers[READERS_MOST];
     pthread_mutex_t lock;
     struct {
-        /* index of the file that is read next; `offset` is the position in this file from which it
-         * is read */
+        /* index of the file that is read next, and the position in this file at which the next read
+         * begins */
         size_t item;
         uint64_t offset;
         uint64_t bytes;         /* that were read */
