@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python calls that run to their end: pack (also of one part), verify, index, fetch. */
+ * The Python functions that do a whole task in one call: packing a data set or one part of a plan,
+ * verifying, indexing and fetching. */
 #include "module.h"
 
 /* ---- pack ----------------------------------------------------------------------------------- */
@@ -220,8 +221,8 @@ static PyObject *verify_result(int code, const struct sheaf_verify_result *resul
 }
 
 /* Verifies the data set and then its columns (fields that are stored in data sets of their own).
- * Adds the counts for the columns to *result, except the number of samples: a record of a column is
- * only a value for a sample that was already counted. */
+ * Adds the counts for the columns to *result, except the number of samples, because a record of a
+ * column is only a value for a sample that was already counted. */
 static int verify_all(const struct sheaf_dataset *dataset,
                       const struct sheaf_reader_options *reading,
                       const struct sheaf_verify_options *options,

@@ -61,9 +61,9 @@ struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes)
     return a;
 }
 
-/* Allocates memory for the part of the arena from *backed to `end`. Returns false if there is no
- * memory. (If the part were simply touched, and there were no memory, the system would kill the
- * process.) */
+/* Allocates memory for the bytes of the arena (shared memory) from *backed to `end`. Returns false
+ * if there is no memory. (If the program simply wrote to these bytes and there were no memory, the
+ * system would kill the process.) */
 static bool back_locked(struct shared_arena *a, size_t *backed, size_t end)
 {
     int code;
@@ -144,7 +144,7 @@ static void give_locked(struct shared_arena *a, size_t at, size_t bytes)
 void arena_give_piece(struct shared_arena *a, void *piece, size_t bytes)
 {
     if (piece == NULL || a->forks != fork_count)
-        /* a forked child does nothing here, because the memory belongs to its parent */
+        /* a forked child does not free the memory, because it belongs to the parent */
         return;
     pthread_mutex_lock(&a->lock);
     give_locked(a, (size_t)((char *)piece - a->base), whole_grains(bytes));

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory for samples that a DataLoader's worker shares with its program.
+ * An arena is memory for samples that two processes share: a DataLoader's worker and its main
+ * program.
  *
- * The memory is a memfd with the largest size that it may reach. It has two parts; in each of them,
- * only the beginning that has been used so far is backed by memory. The first part is divided into
- * pieces, which are allocated and freed one by one. A piece is allocated at the lowest free
- * position, so that used memory is used again; fresh memory would first have to be cleared and
- * mapped by the kernel. Only the worker process keeps track of the allocated pieces. The second
- * part is for one reader, which puts its samples there (sheaf_reader_options.memory), so that the
- * samples need not be copied.
+ * The arena is a memfd with the largest size that it may reach. It has two parts. In each part,
+ * only the beginning that was used so far is backed by memory.
+ *
+ * The first part is divided into pieces, which are allocated and freed one by one. A piece is
+ * allocated at the lowest free position. So memory that was used before is used again, because the
+ * kernel would have to clear and map fresh memory. Only the process that opened the arena keeps
+ * track of the pieces.
+ *
+ * The second part is for one reader, which puts its samples there (sheaf_reader_options.memory), so
+ * that the samples need not be copied.
  *
  * The functions do not need the GIL and may be called on any thread. A forked child shares the
  * memory, but never frees a part of it. */
@@ -44,9 +48,11 @@ struct shared_arena {
     } locked;
 };
 
-/* Opens an arena. Returns NULL if shared memory cannot be allocated. */
+/* Opens an arena, which is memory that several processes can share. The arguments are the sizes of
+ * its two parts. Returns NULL if shared memory cannot be allocated. */
 struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes);
-/* Closes the arena. Its memory is freed when its last user is gone. NULL is allowed. */
+/* Closes the arena. Its memory is freed when no sample in it is used any more. `arena` may be
+ * NULL. */
 void arena_close(struct shared_arena *arena);
 
 /* NULL: there is no room. */
@@ -54,11 +60,11 @@ void *arena_take_piece(struct shared_arena *arena, size_t bytes);
 /* NULL is fine. */
 void arena_give_piece(struct shared_arena *arena, void *piece, size_t bytes);
 
-/* Gives a reader its part of the arena, which the reader uses until arena_leave. Returns false if
- * the part is in use or too small. */
+/* Sets the reader's options so that the reader puts its samples into the second part of the arena,
+ * until arena_leave is called. Returns false if this part is in use or too small. */
 bool arena_serve(struct shared_arena *arena, struct sheaf_reader_options *options);
-/* arena_use records one more user of the reader's part of the arena. arena_leave records that a
- * user has left it. The arena may be NULL. */
+/* arena_use records one more user of the part of the arena in which a reader puts its samples.
+ * arena_leave records that a user no longer needs this part. The arena may be NULL. */
 void arena_use(struct shared_arena *arena);
 void arena_leave(struct shared_arena *arena);
 

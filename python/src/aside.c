@@ -44,7 +44,8 @@ static void *aside_main(void *argument)
     return NULL;
 }
 
-/* Waits for about a tenth of a second. Returns whether the call is done. */
+/* Waits for the call on the other thread, but at most about a tenth of a second. Returns whether
+ * the call is done. */
 static bool wait_a_tick(struct aside *a)
 {
     const struct timespec at = next_tick();

@@ -117,8 +117,8 @@ struct batch_object *batch_new(void)
     return batch;
 }
 
-/* Implements Batch(batch): makes an object of a derived class with the same samples in the same
- * memory. */
+/* Implements the constructor Batch(batch). It makes an object of a derived class that has the same
+ * samples as `batch`, in the same memory. */
 static PyObject *batch_of_batch(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *names[] = { "batch", NULL };
@@ -226,8 +226,8 @@ static PyObject *batch_seeds(struct batch_object *self, void *Py_UNUSED(ignored)
     return numbers;
 }
 
-/* Returns whether a sample has the same fields as the previous sample, so that both can share the
- * objects for the names. */
+/* Returns whether two samples have the same field names, so that both can share the Python objects
+ * for the names. */
 static bool is_like(const struct sheaf_sample *a, const struct sheaf_sample *b)
 {
     if (a->field_count != b->field_count)
@@ -259,7 +259,8 @@ static PyObject *batch_names(struct batch_object *self, void *Py_UNUSED(ignored)
 
 /* ---- Columns -------------------------------------------------------------------------------- */
 
-/* Raises an exception that names the sample and lists its fields. */
+/* Raises the exception for a sample that does not have the requested field. The message names the
+ * sample and lists its fields. */
 static void raise_no_column(const struct sheaf_sample *sample, const char *name)
 {
     PyObject *key = text_of(sample->key), *names = PyList_New(0);
@@ -349,8 +350,8 @@ static void stack_dealloc(struct stack *self)
     Py_DECREF(type);
 }
 
-/* A two-dimensional array, whose rows need not be adjacent in memory: the address of each row, and
- * the type of the items. */
+/* Describes a two-dimensional array whose rows need not be adjacent in memory, by the address of
+ * each row and the type of the items. */
 struct rows {
     const char **at;            /* an entry for each sample of the batch */
     char *made;                 /* memory made for the rows, or NULL */
@@ -366,8 +367,8 @@ static bool rows_begin(struct rows *rows, const struct batch_object *batch)
     return rows->at != NULL;
 }
 
-/* If all neighbouring rows have the same distance in memory, the array uses the rows where they
- * are. Otherwise copies the rows. */
+/* Sets the memory of the array. If the rows are at equal distances in memory, the array uses this
+ * memory. Otherwise copies the rows. */
 static bool place_rows(struct stack *stack, const struct rows *rows)
 {
     const size_t count = stack->batch->count, size = rows->columns * rows->item_size;
@@ -394,7 +395,7 @@ static bool place_rows(struct stack *stack, const struct rows *rows)
     return true;
 }
 
-/* Returns a memoryview of the rows, and frees the struct. */
+/* Returns a two-dimensional memoryview of the rows, and frees the memory of `rows`. */
 static PyObject *rows_view(struct rows *rows, struct batch_object *batch)
 {
     struct stack *stack = PyObject_New(struct stack, stack_type);
@@ -443,8 +444,8 @@ static PyObject *batch_stack(struct batch_object *self, PyObject *name_object)
     return rows_view(&rows, self);
 }
 
-/* Copies the bytes of a field of all samples, one after another, to a buffer of `size` bytes that
- * the caller provides. */
+/* Implements a method that copies the bytes of one field of all samples, one sample after another,
+ * to a buffer that the caller provides. The buffer must have the total size of these bytes. */
 static PyObject *batch_join(struct batch_object *self, PyObject *args)
 {
     unsigned long long address, size, at = 0;

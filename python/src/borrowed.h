@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Samples that are made of Python objects without copying their bytes; see packer.c. */
+ * Makes samples of Python objects, for packing, without copying their bytes (see packer.c). */
 #ifndef PYTHON_BORROWED_H
 #define PYTHON_BORROWED_H
 
 #include "module.h"
 
-/* A sample whose parts belong to Python objects. The struct holds references to these objects. */
+/* A sample whose key, fields and labels are in the memory of Python objects. The struct holds
+ * references to these objects. */
 struct borrowed {
     struct sheaf_sample sample;
     struct sheaf_field *fields;

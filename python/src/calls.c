@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Long calls of the library, during which the GIL is released. A call takes the GIL to call the
- * program's Python functions and, about ten times a second, to handle signals. */
+ * Code for long calls of the C library, during which the GIL is released. During such a call, the
+ * GIL is taken again to call the program's Python functions and, about ten times a second, to
+ * handle signals. */
 #include "module.h"
 
 void calls_take(struct calls *calls, PyObject *keywords)
@@ -29,8 +30,8 @@ PyObject *calls_raise(const struct sheaf_error *error)
     return PyErr_Occurred() ? NULL : error_raise(error);
 }
 
-/* Calls the callable with `args`, and then releases the reference to `args`. If the callable raises
- * an exception, the running call of the library is interrupted. */
+/* Calls a Python callable with `args`, and then releases the reference to `args`. If the callable
+ * raises an exception, interrupts the running call of the C library. */
 static void call(struct calls *calls, PyObject *callable, PyObject *args)
 {
     PyObject *result = args == NULL ? NULL : PyObject_Call(callable, args, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python calls that change a packed data set: edit and repair. */
+ * The Python functions that change a packed data set: edit and repair. */
 #include "module.h"
 
 /* ---- edit ----------------------------------------------------------------------------------- */

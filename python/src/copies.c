@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python calls that run to their end and copy existing data: convert (also of one part),
- * unpack, pipe. Also the calls that show the state of a stored plan and that report the failure of
- * a job. */
+ * The Python functions that copy existing data: convert (the whole data set or one part of a plan),
+ * unpack and pipe. Two more functions show the state of a stored plan, and report the failure of a
+ * job. */
 #include "module.h"
 
 #define COUNT(name) #name, (unsigned long long)r->name

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Dataset: an open data set. It never changes, so readers and threads share it, and a forked child
- * may continue to use it. A spawned process opens it again. */
+ * The Python type Dataset: an open data set. A Dataset never changes. So readers and threads share
+ * it, and a forked child may continue to use it. A spawned process opens the data set again. */
 #include "module.h"
 
 #include <stdlib.h>
@@ -9,7 +9,8 @@
 
 /* A data set that is being opened, either from sources or from a SageMaker channel (an input of a
  * training job). Opening may continue after the caller has stopped waiting for it. For a channel,
- * `sources` consists of the channel's name, its root, and the manifest if one is given. */
+ * `sources` contains the channel's name, its root directory, and the data set's manifest if the
+ * caller has given one. */
 struct dataset_opening {
     char **sources;
     size_t count;
@@ -228,8 +229,8 @@ static void count_stretch(void *context, const struct sheaf_stretch *stretch)
     *(unsigned long long *)context += stretch->samples;
 }
 
-/* Returns the number of samples in an epoch. If several hosts share the data set, the number
- * depends on the argument `remainder`. */
+/* Implements a method that returns the number of samples in an epoch. If several hosts share the
+ * data set, the number depends on the argument `remainder`. */
 static PyObject *dataset_planned(struct dataset_object *self, PyObject *Py_UNUSED(args),
                                  PyObject *keywords)
 {
@@ -416,7 +417,7 @@ static PyObject *dataset_class_samples(struct dataset_object *self, PyObject *Py
     return list;
 }
 
-/* Returns the label of each sample, as an array of int64. */
+/* Implements a method that returns an array of int64 with the label of each sample. */
 static PyObject *dataset_labels(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_dataset_info info;

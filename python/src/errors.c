@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The exceptions, one for each error code of the library. All of them derive from sheaf.Error. Each
- * one also derives from the built-in exception that a Python program would expect. */
+ * The Python exceptions, one for each error code of the C library. Each exception derives from
+ * sheaf.Error, and also from the built-in exception that a Python program would expect. */
 #include "module.h"
 
 #include <stdarg.h>
@@ -53,8 +53,8 @@ PyObject *text_of(const char *text)
     return PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "backslashreplace");
 }
 
-/* Returns a text that names the option of the call that would help, because the library's messages
- * name no options. */
+/* Returns a text to add to an error message. It names the Python option that would help, because
+ * the C library's messages do not name options. */
 static const char *advice_of(const struct sheaf_error *error)
 {
     switch (error->reason) {
@@ -116,8 +116,8 @@ PyObject *error_raise_state(const char *format, ...)
     return NULL;
 }
 
-/* Adds the exception for one error code. The exception for truncated data derives from the one for
- * corrupt data. */
+/* Adds the exception for one error code to the Python module. The exception for truncated data
+ * derives from the exception for corrupt data. */
 static int add_kind(PyObject *module, const struct error_kind *kind)
 {
     PyObject *base = kind->code == SHEAF_ERR_TRUNCATED ? error_types[-SHEAF_ERR_CORRUPT]

@@ -17,7 +17,8 @@ struct feeding {
     } locked;
 };
 
-/* Waits for a task. Returns NULL if there is none, and the thread is to end. */
+/* Waits for the next task of the thread. Returns NULL if no task is left and the thread must
+ * end. */
 static struct feeding_task *next_task(struct feeding *f)
 {
     struct feeding_task *feed;
@@ -97,7 +98,8 @@ void feeding_add_later(struct feeding *f, struct feeding_task *feed)
 void feeding_add(struct feeding *f, struct feeding_task *feed)
 {
     feeding_add_later(f, feed);
-    pthread_cond_signal(&f->work);  /* without the lock, for which the thread would have to wait */
+    /* signal after unlocking, because otherwise the thread would wake up and wait for the lock */
+    pthread_cond_signal(&f->work);
 }
 
 bool feeding_is_done(struct feeding *f, const struct feeding_task *feed)

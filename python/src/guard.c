@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Guards, which protect an object of the library. Only one thread at a time may use the object;
- * other threads wait. Only the process that made the object may use it, because its threads do not
- * exist in a forked child; a call in a forked child gets an exception. */
+ * A guard protects an object of the C library, such as a reader. Only one thread at a time may use
+ * the object, and other threads wait. Only the process that made the object may use it. A call in a
+ * forked child raises an exception, because the object's threads do not exist there. */
 #include "module.h"
 
 int guard_init(struct guard *guard)

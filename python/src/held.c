@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads samples in order and returns them by ordinal (number in the rank's part of the epoch); see
- * held.h. */
+ * Reads samples in order and returns them by their ordinals (see held.h). The ordinal of a sample
+ * is its number in the rank's part of the epoch. */
 #include "held.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define WORD_BYTES ((size_t)64)
-/* largest number of requests of one worker that wait for an answer */
+/* largest number of requests from one worker that may wait for an answer at the same time */
 #define AHEAD_BATCHES 8u
 #define HELD_MOST  ((size_t)256 << 20)
 /* largest number of separate ranges of requested ordinals that are recorded. There are rarely more
@@ -185,8 +185,9 @@ bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* Copies the reader's error to *error. Also stores the error in `h`, so that later requests get it.
- * An interrupt is not stored, because it only means that the serving thread is about to end. */
+/* Copies the reader's error to *error. Also stores it in `h`, so that later requests fail with the
+ * same error. An interrupt is not stored, because it only means that the serving thread is about to
+ * end. */
 static int held_fail(struct held *h, int code, struct sheaf_error *error)
 {
     *error = *sheaf_reader_error(h->reader);
@@ -196,8 +197,9 @@ static int held_fail(struct held *h, int code, struct sheaf_error *error)
     return code;
 }
 
-/* Stores samples that the reader has returned; their ordinals begin with `from`. Samples with
- * ordinals below `wanted` are not needed, and not stored. */
+/* Stores samples that the reader has returned. Their ordinals (numbers in the rank's part of the
+ * epoch) begin with `from`. Samples with ordinals below `wanted` are not stored, because no worker
+ * needs them. */
 static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct sheaf_sample *samples,
                 size_t count, struct sheaf_kept *kept, struct sheaf_error *error)
 {
@@ -220,8 +222,8 @@ static int hold(struct held *h, uint64_t from, uint64_t wanted, const struct she
     return SHEAF_OK;
 }
 
-/* The reader skips damaged records, so some ordinals may be missing among the returned samples.
- * Records these ordinals. */
+/* Records which ordinals (numbers of samples) are missing among the samples that the reader has
+ * returned, because the reader has skipped damaged records. */
 static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample *samples,
                        size_t count)
 {
@@ -230,8 +232,8 @@ static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample 
             ranges_add(&h->holes, from, samples[i].ordinal, HOLES_MOST);
 }
 
-/* Reads at most `max` samples, and drops those with ordinals below `wanted`. Returns SHEAF_END if
- * there are no more samples. */
+/* Reads at most `max` samples, and stores those whose ordinals are at least `wanted`. Returns
+ * SHEAF_END if the epoch has no more samples. */
 static int held_read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
 {
     const uint64_t from = h->place;
@@ -253,7 +255,8 @@ static int held_read_some(struct held *h, uint64_t max, uint64_t wanted, struct 
                             : held_fail(h, code, error);
 }
 
-/* Reads a stream up to the sample with this ordinal, or to the end of the stream. */
+/* Reads a stream until the reader has reached the sample with this ordinal, or the end of the
+ * stream. The samples before are dropped. */
 static int read_past(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     int code = SHEAF_OK;
@@ -357,7 +360,8 @@ static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
     return first >= end || first >= h->place;
 }
 
-/* Moves the reader back to an ordinal. Drops the kept samples that the reader will read again. */
+/* Moves the reader back to the sample with this ordinal. Drops the stored samples that the reader
+ * will read again. */
 static int held_go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     for (struct piece **at = &h->first; *at != NULL;) {
@@ -390,7 +394,7 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Collects the stored samples with ordinals from `first` up to, but not including, `end` in `out`,
+/* Puts the stored samples with ordinals from `first` up to, but not including, `end` into `out`,
  * each sample once. (If the reader was moved back, a sample may have been read and stored
  * twice.) */
 static void held_gather(struct held *h, uint64_t first, uint64_t end)
@@ -407,9 +411,9 @@ static void held_gather(struct held *h, uint64_t first, uint64_t end)
     }
 }
 
-/* Records that a worker has received the samples in `out`. A piece has the samples that the reader
- * returned in one call. When all samples of a piece were given away, only the answers that contain
- * them keep the piece in memory. */
+/* Records that the samples in `out` were given to a worker. The samples that the reader returned in
+ * one call are in one block of memory, a piece. When all samples of a piece were given away, only
+ * the answers that contain these samples keep the piece in memory. */
 static void held_give_up(struct held *h)
 {
     for (size_t i = 0; i < h->out_count; i++)
@@ -423,10 +427,9 @@ static void held_give_up(struct held *h)
     }
 }
 
-/* Writes an answer with the samples in `out`. Some bytes of fields are not in the arena (shared
- * memory) yet. If `lease` (the record of an answer's memory) is not NULL, these bytes are copied
- * into the arena. If it is NULL, they become a part of the message. Returns false if memory is
- * exhausted. */
+/* Writes an answer with the samples in `out`. If bytes of fields are not in the arena (shared
+ * memory) yet, they are copied into the arena, to the memory that `lease` records. If `lease` is
+ * NULL, these bytes become a part of the message instead. Returns false if memory is exhausted. */
 static bool held_pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                       char **message)
 {
@@ -459,7 +462,8 @@ static bool held_pack(struct held *h, struct lease *lease, struct serving_answer
 }
 
 /* Makes a list of the pieces that contain the samples in `out`, with one reference to each piece.
- * In `out`, the samples of one piece are adjacent. */
+ * (A piece has the samples that the reader returned in one call.) In `out`, the samples of one
+ * piece must be adjacent. */
 static bool held_take_pieces(const struct held *h, struct piece ***list, size_t *count)
 {
     struct piece **pieces = malloc((h->out_count + 1) * sizeof(pieces[0]));
@@ -531,8 +535,9 @@ static int answer_with(struct held *h, int owner, struct serving_reply *reply,
     return SHEAF_ERR_MEMORY;
 }
 
-/* If the last sample in `out` is the last one of the rank's part of the epoch, appends it to `out`
- * once more. The copy answers requests for the ordinal after the end of that part. */
+/* Appends the last sample in `out` once more, if it is the last sample of the rank's part of the
+ * epoch. The copy is the answer to a request for one more sample, by which a rank pads its part of
+ * the epoch. */
 static void repeat_last(struct held *h)
 {
     if (h->out_count == 0 || h->out[h->out_count - 1].ordinal + 1 != h->real)
@@ -546,8 +551,9 @@ static void repeat_last(struct held *h)
     h->out[h->out_count++].ordinal++;
 }
 
-/* Returns whether the ordinals belong to the rank's part of the epoch. The first ordinal after the
- * end is accepted as well, and stands for a repetition of the last sample. */
+/* Returns whether the `count` ordinals from `first` on belong to the rank's part of the epoch.
+ * The first ordinal after the end is accepted as well. It stands for a repetition of the last
+ * sample. */
 static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
 {
     if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))

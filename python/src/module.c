@@ -91,8 +91,9 @@ static struct PyModuleDef definition = {
     .m_methods = functions,
 };
 
-/* Prints a notice of the library. (This is a function of the type sheaf_report_fn.) It is called on
- * a thread of the library, which must not wait for the Python interpreter. */
+/* Prints a notice of the C library; a function of the type sheaf_report_fn. It is called on a
+ * thread of the library, which must not wait for the Python interpreter. So the function does not
+ * use Python. */
 static void module_print_notice(void *context, const char *where, const struct sheaf_error *notice)
 {
     (void)context;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The extension module sheaf._sheaf: declarations that its files share. The module calls only the
- * functions in sheaf.h. Its files are the following:
+ * Declarations that the files of the extension module sheaf._sheaf share. The module calls only the
+ * functions in sheaf.h. These are its files:
  *
  *     dataset.c   has the type Dataset. numbered.c reads a Dataset's samples by number or key.
  *                 views.c makes views, and finds at which steps of an epoch samples are drawn.
@@ -43,8 +43,8 @@ extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *fie
 /* Makes a Python type and adds it to the module. Returns NULL on failure. */
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
 
-/* Ends the deallocation of an object: frees its memory. The object's type may be a derived
- * class. */
+/* Frees the memory of a Python object, as the last step of its deallocation. The object may belong
+ * to a derived class. */
 void object_free(void *object);
 
 /* Each of these functions adds the types and functions of one source file to the Python module.
@@ -63,17 +63,18 @@ int pixels_add(PyObject *module);
 
 /* ---- errors.c ----------------------------------------------------------------------------- */
 
-/* Raises the exception for an error. Returns NULL, so that a function can use `return
- * error_raise(...)`. */
+/* Raises the Python exception for an error of the C library. Returns NULL, so that a function can
+ * use `return error_raise(...)`. */
 PyObject *error_raise(const struct sheaf_error *error);
 /* Raises a StateError. */
 PyObject *error_raise_state(const char *format, ...);
 PyObject *error_raise_argument(const char *format, ...);
-/* Raises the exception for an error code and a message that another process has sent. */
+/* Implements a Python function that raises the exception for an error code and a message, which
+ * another process has sent. */
 PyObject *error_raise_code(PyObject *module, PyObject *args);
 /* The name of a code: "CORRUPT". */
 const char *error_name(int code);
-/* Makes a str of a text from the library. The text may contain the name of a file, in any
+/* Makes a Python str of a text from the C library. The text may contain the name of a file, in any
  * encoding. */
 PyObject *text_of(const char *text);
 
@@ -84,17 +85,18 @@ enum option_kind { OPTION_U64, OPTION_U32, OPTION_BOOL, OPTION_TEXT, OPTION_CONT
                    OPTION_FILTERS, OPTION_TEXTS, OPTION_KEY_END, OPTION_CHECK_IMAGES,
                    OPTION_RESIZE_MODE, OPTION_DUPLICATE_KEYS, OPTION_COLUMNS, OPTION_MISSING };
 
-/* Describes a keyword argument, and the offset of its value in an options struct. An argument of
- * the kind OPTION_CALL has no offset, because the caller gets the callable by options_call. */
+/* Describes a keyword argument of a Python function: its name, its kind, and the offset at which
+ * its value is stored in an options struct. An argument of the kind OPTION_CALL has no offset,
+ * because the caller gets the callable from options_call. */
 struct option {
     const char *name;
     enum option_kind kind;
     size_t offset;
 };
 
-/* Sets the options for which there are keyword arguments. None keeps the default. Texts are
- * borrowed from the keywords. The last row of `table` has a NULL name. Returns -1 with an exception
- * if a keyword is unknown or a value is invalid. */
+/* Stores the values of the keyword arguments in the struct `options`. The value None keeps the
+ * default. Texts are borrowed from `keywords`. The last row of `table` has a NULL name. Returns -1
+ * with an exception if a keyword is unknown or a value is invalid. */
 int options_set(void *options, const struct option *table, PyObject *keywords);
 
 /* Frees the names of columns, which options_set copies. */
@@ -105,10 +107,11 @@ void options_free_columns(struct sheaf_reader_options *options);
 PyObject *options_call(PyObject *keywords, const char *name);
 
 extern const struct option pack_options_table[], reader_options_table[];
-/* Frees memory that was allocated for the options while the keywords were parsed. */
+/* Frees the memory that was allocated for the values of `options` while the keyword arguments were
+ * parsed. */
 void pack_options_free(struct sheaf_pack_options *options);
 
-/* Paths as byte strings, made of a Python path or of a sequence of paths. */
+/* Paths as C strings, which were made from a Python path or from a sequence of paths. */
 struct sources {
     PyObject *list;             /* of bytes, which own the texts */
     const char **texts;
@@ -124,17 +127,19 @@ struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
-    /* for a channel of pipes (Amazon SageMaker's Pipe mode): rank and world size when the channel
-     * was opened; both are 0 if unknown */
+    /* if the source is a channel of pipes (Amazon SageMaker's Pipe mode): rank and world size at
+     * the time when the channel was opened; both are 0 if unknown */
     uint32_t rank, world_size;
-    const char *world_by;       /* name of the setting that rank and world size come from */
+    /* name of the setting from which rank and world size were taken, such as "RANK and
+     * WORLD_SIZE" */
+    const char *world_by;
     char *description;          /* of a channel: one line */
     bool is_pipe;               /* of a channel */
     struct sheaf_reader_options order;  /* the defaults, or the order of a channel's job */
 };
 
-/* If `source` is a Dataset, returns a new reference to it. Otherwise opens `source` and returns the
- * new Dataset. */
+/* Returns a new reference to a Dataset: to `source` itself if it is a Dataset, and otherwise to a
+ * new Dataset that opens `source`. */
 PyObject *dataset_of(PyObject *source);
 
 /* ---- numbered.c --------------------------------------------------------------------------- */
@@ -153,8 +158,8 @@ PyObject *action_view_write(PyObject *module, PyObject *args);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 
-/* A counted reference ("hold") to the memory in which samples lie. The memory is released with its
- * last user. */
+/* A hold counts the users of the memory in which samples lie. When the last user is gone, the
+ * function `hold_fn` releases the memory. */
 typedef void hold_fn(void *what);
 struct hold {
     size_t users;
@@ -162,18 +167,19 @@ struct hold {
     void *what;
 };
 
-/* Makes a hold (a counted reference to memory) with one user. Returns NULL, without an exception,
- * if memory is exhausted. */
+/* Makes a hold, which counts the users of the memory `what`, with one user. After the last user,
+ * release(what) is called. Returns NULL, without an exception, if memory is exhausted. */
 struct hold *hold_new(hold_fn *release, void *what);
 void hold_drop(struct hold *hold);
 
-/* A batch of samples in memory that the batch keeps alive. They never change. The memory stays as
- * long as any sample or view of the batch exists. */
+/* A batch of samples. The samples never change. The batch keeps their memory alive as long as any
+ * sample or view of the batch exists. */
 struct batch_object {
     PyObject_HEAD
     const struct sheaf_sample *samples;
-    /* the array `samples` if the batch has allocated it, otherwise NULL; the batch allocates an
-     * array if it has several `holds`, because each of them has only an array of its own samples */
+    /* the array `samples` if the batch itself has allocated this array, otherwise NULL. The batch
+     * allocates the array if its samples lie in several blocks of memory (`holds`), because each
+     * block has an array of only its own samples. */
     struct sheaf_sample *own;
     size_t count;
     struct hold **holds;
@@ -182,20 +188,20 @@ struct batch_object {
 
 /* A batch with no samples. */
 struct batch_object *batch_new(void);
-/* Appends samples and takes over the hold of their memory. Must be called before the program has
- * received the batch. If memory is exhausted, returns false without an exception, and the caller
- * still owns the hold. */
+/* Appends samples to a batch that the program has not received yet. The batch takes over `hold`,
+ * which keeps the memory of the samples alive. If memory is exhausted, returns false without an
+ * exception, and the caller still owns `hold`. */
 bool batch_extend(struct batch_object *batch, struct hold *hold,
                   const struct sheaf_sample *samples, size_t count);
-/* Returns a range of the samples as a batch of its own, or NULL with an exception if memory is
- * exhausted. */
+/* Returns a new batch with `count` samples of `whole`, beginning with sample `first`, in the same
+ * memory. Returns NULL with an exception if memory is exhausted. */
 struct batch_object *batch_part(const struct batch_object *whole, size_t first, size_t count);
 
 /* ---- packed.c ----------------------------------------------------------------------------- */
 
-/* Returns the Batch that the bytes in a buffer describe (packing.h). The bytes of the fields are in
- * the same buffer, or in the memory that `there` describes. Calls release(what) when no part of the
- * batch is used any more. On failure, returns NULL with an exception and releases nothing. */
+/* Returns the Batch that the packed bytes in `buffer` describe (packing.h). The bytes of the fields
+ * are in the same buffer, or in the memory `there`. release(what) is called when no part of the
+ * batch is used any more. On failure, returns NULL with an exception, and does not call release. */
 PyObject *packed_get(PyObject *buffer, const struct packed_extent *there, hold_fn *release,
                      void *what);
 
@@ -206,8 +212,8 @@ PyObject *sample_unpack(PyObject *module, PyObject *object);
 
 /* ---- sending.c ---------------------------------------------------------------------------- */
 
-/* Returns the C arena (arena.h) of a Python object, or NULL with an exception if the object has
- * none. */
+/* Returns the arena (shared memory, arena.h) of a Python object, or NULL with an exception if the
+ * object does not have an arena. */
 struct shared_arena;
 struct shared_arena *arena_of(PyObject *object);
 
@@ -228,8 +234,8 @@ PyObject *label_object(double label);
 
 /* ---- watch.c ------------------------------------------------------------------------------ */
 
-/* Interrupts a reader regularly while a call waits, so that the call can let Python handle signals.
- * The functions are called without the GIL. */
+/* Interrupts a reader about ten times a second while a call waits, so that the call can let Python
+ * handle signals. The functions must be called without the GIL. */
 struct signal_watch;
 
 struct signal_watch *watch_new(struct sheaf_reader *reader);   /* NULL: no thread could be had */
@@ -239,12 +245,13 @@ void watch_free(struct signal_watch *watch);
 
 /* ---- calls.c ------------------------------------------------------------------------------ */
 
-/* The state of a long call without the GIL, with the Python callables that the library calls during
- * it. */
+/* The state of a long call of the C library, during which the GIL is released. It has the Python
+ * callables that the library calls during the call. */
 struct calls {
     PyThreadState *thread;      /* saved while the library runs */
     PyObject *progress, *report, *note, *plan;      /* borrowed; NULL: none */
-    /* set if a callable or a signal handler raised an exception */
+    /* set when a callable or a signal handler has raised an exception; the library then ends the
+     * call */
     volatile int interrupt;
 };
 
@@ -252,8 +259,8 @@ struct calls {
 void calls_take(struct calls *calls, PyObject *keywords);
 void calls_begin(struct calls *calls);      /* lets the GIL go */
 void calls_end(struct calls *calls);
-/* Must be called after calls_end. Raises the exception that a callable has raised, if any.
- * Otherwise raises an exception for `error`. Returns NULL. */
+/* Raises the exception that one of the program's callables has raised during the call. If there is
+ * none, raises the exception for `error`. Must be called after calls_end. Returns NULL. */
 PyObject *calls_raise(const struct sheaf_error *error);
 
 /* Callback functions for the options structs of the library. Their argument `context` is a struct
@@ -269,9 +276,9 @@ typedef void aside_fn(void *what);
 
 /* Runs run(what) on another thread. Meanwhile the calling thread lets Python handle signals.
  * Returns 0 when run() has returned. If a signal handler raises an exception, returns -1 with this
- * exception, without waiting for run(). After a return of -1, `what` belongs to the other thread,
- * which calls discard(what) when run() has returned, perhaps even after Python has ended. Neither
- * function may use Python. */
+ * exception, without waiting for run(). After a return of -1, `what` belongs to the other thread.
+ * This thread calls discard(what) when run() has returned, which may be after Python has ended. So
+ * neither run() nor discard() may use Python. */
 int aside_run(aside_fn *run, aside_fn *discard, void *what);
 
 /* ---- guard.c ------------------------------------------------------------------------------ */
@@ -285,14 +292,14 @@ struct guard {
 };
 
 int guard_init(struct guard *guard);
-/* Waits until no other thread is in the guard, and enters it. Returns -1 with a StateError in a
- * forked child. Also returns -1 if this thread is already in the guard. (This happens if a callable
- * uses the same object that has called it.) */
+/* Waits until no other thread uses the guarded object, and enters the guard. Returns -1 with a
+ * StateError in a forked child. Also returns -1 if this thread already uses the object, which
+ * happens if a callable uses the object that calls it. */
 int guard_enter(struct guard *guard, const char *what);
 void guard_leave(struct guard *guard);
 /* returns whether this thread is inside a call that has entered the guard */
 bool guard_is_own(const struct guard *guard);
-/* returns whether this process is a forked child of the process that made the object */
+/* returns whether this process is a forked child of the process that made the guarded object */
 bool guard_is_foreign(const struct guard *guard);
 void guard_free(struct guard *guard);
 
@@ -335,7 +342,7 @@ PyObject *action_plan_info(PyObject *module, PyObject *args);
 
 /* ---- python/src/reader.c, also for the server ----------------------------------------------- */
 
-/* Returns a reader's counts as a dict, or NULL with an exception. */
+/* Returns the statistics of a reader as a Python dict, or NULL with an exception. */
 PyObject *reader_stats_dict(const struct sheaf_reader_stats *stats);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Random access: returns the samples of a list of numbers, or of a list of keys, as a Batch.
+ * Random access to samples: returns the samples with given numbers, or with given keys, as a Batch.
  * Several threads may do this at the same time. */
 #include "module.h"
 
@@ -133,8 +133,9 @@ PyObject *dataset_read(struct dataset_object *self, PyObject *args)
 
 /* ---- Keys ----------------------------------------------------------------------------------- */
 
-/* Returns the keys in a list as an array that points into its strings. The caller frees the array
- * with PyMem_Free. Returns NULL with an exception on failure. */
+/* Returns an array of pointers to the keys in a Python list of str. The strings stay in the memory
+ * of the list. The caller frees the array with PyMem_Free. Returns NULL with an exception on
+ * failure. */
 static const char **keys_of(PyObject *list)
 {
     const Py_ssize_t size = PyList_Size(list);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens a reader on another thread, because opening may have to wait for a server. If the program
- * stops waiting, the thread still finishes its work, and the new reader is discarded. The data set
- * must exist until the thread has finished. */
+ * Opens a reader on another thread, because opening may have to wait for a server. If a signal ends
+ * the program's wait, the other thread still finishes its work and discards the new reader. The
+ * data set must exist until this thread has finished. */
 #include "reader.h"
 
 #include <stdatomic.h>
@@ -43,10 +43,10 @@ static void opening_do_run(void *what)
                                 &o->reader, &o->error);
 }
 
-/* Openings that have ended after the program had stopped waiting for them. Their data sets must
- * still be released. The threads on which they ran cannot do it, because Python does not know these
- * threads. (A pending call cannot do it either, because Python may have ended.) So the next opening
- * releases them. */
+/* List of openings that ended after the program had stopped waiting for them. Their data sets must
+ * still be released. The threads of these openings cannot do this, because Python does not know
+ * these threads. (A pending call of Python cannot do it either, because Python may have ended.) So
+ * the next opening releases the data sets. */
 static struct reader_opening *_Atomic left;
 
 static void discard(void *what)
@@ -102,8 +102,8 @@ static struct reader_opening *opening_new(PyObject *dataset,
     return o;
 }
 
-/* Reports the records that were skipped while the reader was being opened. Stops at the first
- * exception of the program's callable. */
+/* Passes the records that were skipped while the reader was being opened to the program's callable.
+ * Stops at the first exception of the callable. */
 static int opening_tell(struct reader_object *self)
 {
     calls_begin(&self->calls);

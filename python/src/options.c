@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts keyword arguments to the library's options structs, as tables of options describe. Also
- * converts sources to arrays of paths. */
+ * Converts keyword arguments of Python functions to the options structs of the C library, with
+ * tables of options. Also converts sources to arrays of paths. */
 #include "module.h"
 
 #include <stdio.h>
@@ -74,7 +74,7 @@ static const char *word_name(const struct option *option, int value)
          : words[option->kind][value];
 }
 
-/* Writes the words for an option's values as a list, such as "none, gzip or lz4". */
+/* Writes the words that an option accepts to `list`, as in "none, gzip or lz4". */
 static void options_list_names(const struct option *option, int first, char *list, size_t room)
 {
     size_t size = 0;
@@ -151,8 +151,8 @@ static int set_texts(void *member, const struct option *option, PyObject *value)
     return 0;
 }
 
-/* Copies the names of columns into one block of memory, because a reader may still be opening after
- * the caller has stopped waiting. */
+/* Copies the names of columns into memory that belongs to the options. The Python objects may be
+ * freed while the reader is still being opened, because the caller may stop waiting. */
 static int options_set_columns(struct sheaf_reader_options *options, const struct option *option,
                                PyObject *value)
 {

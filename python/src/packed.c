@@ -50,8 +50,8 @@ static const void *data_at(struct packed_span *span, uint64_t offset, uint64_t s
     return span->base + offset;
 }
 
-/* Returns the head of packed bytes, or NULL if they are too short for the tables that the head
- * describes. */
+/* Returns the head of a packed batch, or NULL if the bytes are too short for the tables that the
+ * head describes. */
 static const struct packed_head *head_of(const struct packed_span *span)
 {
     const struct packed_head *head = (const struct packed_head *)(const void *)span->base;
@@ -101,8 +101,8 @@ static bool packed_do_get(struct packed_span *span, struct packed_span *data,
 /* The memory of a batch that was unpacked. */
 struct packed_source {
     Py_buffer view;
-    /* The function that releases the memory with the bytes of the batch's fields, and its argument.
-     * Both are NULL if these bytes lie in the packed batch itself, which is the buffer `view`. */
+    /* release(what) releases the memory with the bytes of the batch's fields. Both are NULL if
+     * these bytes are in the packed batch itself, which is the buffer `view`. */
     hold_fn *release;
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */

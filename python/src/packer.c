@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Packer: writes a data set of samples that a Python program makes. */
+ * The Python type Packer: writes a data set from samples that a Python program makes. */
 #include "borrowed.h"
 
 #include <string.h>
@@ -82,9 +82,8 @@ int borrowed_fields(struct borrowed *b, PyObject *mapping)
     return name_fields(b);
 }
 
-/* Sets *label to the number, a label of the sample `key`. Refuses an integer that is not exact as a
- * double. It must be refused here, because the conversion would turn it into another label that the
- * library would accept. */
+/* Sets *label to the number, a label of the sample `key`. Refuses an integer that a double cannot
+ * represent exactly. The library could not refuse it, because it gets the converted number. */
 static int packer_take_label(const char *key, PyObject *number, double *label)
 {
     PyObject *whole = PyFloat_Check(number) ? NULL : PyNumber_Index(number), *back;
@@ -170,8 +169,8 @@ static PyObject *packer_leave(struct packer_object *self, int code)
     return result;
 }
 
-/* Ends the call that closes a packer. Frees the library's packer, and thereby releases the
- * destination, before the call returns. Python may free the Packer object much later. */
+/* Ends the call that closes a Packer. Frees the C library's packer, so that the destination is
+ * released when the call returns. Python may free the Packer object much later. */
 static PyObject *leave_for_good(struct packer_object *self, int code)
 {
     struct sheaf_packer *packer = self->packer;

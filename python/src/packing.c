@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes batches as bytes; see packing.h. Bytes of fields that do not lie in the arena (memory that
- * is shared with the receiver) are copied column by column: the first field of every sample, then
- * the second field, and so on. So fields of the same size form an array. */
+ * Writes batches as bytes; see packing.h. If the bytes of fields are not in the arena (memory that
+ * is shared with the receiver), they are copied field by field: the first field of every sample,
+ * then the second field, and so on. So if a field has the same size in every sample, its bytes form
+ * an array. */
 #include "packing.h"
 
 #include <string.h>
@@ -24,9 +25,9 @@ static size_t packing_aligned(size_t place, size_t alignment)
     return (place + alignment - 1) & ~(alignment - 1);
 }
 
-/* Returns the alignment of a field with this size: the largest power of two that divides the size,
- * but at most ALIGNMENT. This is enough for an array of numbers. Fields of the same size can be
- * stored without gaps between them. */
+/* Returns the alignment of a field of `size` bytes: the largest power of two that divides the size,
+ * but at most ALIGNMENT. This alignment suits an array of numbers, and needs no gaps between fields
+ * of the same size. */
 static size_t packing_alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);
@@ -41,8 +42,8 @@ static bool packing_is_in(const struct packed_extent *there, const struct sheaf_
     return from < there->bytes && field->size <= there->bytes - from;
 }
 
-/* Returns whether field number f of sample number i has the same name and suffix as field number f
- * of the previous sample. If so, name and suffix are written only once. */
+/* Returns whether field number f has the same name and suffix in sample i as in the previous
+ * sample. If so, name and suffix are not written again for sample i. */
 static bool is_named_alike(const struct sheaf_sample *samples, size_t i, size_t f)
 {
     const struct sheaf_field *own = &samples[i].fields[f], *before;
@@ -93,9 +94,9 @@ static uint64_t packing_put_text(char *base, size_t *at, const char *text)
     return place;
 }
 
-/* Copies the bytes of fields to `base`, from offset `at` on, unless they already lie in the memory
- * `there`. Records the position of each field's bytes. Returns the offset after the copied
- * bytes. */
+/* Copies the bytes of all fields to `base`, from offset `at` on, except bytes that are already in
+ * the memory `there`. Records the position of each field's bytes. Returns the offset after the
+ * copied bytes. */
 static size_t packing_put_data(const struct sheaf_sample *samples, size_t count,
                                struct packed_field *fields,
                                const struct packed_extent *there, char *base, size_t at)
@@ -127,8 +128,8 @@ static size_t packing_put_data(const struct sheaf_sample *samples, size_t count,
     return at;
 }
 
-/* Writes the names of a sample's fields, or refers to the names of the previous sample if they are
- * the same. */
+/* Writes the names of the fields of sample i. A name that is the same as in the previous sample is
+ * not written again; the field then refers to the earlier text. */
 static void put_names(const struct sheaf_sample *samples, size_t i, struct packed_field *field,
                       char *base, size_t *at)
 {

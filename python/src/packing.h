@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Batches as bytes that are valid at any address. They are the content of pickles and of messages
- * between processes. The bytes begin with a head, which is followed by four tables and texts: the
- * samples, the fields of all samples, the labels of all samples, and the keys and names. The bytes
- * of the fields come last, unless they lie in an arena.
+ * Converts a batch of samples to bytes that are valid at any address, for pickles and for messages
+ * between processes. packing.c writes the bytes without using Python, and packed.c makes Batches of
+ * the bytes.
+ *
+ * The bytes begin with a head. It is followed by the table of samples, the table of the fields of
+ * all samples, the labels of all samples, and the texts (keys and names). The bytes of the fields
+ * come last, unless they are in an arena (arena.h), which is memory that both processes share.
  *
  * All offsets of tables and texts are relative to the head. The offsets of the fields' bytes are
- * relative to the head as well, or to the start of an arena (arena.h) that both processes have
- * mapped. packing.c writes the bytes without using Python, and packed.c makes Batches of them. */
+ * relative to the head, or to the start of the arena. */
 #ifndef PYTHON_PACKING_H
 #define PYTHON_PACKING_H
 
@@ -27,8 +29,8 @@ struct packed_head {
 
 struct packed_sample {
     uint64_t key, class_name;               /* offsets of texts */
-    /* number of the sample's entries in the table of fields, and in the table of labels; they
-     * directly follow the entries of the previous sample */
+    /* number of the sample's entries in the table of fields, and in the table of labels; these
+     * entries directly follow the entries of the previous sample */
     uint64_t fields, labels;
     uint64_t number, record;
     uint64_t shard, repeated;
@@ -66,9 +68,10 @@ struct layout packed_measure(const struct sheaf_sample *samples, size_t count,
                              const struct packed_extent *there);
 /* Returns the total size of head, tables and texts. */
 size_t packed_bytes(size_t count, const struct layout *layout);
-/* Writes head, tables and texts to `base`. Fields whose bytes already lie in the shared memory
- * `there` are stored as offsets from its start. The bytes of other fields are copied to data +
- * data_at. Returns the offset in `data` at which the copied bytes end. */
+/* Writes a packed batch. The head, the tables and the texts go to `base`. If the bytes of a field
+ * are already in the shared memory `there`, only their offset from its start is written. The bytes
+ * of other fields are copied to data + data_at. Returns the offset in `data` at which the copied
+ * bytes end. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct packed_extent *there, char *data, size_t data_at);
 /* Returns the total number of bytes in the fields of these samples. */

@@ -20,8 +20,8 @@ PyTypeObject *pixels_pool_type, *pixels_crops_type;
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Fills an array with the names of mask fields from a Python list. The list still owns the
- * strings. */
+/* Sets `masks` to the names of mask fields (fields with images that are cropped like the sample's
+ * image) in a Python list. The list still owns the strings. */
 static bool take_masks(PyObject *list, const char **masks, size_t *count)
 {
     const Py_ssize_t size = PyList_Check(list) ? PyList_Size(list) : -1;
@@ -145,7 +145,7 @@ static void leave_slot(struct crops_object *self)
     self->slot = NULL;
 }
 
-/* The memory of a batch that nobody uses any more. */
+/* Memory of a batch that is not used any more and will be freed by another thread. */
 struct crops_rest {
     struct feeding_task task;
     struct sheaf_pixels_batch *batch;
@@ -161,8 +161,8 @@ static void crops_rest_free(struct feeding_task *task)
     free(rest);
 }
 
-/* Lets the thread that reads free the memory, because this takes the program's thread long. Returns
- * false if that is not possible. */
+/* Lets the thread that reads samples free the memory of the batch, because freeing it would delay
+ * the program's thread. Returns false if that is not possible. */
 static bool leave_rest(struct crops_object *self)
 {
     struct crops_rest *rest = self->is_made && self->server != NULL ? malloc(sizeof(*rest)) : NULL;
@@ -179,8 +179,8 @@ static void crops_dealloc(struct crops_object *self)
 {
     PyTypeObject *type = Py_TYPE((PyObject *)self);
 
-    /* Waits for the threads only in the process that started them. A forked child does not have
-     * these threads. */
+    /* Waits for the threads that make crops only in the process that started them, because a forked
+     * child does not have these threads. */
     if (self->pool->forks == fork_count && !leave_rest(self)) {
         Py_BEGIN_ALLOW_THREADS
         if (self->server != NULL)
@@ -200,8 +200,7 @@ static void crops_dealloc(struct crops_object *self)
     Py_DECREF(type);
 }
 
-/* Stores the labels of the samples if each sample has exactly one label, and it is a whole
- * number. */
+/* Stores the labels of the samples, if each sample has exactly one label that is a whole number. */
 static void pixels_take_labels(struct crops_object *self, const struct sheaf_sample *samples,
                                size_t count)
 {
@@ -216,7 +215,8 @@ static void pixels_take_labels(struct crops_object *self, const struct sheaf_sam
     self->has_labels = i == count;
 }
 
-/* Begins to make the crops of these samples. Needs no GIL. Returns an error code. */
+/* Begins to make the crops of these samples on other threads. Does not need the GIL. Returns an
+ * error code. */
 static int pixels_begin(struct crops_object *self, const struct sheaf_sample *samples, size_t count,
                         struct sheaf_error *error)
 {
@@ -233,8 +233,9 @@ static int pixels_begin(struct crops_object *self, const struct sheaf_sample *sa
                               self->parts.boxes.buf, &self->batch, error);
 }
 
-/* Returns a new crops_object for this number of samples. Returns NULL if all memory is in use, or
- * with an exception. */
+/* Returns a new crops_object (the crops of a batch) for this number of samples. Returns NULL
+ * without an exception if the memory for all batches is in use, and NULL with an exception on
+ * failure. */
 static struct crops_object *crops_new(struct pool_object *pool, size_t samples, const char *field)
 {
     struct slot_parts parts;
@@ -263,7 +264,8 @@ static struct crops_object *crops_new(struct pool_object *pool, size_t samples, 
     return NULL;
 }
 
-/* Returns the crops. If there are none, returns an exception, or None if all memory is in use. */
+/* Returns `crops` to Python. If `crops` is NULL, passes on the exception, or returns None if no
+ * exception is set, which means that the memory for all batches is in use. */
 static PyObject *crops_or_none(struct crops_object *crops)
 {
     return crops != NULL || PyErr_Occurred() != NULL ? (PyObject *)crops : Py_NewRef(Py_None);
@@ -437,7 +439,8 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
     return list;
 }
 
-/* Returns the samples. Makes an object of them when it is first asked for. */
+/* Implements a property that returns the samples of the batch as a Batch. The Batch is made when
+ * the property is first used. */
 static PyObject *crops_samples(struct crops_object *self, void *Py_UNUSED(ignored))
 {
     struct held_samples *read = self->read;

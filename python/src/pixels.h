@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The objects by which Python makes batches of pixels: the types of pixels.c, pixels_slot.c and
- * pixels_queue.c. */
+ * The Python types that make batches of image crops, which pixels.c, pixels_slot.c and
+ * pixels_queue.c implement. */
 #ifndef PYTHON_PIXELS_H
 #define PYTHON_PIXELS_H
 
@@ -17,16 +17,16 @@ struct pool_object {
     _Atomic uint64_t read_ns;       /* time that the thread has spent on reading */
 };
 
-/* The parts of one batch, which the program gets: a tuple (labels, boxes, ...). The first two are
- * arrays, to which the library writes. */
+/* The tuple (labels, boxes, ...) that the program gets with one batch of crops. The first two items
+ * are arrays, into which the library writes. */
 struct slot_parts {
     PyObject *tuple;
     Py_buffer labels, boxes;
 };
 
-/* Memory of the program for the crops of one batch. It is used for one batch after another. The
- * objects for several batches are made at once, because that takes much less time for each
- * batch. */
+/* Memory of the program for the crops of one batch. The memory is used for one batch after another.
+ * The Python objects for several later batches are made in one step, because this takes less time
+ * per batch. */
 struct slot_object {
     PyObject_HEAD
     /* a tuple with one array of image crops for each view (kind of crop) and, for each mask, one
@@ -36,31 +36,38 @@ struct slot_object {
     Py_buffer *buffers;             /* the memory of the arrays */
     void **out;
     Py_ssize_t count;
-    size_t samples, crops;          /* number of samples for which there is room; their crops */
+    /* samples: number of samples for which the slot has room; crops: number of crops of these
+     * samples */
+    size_t samples, crops;
     struct slot_parts *parts;       /* for later batches */
     size_t part_count;
     bool is_used;                   /* crops are being made in it */
     bool is_once;                   /* the memory is for one batch only */
 };
 
-/* The crops of a batch. A thread reads the samples if necessary, and the threads of a pool make the
- * crops. */
+/* The crops of a batch. One thread reads the samples, unless the caller has passed them. The
+ * threads of a pool make the crops. */
 struct crops_object {
     PyObject_HEAD
     struct pool_object *pool;
     struct slot_object *slot;       /* NULL once the crops are made */
     struct slot_parts parts;        /* of this batch */
-    size_t room;                    /* number of samples for which there is room in the slot */
+    /* number of samples for which the memory of the batch has room */
+    size_t room;
     /* the samples from which the crops are made, as an object; NULL if nobody has asked for it */
     struct batch_object *samples;
     size_t count;                   /* number of samples, once they are read */
-    bool has_labels;                /* each sample has one label, which is a whole number */
+    /* whether each sample of the batch has exactly one label that is a whole number */
+    bool has_labels;
     bool is_made;                   /* the threads no longer use this batch */
-    char *field;                    /* name of the field that has the image; or NULL */
+    /* name of the field with the image; NULL if the library chooses the image field of each
+     * sample */
+    char *field;
     struct sheaf_pixels_batch *batch;
     /* the reason why the samples could not be read; NULL if there is no error */
     struct sheaf_error *error;
-    uint64_t real;                  /* number of samples in this rank's part of the epoch */
+    /* number of samples in this rank's part of the epoch (the samples that this rank reads) */
+    uint64_t real;
     /* the server from which a thread reads the samples; NULL if the caller has passed the
      * samples */
     struct server_object *server;
@@ -73,8 +80,9 @@ extern PyTypeObject *pixels_pool_type, *pixels_slot_type, *pixels_crops_type;
 
 /* ---- pixels_slot.c -------------------------------------------------------------------------- */
 
-/* Returns memory with room for this number of samples (a borrowed reference), and the parts of the
- * batch. Returns NULL if all memory is in use, or with an exception. */
+/* Returns free memory for the crops of `samples` samples, as a borrowed reference, and sets the
+ * tuple that the program will get. Returns NULL without an exception if the memory for all batches
+ * is in use, and NULL with an exception on failure. */
 struct slot_object *slot_take(const struct pool_object *pool, size_t samples,
                               struct slot_parts *parts);
 void slot_parts_free(struct slot_parts *parts);
@@ -82,12 +90,13 @@ int pixels_slot_add(PyObject *module);
 
 /* ---- pixels.c ------------------------------------------------------------------------------- */
 
-/* Begins to read samples and to make their crops. Returns NULL if all memory is in use, or with an
- * exception. */
+/* Begins to read samples from `server` and to make their crops. Returns NULL without an exception
+ * if the memory for all batches is in use, and NULL with an exception on failure. */
 struct crops_object *crops_read(struct pool_object *pool, struct server_object *server,
                                 const struct serving_ask *ask, const char *field);
-/* Waits until the crops are made, and lets Python handle signals meanwhile. Sets *bad to the number
- * of samples without crops. Returns false with an exception on failure. */
+/* Waits until the crops of the batch are made, and lets Python handle signals meanwhile. Sets *bad
+ * to the number of samples without crops, whose images could not be decoded. Returns false with an
+ * exception on failure. */
 bool crops_finish(struct crops_object *crops, size_t *bad);
 
 /* ---- pixels_queue.c ------------------------------------------------------------------------- */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * PixelQueue: the batches of one pass (iteration over a loader) that are being made, in order.
+ * The Python type PixelQueue: the batches of one pass (iteration over a loader) that are being
+ * made, in order. Its two main methods return the next batch:
  *
  *     PixelQueue.first  next batch, which may not be made yet
  *     PixelQueue.ready  next batch, made and removed from the queue; None if the program must look
  *                       at more than the batch
  *
- * Both first begin new batches, as far ahead as allowed. A training loop needs little time for a
- * batch that ready() returns, because the loop does not run other code of this package. */
+ * Both begin new batches before they return, up to the allowed number of batches in advance. A
+ * training loop needs little time to get a batch from ready(), because no other code of this
+ * package runs. */
 #include "pixels.h"
 
 #include <stdlib.h>
@@ -25,7 +27,9 @@ struct queue_object {
     size_t batch_size, ahead;   /* samples, and batches that are being made at once */
     int drops_last;
     bool is_over;               /* no more batches begin */
-    char *field;                /* name of the field that has the image; or NULL */
+    /* name of the field with the image; NULL if the library chooses the image field of each
+     * sample */
+    char *field;
     uint64_t first;             /* ordinal of the pass's first sample */
     struct crops_object *waiting[QUEUE_MOST];   /* a ring; the first is waiting[begin] */
     size_t begin, count;
@@ -99,7 +103,8 @@ static bool queue_note(struct queue_object *self, const char *name, PyObject *va
     return is_noted;
 }
 
-/* Begins the next batch. Returns false if there is no memory for it, or with an exception. */
+/* Begins to make the next batch of the pass. Returns false without an exception if the memory for
+ * all batches is in use, and false with an exception on failure. */
 static bool queue_begin(struct queue_object *self)
 {
     struct crops_object *crops = crops_read(self->pool, self->server, &self->next, self->field);
@@ -111,8 +116,8 @@ static bool queue_begin(struct queue_object *self)
     return queue_note(self, "yielded", PyLong_FromUnsignedLongLong(self->next.first - self->first));
 }
 
-/* Begins as many batches as are allowed. Returns false if there is no memory for another one, or
- * with an exception. */
+/* Begins further batches, up to the allowed number of batches in advance. Returns false without an
+ * exception if the memory for all batches is in use, and false with an exception on failure. */
 static bool queue_fill(struct queue_object *self)
 {
     while (self->count < self->ahead && !self->is_over) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * PixelSlot: memory of the program for one batch, and the objects that the program gets with it.
+ * The Python type PixelSlot: memory of the program for the crops of one batch, and the Python
+ * objects that the program gets with a batch.
  *
  *     slot --arrays--> [pixels of one batch]      used for one batch after another
  *          --parts---> (labels, boxes, ...)       of the next batch
  *                      (labels, boxes, ...)       of the batch after it, ...
  *
- * The objects in a tuple of parts refer to the arrays. The slot is free when the only such objects
- * are those for later batches. */
+ * The objects in a tuple of parts (labels, boxes, ...) refer to the arrays with the pixels. The
+ * slot is free when no object refers to the arrays except the tuples for later batches. */
 #include "pixels.h"
 
 #include <string.h>
@@ -25,7 +26,7 @@ void slot_parts_free(struct slot_parts *parts)
     Py_CLEAR(parts->tuple);
 }
 
-/* Gets the memory of an array, which must have this number of bytes. */
+/* Gets the memory of a Python array as a buffer. The array must have `needed` bytes. */
 static bool take_buffer(PyObject *array, Py_buffer *buffer, size_t needed)
 {
     if (PyObject_GetBuffer(array, buffer, PyBUF_WRITABLE) != 0)
@@ -57,7 +58,8 @@ static void drop_parts(struct slot_object *self)
     self->parts = NULL;
 }
 
-/* Makes the parts for the next batches. Returns false with an exception on failure. */
+/* Makes the tuples of parts (labels, boxes, ...) for the next batches that use this slot. Returns
+ * false with an exception on failure. */
 static bool slot_make_parts(struct slot_object *self)
 {
     PyObject *list = PyObject_CallFunctionObjArgs(self->make_parts, self->arrays, NULL);
@@ -146,10 +148,10 @@ static void slot_dealloc(struct slot_object *self)
     Py_DECREF(type);
 }
 
-/* Returns whether this slot's arrays can be used for new crops. No crops may be under way, and the
- * program may not have a reference to an array. An array that the program does not use has these
- * references: one from the tuple self->arrays, one from its Py_buffer in self->buffers, and one
- * from each tuple of parts. */
+/* Returns whether this slot's arrays can be used for new crops. This is so if no crops are being
+ * made in them, and the program does not have a reference to an array. An array that the program
+ * does not use has these references: one from the tuple self->arrays, one from its Py_buffer in
+ * self->buffers, and one from each tuple of parts. */
 static bool slot_is_free(const struct slot_object *self)
 {
     const Py_ssize_t own = 2 + (Py_ssize_t)self->part_count;

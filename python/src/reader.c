@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python type Reader: how it is opened and closed, its epochs and positions, and its
+ * The Python type Reader. This file opens and closes it, and has its epochs, positions and
  * properties; see reader.h. */
 #include "reader.h"
 
@@ -41,10 +41,10 @@ static void forget_batch(struct reader_object *self)
 
 /* ---- Epochs and positions ------------------------------------------------------------------- */
 
-/* Called after the library's reader moved to another position, or tried to; `code` is the result.
- * Drops the samples of the previous epoch that the program has not received, even if a Python
- * exception is set. If the library failed, stores its error in self->failed. The caller may raise
- * the program's own exception first; then the next call raises the stored error. */
+/* Called after the library's reader has moved to another position, or has failed to do so. `code`
+ * is the result of the move. Drops the samples of the previous epoch that the program has not
+ * received. If the move failed, stores the error in self->failed, and the next call raises it. So
+ * the caller may first raise an exception of the program. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;
@@ -123,7 +123,7 @@ static PyObject *reader_resume(struct reader_object *self, PyObject *text_object
     calls_end(&self->calls);
     self->calls.interrupt = 0;
     if (code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_CHANGED)
-        /* if the position was refused, the reader stays at its old position */
+        /* if the library refused the position, the reader is still at its old position */
         note_place(self, code);
     if (code != SHEAF_OK || PyErr_Occurred()) {
         raise_own(self);

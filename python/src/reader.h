@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * The internals of the Python type Reader. reader.c has its epochs and its properties. opening.c
- * opens the library's reader on another thread. reading.c takes samples from the library and
+ * opens the C library's reader on another thread. reading.c takes samples from the library and
  * returns them to the program.
  *
- * The library returns a batch of samples, without the GIL, which becomes self->batch. The program
- * then receives these samples one by one. The sample at index self->next is the first sample of
- * self->batch that the program has not received. Everything that the program sees (positions,
- * statistics and errors) refers to the last sample that it received. */
+ * The library returns a batch of samples, which becomes self->batch. The program then receives
+ * these samples one by one. self->next is the index of the first sample in self->batch that the
+ * program has not received. Positions, statistics and errors that the program sees refer to the
+ * last sample that it has received. */
 #ifndef PYTHON_READER_H
 #define PYTHON_READER_H
 
@@ -21,8 +21,8 @@ struct skipped {
     struct sheaf_error error;
 };
 
-/* Receives the library's reports about skipped records. It lives as long as the library's
- * reader. */
+/* Receives the library's reports about skipped records, and passes them to the program's callable.
+ * It exists as long as the library's reader. */
 struct teller {
     struct reader_object *reader;       /* NULL while it is being opened, perhaps for nobody */
     struct skipped *first, **last;      /* until then */
@@ -52,15 +52,16 @@ struct reader_object {
 
 /* ---- reader.c ----------------------------------------------------------------------------- */
 
-/* Begins a call: waits until other threads have left the reader. Returns false with an exception if
- * the reader is closed. */
+/* Begins a call of a method. Waits until no other thread uses the reader. Returns false with an
+ * exception if the reader is closed. */
 bool reader_enter(struct reader_object *self);
 void reader_leave(struct reader_object *self);
 
 /* ---- opening.c ------------------------------------------------------------------------------ */
 
-/* Opens self->reader. A signal handler that raises an exception ends the wait. If there is an arena
- * with enough room, the reader puts its samples there. Returns -1 with an exception on failure. */
+/* Opens the library's reader, self->reader. If a signal handler raises an exception, the function
+ * stops waiting and fails. If there is an arena (shared memory) with enough room, the reader puts
+ * its samples there. Returns -1 with an exception on failure. */
 int reader_open(struct reader_object *self, const struct sheaf_reader_options *options,
                 struct shared_arena *arena);
 void teller_free(struct teller *teller);
@@ -72,16 +73,16 @@ static inline size_t reader_samples_left(const struct reader_object *self)
     return self->batch == NULL ? 0 : self->batch->count - self->next;
 }
 
-/* Returns the number of samples, each of `sample_bytes` bytes, to take from the library at once for
- * a program that takes them one by one. */
+/* Returns how many samples to take from the library in one call, if the program takes samples one
+ * by one and a sample has about `sample_bytes` bytes. */
 size_t reader_ahead(uint64_t sample_bytes);
 
 /* The library calls this function, without the GIL, for each skipped record. The context is the
  * struct teller. */
 void reader_on_skip(void *context, const char *where, const struct sheaf_error *error);
 
-/* Writes the position after the last sample that the program received. Returns the result code of
- * the library. */
+/* Writes the position after the last sample that the program has received to `text`. Returns the
+ * result code of the library. */
 int reader_here(const struct reader_object *self, char text[SHEAF_POSITION_SIZE]);
 
 PyObject *reader_next(struct reader_object *self);

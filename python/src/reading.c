@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Takes samples from the library and returns them to the program, one by one or in batches; see
- * reader.h. The library may already have returned samples that the program has not received. So the
- * program's position is the library's position minus the number of these samples. */
+ * Takes samples from the C library and returns them to the program, one by one or in batches; see
+ * reader.h. The library may already have returned samples that the program has not received yet. So
+ * the program's position is before the library's position, by the number of these samples. */
 #include "reader.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits on the number of samples that are taken from the library at once for a program that takes
- * samples one by one. There are two reasons for small limits: the samples should fit into the CPU's
- * cache, and a program that keeps one of these samples keeps all of them in memory. */
+/* Limits for the samples that are taken from the library in one call, if the program takes samples
+ * one by one. The limits are small for two reasons. The samples should fit into the CPU's cache. If
+ * the program keeps one of these samples, all of them stay in memory. */
 #define AHEAD_BYTES   ((uint64_t)256 << 10)
 #define AHEAD_SAMPLES ((size_t)1024)
 
-/* Stores a report that cannot be delivered yet. If memory is exhausted, the report is lost. */
+/* Stores the report of a skipped record, because it cannot be passed to the program yet. If memory
+ * is exhausted, the report is lost. */
 static void keep_skip(struct teller *teller, const char *where, const struct sheaf_error *error)
 {
     struct skipped *s = malloc(sizeof(*s));
@@ -85,7 +86,7 @@ static void release_kept(void *kept)
     sheaf_kept_free(kept);
 }
 
-/* Samples in an arena (shared memory). They are released when the program no longer uses them. If
+/* Samples in an arena (shared memory), which are released when the program no longer uses them. If
  * the process has forked meanwhile, they are never released, because the child may still use the
  * same memory. */
 struct shared {
@@ -137,8 +138,9 @@ static bool reading_take(struct reader_object *self, const struct given *given)
     return true;
 }
 
-/* Adds up to `max` samples of the library to the batch. Records the end of the epoch, or an error.
- * Returns -1 if a signal handler or the program's callable has raised an exception. */
+/* Takes up to `max` samples from the library and adds them to self->batch. Records the end of the
+ * epoch, or an error. Returns -1 if a signal handler or the program's callable has raised an
+ * exception. */
 static int reading_fetch(struct reader_object *self, size_t max)
 {
     for (;;) {
@@ -168,8 +170,8 @@ static int reading_fetch(struct reader_object *self, size_t max)
     }
 }
 
-/* Makes a new batch of the samples that the program has not received yet. Further samples can be
- * added to this batch, because the program does not have it yet. */
+/* Replaces self->batch by a new batch with the samples that the program has not received yet.
+ * Further samples can be added to the new batch, because the program has no reference to it yet. */
 static int rebase(struct reader_object *self)
 {
     struct batch_object *batch;

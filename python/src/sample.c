@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sample: a read-only mapping from field names to the fields' bytes, and the buffers of these
- * bytes. Python objects are made only when they are used. A sample consists of a reference to its
- * batch and an index in the batch. */
+ * The Python type Sample: a read-only mapping from field names to the bytes of the fields. It
+ * consists of a reference to a batch and an index in the batch. Python objects for fields, labels
+ * and so on are made only when the program uses them. */
 #include "module.h"
 
 #include <math.h>
@@ -88,8 +88,8 @@ const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const 
     return NULL;
 }
 
-/* Finds the field for a key. Returns 1 if there is one, 0 if there is none, and -1 with an
- * exception on failure. */
+/* Finds the field with the name `key`. Returns 1 if the sample has this field, 0 if it does not,
+ * and -1 with an exception on failure. */
 static int sample_find(struct sample_object *self, PyObject *key, const struct sheaf_field **field)
 {
     const char *name = PyUnicode_Check(key) ? PyUnicode_AsUTF8AndSize(key, NULL) : "";
@@ -167,7 +167,8 @@ static PyObject *sample_list_of(struct sample_object *self, make_fn *make)
     return list;
 }
 
-/* Raises an exception that names the sample and lists its fields. */
+/* Raises the exception for a sample that does not have the requested field. The message names the
+ * sample and lists its fields. */
 static void raise_no_field(struct sample_object *self, PyObject *key)
 {
     PyObject *names = sample_list_of(self, make_name), *own = text_of(self->sample->key);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * A DataLoader's worker sends batches to the main process through an arena, which is memory that
- * both processes share. First, the worker copies field bytes that are not in the arena yet into a
- * piece (an allocated range) of the arena. Then it sends a small message, which says where in the
- * arena the fields are. The main process makes a Batch of the message.
+ * both processes share. First, the worker copies the bytes of the fields into a piece (an allocated
+ * range) of the arena, unless they are already in the arena. Then it sends a small message, which
+ * says where in the arena the fields are. The main process makes a Batch from the message.
  *
  * Each batch that was sent has a WORD: a number in the arena, which the main process sets when it
- * no longer uses any part of the batch. Until then, the worker keeps the batch and the piece.
- * Neither process releases memory that a forked child may still see. */
+ * no longer uses any part of the batch. Until the word is set, the worker keeps the batch and the
+ * piece. Neither process releases memory that a forked child may still use. */
 #include "arena.h"
 #include "module.h"
 
@@ -85,7 +85,8 @@ static void look_at_words(struct arena_object *self)
             end_sending(self, &self->sent[i]);
 }
 
-/* Writes the message about a batch. Returns -1 if the arena has no room. */
+/* Writes the message for the main process that describes a batch. Returns -1 if the arena (shared
+ * memory) has no room for the bytes of the fields. */
 static int write_message(struct arena_object *self, struct batch_object *batch,
                          const struct layout *l, struct sent *sent, PyObject *message)
 {
@@ -175,8 +176,8 @@ static void arena_dealloc(struct arena_object *self)
 
 /* ---- The program ---------------------------------------------------------------------------- */
 
-/* The word of a batch: a number in the arena by which the program tells the worker that it no
- * longer uses the batch. This struct points to the word in the program's mapping of the arena. */
+/* Points to the word of a batch in the main program's mapping of the arena (shared memory). The
+ * word is a number by which the program tells the worker that it no longer uses the batch. */
 struct use {
     Py_buffer view;
     uint32_t *word;

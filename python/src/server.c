@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Server: the reader of a rank, and the thread that serves its samples to workers (serving.h), as a
- * Python object. Workers talk to the thread by Python code (sheaf/_served.py). */
+ * The Python type Server: the reader of a rank, and the thread that serves its samples to worker
+ * processes (serving.h). The workers use Python code to send requests to this thread
+ * (sheaf/_served.py). */
 #include "server.h"
 
 #include <errno.h>
@@ -9,10 +10,11 @@
 #include <string.h>
 
 #define REPORTS_MOST 1000u
-/* 1 / ARENA_PART of the arena is for bytes that have to be copied into the arena */
+/* the part 1 / ARENA_PART of the arena (shared memory) is for bytes that are copied into the arena,
+ * and the rest is for the reader */
 #define ARENA_PART   8u
 
-/* The reports about skipped records. They are stored until the program asks for them. */
+/* Reports about skipped records, which are stored until the program asks for them. */
 struct reports {
     pthread_mutex_t lock;
     struct {
@@ -174,9 +176,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     int is_shared;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    /* By default, the library does not pad the epoch, because the Python code pads each rank's part
-     * by repeating samples. A program can override this default with the keyword argument
-     * `remainder`, if hosts that read without a server must get the same padding. */
+    /* By default, the C library does not repeat samples to make the parts of all ranks equally
+     * long, because the Python code does this. The keyword argument `remainder` overrides this
+     * default, if hosts that read without a server must repeat the same samples. */
     options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIKp:Server", &source, &ranks, &wait_seconds, &is_shared) ||
         options_set(&options, reader_options_table, keywords) != 0) {
@@ -327,9 +329,9 @@ struct own_use {
     unsigned forks;                 /* number of forks when the samples came */
 };
 
-/* Called when this process no longer uses the samples. Frees them, but not in a forked child. If
- * the samples lie in an arena (shared memory) and the process has forked since they came, not even
- * the parent frees them, because the child sees the same memory. */
+/* Frees samples that this process no longer uses, but not in a forked child. If the samples are in
+ * an arena (shared memory) and the process has forked since it received them, not even the parent
+ * frees them, because the child uses the same memory. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;
@@ -360,8 +362,8 @@ PyObject *server_batch(struct shared_arena *arena, struct held_samples *samples)
     return PyErr_NoMemory();
 }
 
-/* Makes a Batch of the samples in a reply. Returns None if there are none. Takes over the content
- * of the reply. */
+/* Makes a Batch of the samples in a reply, and takes over the content of the reply. Returns None if
+ * the reply has no samples. */
 static PyObject *server_batch_of(struct serving *serving, struct serving_reply *reply)
 {
     struct held_samples *samples = reply->samples;
@@ -380,8 +382,8 @@ static PyObject *server_batch_of(struct serving *serving, struct serving_reply *
     Py_RETURN_NONE;
 }
 
-/* Waits for the answer, and lets Python handle signals meanwhile. Returns false with an exception
- * on failure. */
+/* Waits until the serving thread has answered the request of this process. Lets Python handle
+ * signals meanwhile. Returns false with an exception on failure. */
 static bool wait_for_answer(struct server_object *self, struct serving *serving,
                             const struct serving_ask *ask, struct serving_reply *reply)
 {

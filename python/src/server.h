@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions of server.c (the Python object that serves samples to loaders) for other files of
- * the module. */
+ * Functions of server.c, the Python type Server that serves samples to loaders, which other files
+ * of the module use. */
 #ifndef PYTHON_SERVER_H
 #define PYTHON_SERVER_H
 
@@ -13,10 +13,10 @@ extern PyTypeObject *server_type;
 
 /* Returns whether other processes also read their samples from this server. */
 bool server_is_shared(const struct server_object *server);
-/* Returns whether records were skipped that were not reported yet. */
+/* Returns whether the server has skipped records that were not yet reported to the program. */
 bool server_has_reports(const struct server_object *server);
-/* Reads samples on any thread, without using Python. Returns false if the server is closed, or if
- * another thread sets *is_left. */
+/* Reads the samples of a request, without using Python. May be called on any thread. Returns false
+ * if the server is closed, or if another thread sets *is_left. */
 bool server_read(struct server_object *server, const struct serving_ask *ask,
                  const _Atomic bool *is_left, struct serving_reply *reply);
 /* Makes a Batch of the samples that answered a request, and takes over the samples. `arena` is the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread that serves samples; see serving.h. held.c reads and keeps the samples.
- * serving_ranks.c keeps the state of each rank that reads through this thread. serving_life.c has
- * the functions that the program calls. */
+ * The thread that serves samples to the workers of a loader; see serving.h. held.c reads and keeps
+ * the samples. serving_ranks.c keeps the state of each rank that gets its samples from this thread.
+ * serving_life.c has the functions that the program calls. */
 #include "serving_inside.h"
 
 #include <errno.h>
@@ -33,9 +33,9 @@ static bool is_ending(struct serving *s)
     return is;
 }
 
-/* Removes a client and closes its descriptor. A forked child closes all descriptors in the list of
- * clients. So a closed descriptor must not stay in the list, because its number may already belong
- * to another file. */
+/* Removes a client from the list of clients, and closes the descriptor of its socket. A closed
+ * descriptor must not stay in the list, because a forked child closes all descriptors in the list,
+ * and the number may already belong to another file. */
 void serving_drop_client(struct serving *s, struct client *c)
 {
     const int descriptor = c->descriptor;
@@ -47,8 +47,8 @@ void serving_drop_client(struct serving *s, struct client *c)
     close(descriptor);
 }
 
-/* Sends all bytes to the client. Returns false if the client is gone or the serving thread is about
- * to end. */
+/* Sends `size` bytes to the client. Returns false if the client is gone or the serving thread is
+ * about to end. */
 static bool send_all(struct serving *s, const struct client *c, const void *data, size_t size)
 {
     const char *at = data;
@@ -71,7 +71,7 @@ static bool send_all(struct serving *s, const struct client *c, const void *data
     return true;
 }
 
-/* Passes an answer to this process itself, which made the request without a socket. Takes over the
+/* Passes the reply to this process itself, which made the request without a socket. Takes over the
  * content of the reply. */
 static void hand_over(struct serving *s, struct serving_reply *reply)
 {
@@ -88,8 +88,8 @@ static void hand_over(struct serving *s, struct serving_reply *reply)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Sends an answer to a client, and takes over the content of the reply. If the connection to the
- * client has ended, removes the client. */
+/* Sends the reply to a client, and frees its content. Removes the client if the connection to the
+ * client has ended. */
 static void deliver(struct serving *s, struct client *c, struct serving_reply *reply)
 {
     c->ask.count = 0;
@@ -115,8 +115,8 @@ static void deliver_error(struct serving *s, struct client *c, int code, const c
     deliver(s, c, &reply);
 }
 
-/* Replies to a client's first message. The descriptor of the arena is sent together with the first
- * bytes. */
+/* Replies to the first message of a client. Sends the file descriptor of the arena (shared memory)
+ * together with the first bytes. */
 static bool welcome(struct serving *s, struct client *c)
 {
     struct shared_arena *arena = s->held.arena;
@@ -160,8 +160,8 @@ static void accept_client(struct serving *s, int listener)
     s->clients[s->client_count++] = (struct client){ .descriptor = descriptor, .end = UINT64_MAX };
 }
 
-/* Receives a part of a client's first message, or of a request. Returns false if the client is
- * gone. */
+/* Receives further bytes of a client's first message, or of a client's request. Returns false if
+ * the client is gone. */
 static bool receive(struct serving *s, struct client *c)
 {
     const size_t wanted = c->is_welcome ? sizeof(c->ask) : sizeof(c->hello);
@@ -224,8 +224,9 @@ static void note_ranks(struct serving *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Returns the client whose request should be answered first, among the clients whose requests can
- * be answered. A request for an earlier pass of the loader comes first. */
+/* Returns the client whose request is answered next, among all clients whose requests can be
+ * answered now. A request for an earlier pass (iteration over the loader) comes before a request
+ * for a later pass. */
 static struct client *first_waiting(struct serving *s)
 {
     struct client *first = NULL;
@@ -264,8 +265,9 @@ static void note_asks(struct serving *s)
     }
 }
 
-/* Returns whether another rank has begun the pass (iteration over the loader) that the client
- * requests at a position that differs from the position in the client's request. */
+/* Returns whether the client and another rank disagree about a pass (iteration over the loader):
+ * the other rank has begun the requested pass at another position than the position in the client's
+ * request. */
 static bool is_elsewhere(struct serving *s, const struct client *c)
 {
     const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
@@ -295,8 +297,8 @@ static bool refuse_one_elsewhere(struct serving *s)
     return false;
 }
 
-/* Changes to the pass of the loader that a client requests. Returns false if this is not possible;
- * the client has then got an answer that says why. */
+/* Begins the pass (iteration over the loader) that a client requests, unless it has begun already.
+ * If the pass has ended, sends the client an error and returns false. */
 static bool turn_to(struct serving *s, struct client *c)
 {
     struct serving_pass pass;
@@ -339,15 +341,15 @@ static void note_holes_locked(struct serving *s)
         memcpy(noted->items, holes->items, holes->count * sizeof(holes->items[0]));
 }
 
-/* Updates the statistics before an answer is sent. So the receiver of the answer already sees the
- * reads that its samples required. */
+/* Updates the statistics that the program can ask for. Called before an answer is sent, so that the
+ * statistics include the reads for the samples in the answer. */
 static void note_stats(struct serving *s)
 {
     struct sheaf_reader_stats stats;
 
     sheaf_reader_get_stats(s->held.reader, &stats, sizeof(stats));
-    /* the samples that held.c has repeated as padding are added, because a reader that pads its own
-     * epoch also counts its repeated samples */
+    /* adds the samples that held.c has repeated as padding, because a reader that repeats samples
+     * itself counts them as well */
     stats.samples += s->held.repeats;
     stats.repeated += s->held.repeats;
     stats.payload_bytes += s->held.repeated_bytes;
@@ -388,10 +390,12 @@ static void answer_gap(struct serving *s, struct client *c, uint64_t from, uint6
     deliver_error(s, c, SHEAF_ERR_STATE, text);
 }
 
-/* Called at the beginning of a pass. Moves the reader to the first requested ordinal in two cases:
- * nobody will request earlier ordinals, or memory has no room for the samples before the requested
- * one. Does nothing if the pass continues from a saved state. Such a pass must begin exactly at its
- * saved position, and skipping ahead would lose samples. */
+/* Called at the beginning of a pass (iteration over the loader). Moves the reader to the first
+ * requested sample if no worker will request earlier samples, or if memory has no room for the
+ * earlier samples.
+ *
+ * Does nothing if the pass continues from a saved state. Such a pass must begin exactly at its
+ * saved position, because otherwise samples would be lost. */
 static void skip_beginning(struct serving *s, const struct client *c)
 {
     const uint64_t first = s->asked_first;
@@ -403,8 +407,8 @@ static void skip_beginning(struct serving *s, const struct client *c)
         held_skip(&s->held, first);
 }
 
-/* Some ranks have left the pass (iteration over the loader). Skips their samples, from the ordinal
- * `from` on. */
+/* Skips samples, from the ordinal `from` on, that belong to ranks that have left the pass
+ * (iteration over the loader) early. */
 static void serving_pass_over(struct serving *s, const struct client *c, uint64_t from)
 {
     const uint64_t to = held_gap_end(&s->held, from);
@@ -417,8 +421,9 @@ static void serving_pass_over(struct serving *s, const struct client *c, uint64_
         s->asked_first = from;
 }
 
-/* Called if nobody will request a range of ordinals that begins with `from`. Skips the range, or
- * sends the client an error as its answer. Returns false if neither was done. */
+/* Called if no worker will request the samples from the ordinal `from` up to the next requested
+ * sample. Skips these samples, or sends the client an error as its answer. Returns false if it
+ * could do neither. */
 static bool close_gap(struct serving *s, struct client *c, uint64_t from)
 {
     if (!serving_all_are_past(s, c, from))
@@ -430,8 +435,8 @@ static bool close_gap(struct serving *s, struct client *c, uint64_t from)
     return true;
 }
 
-/* Does one step of work for the client that is served next. Returns false if this client must wait
- * for requests of other clients. */
+/* Does a part of the work for the client whose request is answered next. Returns false if this
+ * client must wait for requests of other clients. */
 static bool step(struct serving *s)
 {
     struct client *c;
@@ -475,8 +480,8 @@ static struct client *one_waiting(struct serving *s)
     return NULL;
 }
 
-/* Sends a client an error if it has waited too long for the requests of other ranks, because these
- * ranks may never connect. */
+/* Sends an error to a client that has waited too long for the requests of other ranks, because
+ * these ranks may never connect. */
 static void limit_wait(struct serving *s)
 {
     struct client *c = one_waiting(s);
@@ -498,8 +503,8 @@ static void limit_wait(struct serving *s)
 
 /* ---- The thread ----------------------------------------------------------------------------- */
 
-/* Receives a request of this process itself. Returns false if the serving thread is about to
- * end. */
+/* Takes the request that this process itself has made, if there is one. Returns false if the
+ * serving thread is about to end. */
 static bool take_post(struct serving *s, int *listener)
 {
     struct client *own = &s->clients[0];
@@ -517,8 +522,9 @@ static bool take_post(struct serving *s, int *listener)
     return goes_on;
 }
 
-/* Receives messages. Waits for messages only if there is no other work (`work` is not set). Returns
- * false if the serving thread is about to end. */
+/* Receives the messages of all clients. If `work` is not set, the thread has nothing else to do,
+ * so the function waits until a message arrives. Returns false if the serving thread is about to
+ * end. */
 static bool serving_take_in(struct serving *s, bool work)
 {
     struct pollfd *polled = calloc(s->client_count + 2, sizeof(*polled));
@@ -540,8 +546,8 @@ static bool serving_take_in(struct serving *s, bool work)
 
         (void)!read(s->wake, &ignored, sizeof(ignored));
     }
-    /* The loop runs backwards, because removing a client moves the last client to the removed one's
-     * index. */
+    /* The loop runs backwards, because removing a client moves the last client of the list to the
+     * index of the removed client. */
     for (size_t i = count; i-- > 1;)
         if (polled[2 + i].revents != 0 && !receive(s, &s->clients[i]))
             serving_drop_client(s, &s->clients[i]);

@@ -1,31 +1,37 @@
 /* SPDX-License-Identifier: MIT
  *
- * One reader for all workers of a rank. A thread answers requests for samples. A request has the
- * number of the pass (iteration over the loader), the first ordinal (number in the rank's part of
- * the epoch) and the number of samples. Workers send their requests over a Unix socket. The process
- * in which the thread runs makes requests without a socket.
+ * The serving thread reads samples with one reader, for all workers of a rank. It answers requests
+ * for samples. A request has the number of the pass (iteration over the loader), the first ordinal
+ * (number in the rank's part of the epoch) and the number of samples. Workers send their requests
+ * over a Unix socket. The process in which the thread runs makes requests without a socket.
  *
  * An answer to a worker is a message from which the worker makes a Batch. The bytes of the samples
- * lie in an arena (arena.h), which is memory that the thread shares with all workers. Each answer
- * has a word, a number in the arena, which the worker sets when it no longer uses any part of the
- * Batch. When a worker's connection ends, its answers are released. If the arena has no room, the
- * message itself contains the bytes. So the thread never waits for views that a program keeps.
+ * are in an arena (arena.h), which is memory that the thread shares with all workers. If the arena
+ * has no room, the message itself contains the bytes. So the thread never waits until a program
+ * frees samples.
  *
- * The reader only moves forward, although requests come in any order. Samples before the requested
- * ones are kept for the workers that will request them. If all workers have gone past the beginning
- * of a pass, the reader seeks past the beginning. If all workers have gone past a later gap, nobody
- * will request the samples in the gap. This is an error, because the program would lose samples.
- * For example, accelerate may distribute the samples of a DataLoader among ranks although Sheaf has
- * already done so. In a pass that continues from a saved state, a gap at the beginning is an error
- * too.
+ * Each answer has a word, a number in the arena, which the worker sets when it no longer uses any
+ * part of the Batch. The thread then frees the memory of the answer. It also frees all answers of a
+ * worker whose connection has ended.
+ *
+ * The reader only moves forward, although requests come in any order. To answer a request for later
+ * samples, the thread reads the samples before them as well, and keeps these for the workers that
+ * will request them.
+ *
+ * If no worker will request the samples at the beginning of a pass, the reader skips them. If no
+ * worker will request a later range of samples, this gap is an error, because the program would
+ * lose these samples. For example, accelerate may distribute the samples of a DataLoader among
+ * ranks although Sheaf has already done so. In a pass that continues from a saved state, a gap at
+ * the beginning is also an error.
  *
  * A channel of pipes (Amazon SageMaker's Pipe mode) can only be read once, so there is one reader
- * for all ranks of a host. The thread is then SHARED by the ranks. It moves to another pass when
- * all ranks are done with the present one. It keeps samples for ranks that are late. A rank that
- * leaves a pass early loses the rest of its samples and does not affect the other ranks. If a rank
- * has not begun the pass, the thread waits for it, but not longer than a limit.
+ * for all ranks of a host. The thread is then SHARED by the ranks. It begins another pass when all
+ * ranks have finished the present pass. It keeps samples for ranks that are late. A rank that
+ * leaves a pass early loses the rest of its samples, and does not affect the other ranks. If a rank
+ * has not begun the pass, the thread waits for this rank, up to a time limit.
  *
- * The thread never needs the GIL. In a forked child, only the descriptors are closed. */
+ * The thread never needs the GIL. It does not exist in a forked child, which only closes the
+ * descriptors of the sockets. */
 #ifndef PYTHON_SERVING_H
 #define PYTHON_SERVING_H
 
@@ -33,8 +39,9 @@
 
 struct serving;
 
-/* The first message of a client: its rank, among the ranks that share the thread, and the number of
- * the rank's workers. The thread answers with a struct serving_welcome. */
+/* The first message of a client (a worker). It has the worker's rank, among the ranks that share
+ * the thread, and the number of the rank's workers. The thread answers with a struct
+ * serving_welcome. */
 struct serving_hello {
     uint32_t rank, workers;
 };
@@ -47,8 +54,8 @@ struct serving_ask {
     uint64_t pass, first, count;
 };
 
-/* An answer to a request. If it goes to a worker, `bytes` bytes follow it: either a packed batch
- * (packed.c) of `samples` samples, or an error message. */
+/* The head of the answer to a request. If the answer goes to a worker, `bytes` further bytes
+ * follow: either a packed batch (packed.c) of `samples` samples, or an error message. */
 struct serving_answer {
     int32_t code;
     uint32_t word;              /* SERVING_NO_WORD if the message contains everything */
@@ -57,8 +64,8 @@ struct serving_answer {
      * is found */
     uint64_t real;
 };
-/* An answer with its content. The content is bytes (for a worker), samples (for this process), or
- * an error message. */
+/* An answer to a request together with its content, which is bytes (for a worker), samples (for
+ * this process), or an error message. */
 struct serving_reply {
     struct serving_answer answer;
     char *message;                  /* the bytes that follow the answer; or NULL */
@@ -74,40 +81,41 @@ static inline bool serving_ask_is_valid(const struct serving_ask *ask)
            ask->first < UINT64_MAX - ask->count;
 }
 
-/* A pass (iteration over the loader). It begins at the ordinal `first` of the rank's part of the
- * epoch. `number` identifies the pass. If ranks share the thread, the upper half of `number` counts
- * passes. The lower SERVING_PLACE_BITS bits are a checksum of the position and of the other values
- * on which all ranks must agree. */
+/* A pass is one iteration over the loader. It begins at the ordinal `first`, a number in the rank's
+ * part of the epoch. `number` identifies the pass. If several ranks share the thread, the upper
+ * half of `number` counts passes, and the lower SERVING_PLACE_BITS bits are a checksum of the
+ * position and of the other values that must be the same on all ranks. */
 #define SERVING_PLACE_BITS 32u
 struct serving_pass {
     uint64_t number, epoch, first;
 };
 
-/* Starts the serving thread. Takes over the reader, which must be at the beginning of `epoch`, and
- * the arena, which may be NULL. If `ranks` is more than one, this number of ranks share the thread.
- * The thread then waits at most `wait_seconds` until all of them have connected. On failure,
- * returns NULL with errno, and takes nothing over. */
+/* Starts the serving thread. Takes over `reader`, which must be at the beginning of `epoch`, and
+ * `arena`, which may be NULL. `ranks` is the number of ranks that share the thread. If there are
+ * several ranks, the thread waits at most `wait_seconds` until all of them have connected. On
+ * failure, returns NULL with errno, and the caller still owns the reader and the arena. */
 struct serving *serving_start(struct sheaf_reader *reader, uint64_t epoch, uint32_t ranks,
                               uint64_t wait_seconds, struct shared_arena *arena);
-/* Lets workers connect to this abstract socket address. Returns false with errno on failure. */
+/* Opens the socket to which workers connect, at the abstract address `name`. Returns false with
+ * errno on failure. */
 bool serving_listen(struct serving *serving, const char *name);
 /* Tells the thread at which sample a pass (iteration over the loader) begins. Must be called before
- * ordinals of the pass are requested. A later pass ends the earlier ones. */
+ * samples of the pass are requested. A new pass ends all earlier passes. */
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
 /* Returns the reader's statistics. Sets *failed if the reader has failed and can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
 /* Returns whether all ranks that share the thread have finished the pass (iteration over the
  * loader). If not, sets *missing to the number of ranks that have not begun it. */
 bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
-/* Returns how many ordinals below `end` were skipped as corrupt in this pass (iteration over the
- * loader), among the ordinals that were read. */
+/* Returns the number of samples that the reader has skipped as corrupt in this pass (iteration over
+ * the loader). Counts only samples with ordinals below `end`. */
 uint64_t serving_skipped(struct serving *serving, uint64_t pass, uint64_t end);
 
-/* This process itself makes requests by these two functions. serving_post makes a request for 1 to
- * SERVING_ASK_MOST samples. serving_collect takes the answer; the caller frees its content. Each
- * function waits for at most about a tenth of a second. After that, serving_post returns false if
- * an earlier, abandoned request is not finished, and serving_collect returns false if the answer is
- * not ready. */
+/* With these two functions, this process itself makes requests. serving_post requests 1 to
+ * SERVING_ASK_MOST samples. serving_collect takes the answer, and the caller frees its content.
+ * Each function waits for at most about a tenth of a second. After that, serving_post returns false
+ * if an earlier, abandoned request is not finished, and serving_collect returns false if the answer
+ * is not ready. */
 bool serving_post(struct serving *serving, const struct serving_ask *ask);
 bool serving_collect(struct serving *serving, struct serving_reply *reply);
 /* Frees the content of a reply. */

@@ -2,8 +2,7 @@
  *
  * The internals of the serving thread: serving.c is the thread itself, serving_ranks.c keeps the
  * state of the ranks that share the thread, and serving_life.c has the functions that the program
- * calls. Only the thread uses the fields of struct serving that are outside of its member
- * `locked`. */
+ * calls. Other threads may use only the member `locked` of struct serving. */
 #ifndef PYTHON_SERVING_INSIDE_H
 #define PYTHON_SERVING_INSIDE_H
 
@@ -18,7 +17,7 @@ struct client {
     int descriptor;
     bool is_welcome;
     struct serving_hello hello;
-    /* the request for which the client waits; its count is 0 if the client waits for nothing */
+    /* the request of the client that is not answered yet; ask.count is 0 if there is none */
     struct serving_ask ask;
     bool is_noted;                  /* in the pass */
     /* the ordinal at which the pass (iteration over the loader) ends; UINT64_MAX if the client was
@@ -32,8 +31,8 @@ struct client {
 /* A rank of the host. */
 struct member {
     uint32_t workers;               /* 0: it has not come yet */
-    /* number of the rank's workers that have made a request in this pass (iteration over the
-     * loader), and number of its workers that are gone */
+    /* joined: number of the rank's workers that have made a request in this pass (iteration over
+     * the loader); left: number of the rank's workers whose connections have ended */
     uint32_t joined, left;
 };
 
@@ -50,8 +49,8 @@ struct serving {
     struct serving_pass pass;       /* under way; number 0: none yet */
     uint32_t ranks;                 /* that share the serving */
     struct member members[CLIENTS_MOST];
-    /* the limit for the time to wait for missing ranks, and the time when the wait began (0 if no
-     * client waits) */
+    /* wait_ns: limit for the time to wait for missing ranks; waits_since: time when the wait began,
+     * 0 if no client waits */
     uint64_t wait_ns, waits_since;
     uint64_t asked_first;           /* least ordinal requested in it; UINT64_MAX if none */
     pthread_mutex_t lock;
@@ -89,8 +88,8 @@ static inline bool serving_is_shared(const struct serving *s)
  * loader). serving_pass_is_over returns whether all ranks have finished the pass. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
-/* Returns whether every worker has gone past the ordinal, or will make no more requests in this
- * pass. */
+/* Returns whether no worker will request this ordinal any more in this pass (iteration over the
+ * loader). Each worker has made a later request, or will not make further requests. */
 bool serving_all_are_past(const struct serving *serving, const struct client *asker,
                           uint64_t ordinal);
 /* Returns whether some ranks have left the pass early. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The functions by which the program controls the serving thread; see serving.h. They start and end
- * the thread, tell it where passes begin, ask for its state, and make requests without a socket. */
+ * The functions with which the program controls the serving thread; see serving.h. They start and
+ * end the thread, tell it where passes (iterations over the loader) begin, ask for its state, and
+ * make requests without a socket. */
 #include "serving_inside.h"
 
 #include <stdlib.h>

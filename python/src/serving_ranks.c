@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ranks of a host that share the serving thread: which of them have connected, have gone past
- * an ordinal, or have finished the present pass. A rank reads with one or several workers, each
- * with a connection. A rank has finished a pass when all its workers were told the end of the pass
- * or are gone. It has also finished when one of its workers makes a request in a later pass. In
- * this case it has left the pass early, and nobody will request the rest of its samples. */
+ * Keeps the state of the ranks of a host that share the serving thread: which ranks have connected,
+ * and which have finished the present pass (iteration over the loader).
+ *
+ * A rank reads with one or several workers, each with a connection of its own. A rank has finished
+ * a pass when all its workers were told the end of the pass or are gone. It has also finished when
+ * one of its workers makes a request in a later pass. In this case, the rank has left the pass
+ * early, and will not request the rest of its samples. */
 #include "serving_inside.h"
 
 static bool serving_ranks_is_of(const struct client *c, uint32_t rank)
@@ -23,8 +25,8 @@ static bool has_moved_on(const struct serving *s, uint32_t rank)
     return false;
 }
 
-/* Returns whether one of the rank's workers has made requests in the present pass (iteration over
- * the loader), and was not told the end of the pass yet. */
+/* Returns whether the rank still reads in the present pass (iteration over the loader): one of its
+ * workers has made requests in this pass, and was not told the end of the pass yet. */
 static bool is_reading(const struct serving *s, uint32_t rank)
 {
     for (size_t i = 0; i < s->client_count; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python calls for views. One call writes the JSON document that defines a view. Another writes
- * a file with the numbers of the samples that a Python function has chosen for a view. A third call
- * finds the steps of an epoch at which given samples are drawn. */
+ * The Python functions for views, which choose and mix samples of data sets. One function writes
+ * the JSON document that defines a view. Another writes the file with the numbers of the samples
+ * that a Python condition has chosen. A third finds the training steps at which given samples come
+ * in an epoch. */
 #include "module.h"
 
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets Python handle signals while a reader waits.
+ * Lets Python handle signals while a reader waits. When a signal arrives, Python only records it.
+ * Python runs the handler later, when the main thread checks for signals. A thread that waits in
+ * the C library cannot check.
  *
- * When a signal arrives, Python only records it. The handler runs when the main thread checks for
- * signals, and a thread that waits in the library does not check. So a second thread examines ten
- * times a second whether the same call is still running as in its last check. If so, it interrupts
- * the reader. The call returns, lets Python handle signals, and begins again. */
+ * So a second thread looks about ten times a second at the running call of the reader. If the call
+ * is still the same as the last time, this thread interrupts the reader. The call returns, lets
+ * Python handle signals, and begins again. */
 #include "module.h"
 
 #include <stdlib.h>
