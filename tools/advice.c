@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Advice about errors: a table from situations to texts. A situation is the reason of an error
- * together with the command, because the remedy for the same reason differs between commands. */
+ * Advice for the user about errors. A table has a text for each reason of an error. A row may apply
+ * to certain commands only, because the remedy for the same reason differs between commands. */
 #include "tools/advice.h"
 
 #include <stddef.h>
@@ -10,7 +10,8 @@
 struct advice {
     enum sheaf_reason reason;
     int code;                   /* 0: any */
-    /* the commands to which the advice applies, each between blanks; NULL for all commands */
+    /* names of the commands to which the advice applies, with a blank before and after each name;
+     * NULL if it applies to all commands */
     const char *commands;
     const char *advice;
 };

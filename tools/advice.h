@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Advice to the user about an error: which option of which command helps. The library's messages
- * state only the fault, because the library does not know the commands. */
+ * Advice for the user about an error, which names the option that helps. The messages of the
+ * library state only the error, because the library does not know the options of the commands. */
 #ifndef TOOLS_ADVICE_H
 #define TOOLS_ADVICE_H
 
 #include "sheaf.h"
 
-/* Returns the advice for an error of `command`, or NULL if there is none. */
+/* Returns a text with advice about an error that the command `command` got, or NULL if there is no
+ * advice. */
 const char *advice_of(const char *command, const struct sheaf_error *error);
 
 #endif

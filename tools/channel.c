@@ -14,7 +14,8 @@ void channel_options_init(struct channel_options *c)
     sheaf_channel_options_init(&c->options, sizeof(c->options));
 }
 
-/* Returns whether the user gave options about a channel without naming a channel. */
+/* Returns whether the user gave options that need a channel (an input of a SageMaker job), such as
+ * --manifest. */
 static bool channel_has_more(const struct channel_options *c)
 {
     struct sheaf_channel_options defaults;

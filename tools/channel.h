@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options that name a channel (the input that SageMaker gives to a training job) instead of a
- * data set, shared by the commands `cat` and `info`. */
+ * Options of the commands `cat` and `info` that name a channel instead of a data set. A channel is
+ * an input of a SageMaker training job. */
 #ifndef TOOLS_CHANNEL_H
 #define TOOLS_CHANNEL_H
 
@@ -15,7 +15,8 @@ struct channel_options {
 
 void channel_options_init(struct channel_options *c);
 
-/* Rows of an option table. They fill `c`, a pointer to a struct channel_options. */
+/* Rows of a command's table of options. They store the values of these options in `c`, a pointer to
+ * a struct channel_options. */
 #define CHANNEL_ROWS(c)                                                                         \
     { "channel", OPTION_TEXT, "NAME", .text = &(c)->name, .standard = "none",                   \
       .meaning = "read the platform's channel NAME, in any input mode, instead of DATASET" },    \
@@ -33,12 +34,13 @@ void channel_options_init(struct channel_options *c);
       .meaning = "where each host has some shards (ShardedByS3Key): path or URL of the data "    \
                  "set's dataset.json, with its index beside it" }
 
-/* Checks that the user named either sources or a channel, but not both. If a channel was named,
- * opens it and prints one line about its contents. Returns -1 if the command should continue;
- * otherwise returns the exit status. */
+/* Checks that the user named either sources or a channel (an input of a SageMaker job), but not
+ * both. If the user named a channel, opens it and prints one line about it. Returns -1 if the
+ * command should continue; otherwise returns the exit status. */
 int channel_open(struct channel_options *c, const struct command *command, size_t count);
 
-/* Opens the data set that the user named, by sources or by a channel. */
+/* Opens the data set that the user named, either by sources or by a channel (an input of a
+ * SageMaker job). */
 int channel_dataset(const struct channel_options *c, char **sources, size_t count,
                     struct sheaf_dataset **dataset, struct sheaf_error *error);
 

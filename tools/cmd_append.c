@@ -9,9 +9,9 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Reports a file that is left out. If the data set already has the file's sample, counts the file
- * and prints the report only with --verbose. When a source is appended repeatedly, most of its
- * files are of this kind. */
+/* Reports a file that is left out. If the reason is that the data set already has the sample, only
+ * counts the file, and prints it with --verbose. Otherwise there would be a line for nearly every
+ * file if the same source is appended again. */
 static void report_left_out(void *context, const char *where, const struct sheaf_error *error)
 {
     uint64_t *known = context;
@@ -79,8 +79,8 @@ static int cmd_append_do(char **sources, size_t count, struct sheaf_pack_options
     if (code != SHEAF_OK)
         return refuse(&error);
     if (options->dry_run && error.code != SHEAF_OK)
-        /* prints the error with which a run without --dry-run would end; the dry run itself has
-         * succeeded */
+        /* prints the error with which a run without --dry-run would end; its return value, a
+         * failure status, is ignored because the dry run has succeeded */
         (void)fail(&error);
     if (!options->dry_run)
         say_skipped_if_quiet(result.skipped - known, result.files);

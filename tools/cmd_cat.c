@@ -26,16 +26,17 @@
 
 #define BATCH 64    /* samples asked for at once */
 
-/* Positions in the output at which samples end. If the pipe is closed before all output was
- * written, they show which position of the reader to save. Used only with --save-position. */
+/* Remembers at which bytes of the output samples end. If the program at the other end closes the
+ * pipe before all output was written, this shows which samples it has received, and so which
+ * position of the reader must be saved. Used only with --save-position. */
 struct ends {
     uint64_t *at;
     size_t count, capacity;
     bool broken;                    /* that reader has gone away */
 };
 
-/* The command prints a note that samples were read again if it has read at least AGAIN_TIMES times
- * the size of the data, and at least AGAIN_BYTES bytes. */
+/* If the command has read at least AGAIN_TIMES times the size of the data, and at least AGAIN_BYTES
+ * bytes, it prints a note that it has read data repeatedly. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 
@@ -51,8 +52,8 @@ struct cat {
     uint64_t limit;                 /* samples */
     /* number of the first sample to write, within this reader's part of the epoch */
     uint64_t from;
-    /* number of the training step whose samples are printed, and the batch size; NOT_GIVEN if the
-     * user requested no step */
+    /* step: number of the training step whose samples are printed, or NOT_GIVEN if the user
+     * requested no step; batch: the batch size */
     uint64_t step, batch;
     struct sheaf_reader_options options;
     struct order_options order;
@@ -64,7 +65,7 @@ struct cat {
     struct sheaf_encoder *encoder;
     struct output out;
     uint64_t samples;               /* put out so far */
-    /* number of samples that are left out of a tar because they repeat the previous sample */
+    /* number of samples that were not written to a tar, because they repeat the previous sample */
     uint64_t left_out;
     uint64_t last_record;           /* record of the sample written last, in this shard */
     uint32_t last_shard;
@@ -81,17 +82,18 @@ static int fail_write(struct cat *cat, int errnum)
     return STATUS_FAILURE;
 }
 
-/* Returns whether a sample was refused because it repeats the previous sample. (The reader repeats
- * a sample if parts of an epoch must be equally long.) In a tar, the two samples would become
- * one. */
+/* Returns whether the encoder refused a sample because it repeats the previous sample. In a tar,
+ * two neighbouring samples with one key would become one sample. (A reader repeats samples to make
+ * the parts of an epoch for all ranks equally long.) */
 static bool repeats_last(const struct cat *cat, const struct sheaf_sample *sample, int code)
 {
     return code == SHEAF_ERR_EXISTS && sample->shard == cat->last_shard &&
            sample->record == cat->last_record;
 }
 
-/* Encodes one sample, or the end of the output if `sample` is NULL, and writes it. Returns -1 if
- * the command is to go on. After a failure, prints the error and returns the exit status. */
+/* Encodes one sample and writes it. If `sample` is NULL, writes the bytes that end the output, such
+ * as the end of a tar. Returns -1 on success. After a failure, prints the error and returns the
+ * exit status. */
 static int put_encoded(struct cat *cat, const struct sheaf_sample *sample)
 {
     struct sheaf_error error;
@@ -233,7 +235,7 @@ static void print_statistics(const struct cat *cat, const struct sheaf_reader_st
 }
 
 /* Checks that every sample that the reader returned was written. The reader itself checks that it
- * has returned the whole epoch. */
+ * returned all samples of the epoch. */
 static int cmd_cat_check_sum(const struct cat *cat)
 {
     struct sheaf_reader_stats stats;
@@ -246,8 +248,9 @@ static int cmd_cat_check_sum(const struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* Reports if data was read repeatedly. If the samples of the shuffle buffer do not fit into memory,
- * an epoch may read each block a hundred times. Nothing else would show why the epoch is slow. */
+/* Prints a note if the reader has read the same data repeatedly. This happens if the samples of the
+ * shuffle buffer do not fit into memory. The reader may then read each block a hundred times, and
+ * the user would not know why the epoch is slow. */
 static void say_read_again(const struct cat *cat, const struct sheaf_reader_stats *stats)
 {
     struct sheaf_dataset_info info;
@@ -264,9 +267,9 @@ static void say_read_again(const struct cat *cat, const struct sheaf_reader_stat
         size_text((double)info.bytes, bytes));
 }
 
-/* In a view with weights, samples are drawn repeatedly at random, in lanes (parallel sequences).
- * Returns the number of draws that an epoch leaves out: with the remainder "keep", a lane with one
- * step less than the other lanes skips its last draw (ORDER.md, section 9). */
+/* Returns the number of samples that an epoch leaves out. An epoch is divided into lanes (sequences
+ * of samples). In a view with weights and with the remainder "keep", a lane that is one sample
+ * shorter than others leaves out one sample at its end (ORDER.md, section 9). */
 static uint64_t left_out_draws(const struct cat *cat)
 {
     const struct sheaf_reader_options *o = &cat->options;
@@ -332,9 +335,9 @@ static int cat_finish(struct cat *cat, double seconds)
     return STATUS_OK;
 }
 
-/* Called after a write to the pipe has failed. Saves the position after the last sample that was
- * written completely, and ends the command in the same way as the failed write would have ended
- * it. */
+/* Called when the program at the other end has closed the pipe. Saves the position after the last
+ * sample that was written completely. Then ends the command by SIGPIPE, as the failed write
+ * normally does. */
 static int end_broken(struct cat *cat)
 {
     struct sheaf_reader_stats stats;
@@ -352,8 +355,8 @@ static int end_broken(struct cat *cat)
     return STATUS_FAILURE;
 }
 
-/* Reports that no sample is left. The position from which the command resumed is valid, but it is
- * the end of an epoch, which the user may not know. */
+/* Prints a note that no sample was left, because the saved position from which the command resumed
+ * is the end of an epoch. */
 static void say_nothing_left(const struct cat *cat)
 {
     if (cat->resume_from != NULL && cat->samples == 0 && cat->limit != 0 && !signals_caught)
@@ -388,7 +391,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     say_copies(dataset);
     if (sheaf_reader_open(dataset, &cat->options, &cat->reader, &error) != SHEAF_OK)
         return refuse(&error);
-    /* with --save-position, a signal first saves the position and then ends the command */
+    /* with --save-position, the command catches signals, so that it can save the position before it
+     * ends */
     if (cat->save_position != NULL) {
         signals_catch();
         signals_watch(cat->reader);
@@ -422,8 +426,8 @@ static int read_epoch(struct cat *cat, const struct sheaf_dataset *dataset)
     return status;
 }
 
-/* Checks that a position can be saved. Must be called before the data is read, because data from a
- * pipe cannot be read again. */
+/* Checks that the position in this data set can be saved, if the user gave --save-position. Must be
+ * called before the data is read, because data from a pipe cannot be read again. */
 static int check_positions(const struct cat *cat, const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -438,7 +442,7 @@ static int check_positions(const struct cat *cat, const struct sheaf_dataset *da
     return STATUS_FAILURE;
 }
 
-/* If the user chose crops, opens the directory to which they are written. Returns the exit
+/* Creates the directory for the crops of images, if the user gave --pixels. Returns an exit
  * status. */
 static int open_crops(struct cat *cat, const struct sheaf_dataset *dataset)
 {
@@ -492,9 +496,10 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
     return status;
 }
 
-/* Finds the samples of a training step: a batch of this rank, or one batch of each rank. In the
- * epoch's order, the ranks take turns, so a single reader of all lanes (sequences of samples) can
- * return the batches of all ranks. Returns -1 on success, or the exit status after a failure. */
+/* Finds out which samples of the epoch belong to the training step that the user named: a batch of
+ * this rank, or one batch of each rank. If `all_ranks` is set, a single reader can return the
+ * batches of all ranks, because the ranks take turns in the order of the epoch. Returns -1 on
+ * success, or the exit status after a failure. */
 static int take_step(struct cat *cat, bool all_ranks)
 {
     struct sheaf_reader_options *o = &cat->options;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf column: adds, lists and drops the columns of a data set, and plans a column that is added
- * in parts. */
+ * sheaf column: adds, lists and drops columns (fields that are added to a packed data set). Also
+ * makes the plan for adding a column in parts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

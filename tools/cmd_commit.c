@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf commit: publishes, as one data set, the parts that the workers of a distributed run have
- * packed. */
+ * sheaf commit: makes one data set from the shards that several machines have packed with one
+ * plan. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Returns the names of the plan's splits, as in "train,val", or NULL if it has none. */
+/* Returns the names of the splits in the plan, as in "train,val", or NULL if the plan has no
+ * splits. */
 static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
 {
     struct sheaf_plan_shard shard;
@@ -39,8 +40,8 @@ static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
     return NULL;
 }
 
-/* Prints the same summary of the data set as sheaf pack does. `url` is the URL of the plan file, in
- * which the URL of the data set is stored. */
+/* Prints a summary of the fields and classes of the data set, as sheaf pack does. `url` is the URL
+ * of the plan, which contains the URL of the data set. */
 static void cmd_commit_say_fields(const char *url)
 {
     struct sheaf_plan_info info;

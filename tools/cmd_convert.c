@@ -11,7 +11,8 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Reports samples that were left out, and samples whose keys were changed. */
+/* Prints how many samples were left out, and how many got another key because their key was
+ * repeated. */
 static void say_changes(const char *dest, const struct sheaf_pack_result *r,
                         const struct sheaf_pack_options *options)
 {
@@ -118,8 +119,8 @@ static int convert_columns(char **sources, size_t count, int join,
     return status;
 }
 
-/* Checks the arguments of a conversion that uses no stored plan. Returns -1 if they are valid, or
- * the exit status if they are not. */
+/* Checks the arguments of a conversion without a stored plan. Returns -1 if they are valid.
+ * Otherwise prints an error and returns the exit status. */
 static int cmd_convert_check_whole(const struct command *command, size_t count, bool has_container,
                                    uint64_t size, const struct sheaf_pack_options *o)
 {

@@ -13,21 +13,21 @@
 #include "tools/output.h"
 #include "tools/signals.h"
 
-/* number of keys that are looked up at the same time; the samples of all of them are in memory
+/* number of keys that are looked up in one call; the samples with these keys must fit into memory
  * together */
 #define KEYS_ONCE  64
 
 struct get {
-    /* name of the field to write; NULL for the only field, or, if `directory` is set, for all
-     * fields */
+    /* name of the field to write. NULL writes all fields if `directory` is set, and otherwise the
+     * only field of the sample. */
     const char *field;
     const char *directory;          /* NULL: standard output */
     struct sheaf_read_options options;
     struct column_options columns;
     struct sheaf_dataset *dataset;
     struct output out;
-    /* Number of keys for which nothing was written: no sample has the key, or several samples have
-     * it, so that their files would have the same name. */
+    /* Number of keys for which nothing was written. Either no sample has the key, or several
+     * samples have it and would be written to files with the same name. */
     uint64_t missing;
 };
 
@@ -46,8 +46,8 @@ static const struct sheaf_field *cmd_get_field_of(const struct sheaf_sample *sam
     return NULL;
 }
 
-/* Reports that several samples have the same key, and lists them. Their files would have the same
- * name. */
+/* Prints an error that lists the samples with the same key. They cannot be written, because their
+ * files would have the same name. */
 static void complain_of_several(const struct get *g, const char *key,
                                 const struct sheaf_sample *samples, size_t count)
 {
@@ -91,9 +91,8 @@ static int cmd_get_put_sample(struct get *g, const struct sheaf_sample *sample)
     return STATUS_FAILURE;
 }
 
-/* Writes the samples that have a certain key. If the user named a field that only some of these
- * samples have, writes only those with the field. Returns -1 on success, or the exit status after a
- * failure. */
+/* Writes the samples that were found for one key. If the user named a field, leaves out the samples
+ * that do not have it. Returns -1 on success, or the exit status after a failure. */
 static int put_samples(struct get *g, const struct sheaf_sample *samples, size_t count)
 {
     size_t lack = 0;

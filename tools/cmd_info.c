@@ -19,10 +19,11 @@
 #include "tools/plan/plan_status.h"
 #include "tools/replace.h"
 
-/* if an epoch uses a source more often than this, a model may memorise the source */
+/* an epoch of a view that reads a source more often than this number of times causes a warning,
+ * because a model may memorise the source */
 #define MANY_PASSES 10
 
-/* Returns information about the shard with this index, which must be less than the data set's
+/* Returns the library's information about one shard. `index` must be less than the data set's
  * shard_count. */
 static struct sheaf_shard_info cmd_info_shard_at(const struct sheaf_dataset *dataset, size_t index)
 {
@@ -33,8 +34,8 @@ static struct sheaf_shard_info cmd_info_shard_at(const struct sheaf_dataset *dat
     return shard;
 }
 
-/* Returns information about the source with this index, which must be less than the data set's
- * source_count. */
+/* Returns the library's information about one source of a view. `index` must be less than the data
+ * set's source_count. */
 static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, size_t index)
 {
     struct sheaf_source_info source = { .url = "" };
@@ -44,8 +45,8 @@ static struct sheaf_source_info source_at(const struct sheaf_dataset *dataset, s
     return source;
 }
 
-/* Returns the name of the container, or "unknown". A stream's container is unknown until the stream
- * is read. */
+/* Returns the name of the data set's container, such as "tfrecord". Returns "unknown" for a stream,
+ * such as a pipe, because its container is unknown until the stream is read. */
 static const char *container_name(const struct sheaf_dataset_info *info)
 {
     const char *name = sheaf_container_name(info->container);
@@ -53,8 +54,8 @@ static const char *container_name(const struct sheaf_dataset_info *info)
     return name ? name : info->source_count > 1 ? "several" : "unknown";
 }
 
-/* Returns how often, on average, an epoch of a view reads each of the samples that the view has
- * selected from a source. */
+/* Returns how often, on average, an epoch of a view returns each sample that the view has selected
+ * from one source. */
 static double passes_of(const struct sheaf_dataset_info *info,
                         const struct sheaf_source_info *source)
 {
@@ -92,8 +93,8 @@ static double view_amplification(const struct sheaf_dataset *dataset,
     return amplification(chosen, read);
 }
 
-/* Computes the number of bytes to read for each source of a view. Sets *costs to memory that the
- * caller frees, or to NULL if the data set is not a view. Returns the exit status. */
+/* Computes how many bytes an epoch reads from each source of a view. Sets *costs to an array that
+ * the caller frees, or to NULL if the data set is not a view. Returns an exit status. */
 static int find_costs(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                       struct cost **costs)
 {
@@ -128,8 +129,8 @@ static void print_share(const struct sheaf_dataset_info *info,
            passes_of(info, source), source_amplification(cost));
 }
 
-/* Returns whether an earlier source is the same data set as this one, possibly with other chosen
- * samples. */
+/* Returns whether an earlier source of the view is the same data set as source `index`, perhaps
+ * with another selection of samples. */
 static bool is_named_before(const struct sheaf_dataset *dataset, size_t index)
 {
     const struct sheaf_source_info source = source_at(dataset, index);
@@ -332,8 +333,8 @@ static void cmd_info_print_column(void *context, const struct sheaf_column_info 
                c->missing + c->uncovered, c->stored_bytes, plural(c->stored_bytes), c->fields);
 }
 
-/* Prints the columns of a data set. A store that cannot list directories, such as a web server,
- * shows none. */
+/* Prints the columns of a data set. Prints nothing if the store cannot list directories, such as a
+ * web server. */
 static void print_columns(const struct sheaf_dataset *dataset,
                           const struct sheaf_dataset_info *info, bool json)
 {
@@ -350,8 +351,8 @@ static void print_columns(const struct sheaf_dataset *dataset,
         putchar(']');
 }
 
-/* Returns whether the size of the fields' content is known. A manifest states it. Without one, 0
- * means unknown. */
+/* Returns whether the total size of the fields' content is known. If the data set has a manifest,
+ * the manifest states this size. Otherwise a size of 0 means that it is unknown. */
 static bool cmd_info_knows_payload(const struct sheaf_dataset_info *info)
 {
     return info->has_manifest || info->payload_bytes > 0;

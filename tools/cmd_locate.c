@@ -11,7 +11,7 @@
 #include "tools/order.h"
 #include "tools/signals.h"
 
-/* number of keys that are looked up at the same time; the samples of all of them are in memory
+/* number of keys that are looked up in one call; the samples with these keys must fit into memory
  * together */
 #define KEYS_ONCE 64
 
@@ -23,8 +23,8 @@ struct locate {
     struct sheaf_dataset_info info;
     uint64_t *numbers;
     char **keys;
-    /* for each sample: the name of its source, if --key was given and several sources have the key;
-     * otherwise NULL */
+    /* for each sample that was found: the name of its source if several sources have the key that
+     * the user gave with --key; otherwise NULL */
     const char **sources;
     bool *comes;                    /* whether each sample comes in the replayed epoch */
     size_t count, capacity;
@@ -176,8 +176,8 @@ static int cmd_locate_do(struct locate *l, const char *const *sources, size_t so
     return status < 0 ? l->missing == 0 ? STATUS_OK : STATUS_FAILURE : status;
 }
 
-/* Interprets the arguments. With --key, all of them are sources. Otherwise the first one is a
- * source, and the others are sample numbers. */
+/* Interprets the arguments of the command. With --key, all arguments are sources. Without --key,
+ * the first argument is a source, and the others are sample numbers. */
 static int locate_arguments(struct locate *l, char **argv, size_t count,
                             const struct option_texts *given, const uint64_t *number)
 {

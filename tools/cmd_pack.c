@@ -59,8 +59,8 @@ static void cmd_pack_print_result(const char *dest, const struct sheaf_pack_resu
     putchar('\n');
 }
 
-/* A function of the type sheaf_report_fn. Prints a problem with which a run without --dry-run would
- * fail, and advice about the problem. */
+/* Prints a problem that a dry run has found and that would end a run without --dry-run, with advice
+ * about the problem. A function of the type sheaf_report_fn. */
 static void report_problem(void *context, const char *where, const struct sheaf_error *error)
 {
     (void)context;
@@ -88,8 +88,8 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
     int code;
 
     options->progress = progress_show;
-    /* Without on_error SKIP, a run other than a dry run fails at the first bad file. Its error is
-     * printed as the command's result, so the file is not reported here. */
+    /* Bad files are reported one by one only if they are skipped, or in a dry run. Otherwise the
+     * first bad file ends the run, and its error is printed as the result of the command. */
     options->report = options->on_error == SHEAF_SKIP ? report_skipped
                     : options->dry_run ? report_problem : NULL;
     options->plan = cmd_pack_print_shard;
@@ -105,8 +105,8 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        /* prints the error with which a run without --dry-run would end; the dry run itself has
-         * succeeded */
+        /* prints the error with which a run without --dry-run would end; its return value, a
+         * failure status, is ignored because the dry run has succeeded */
         (void)fail(&error);
     cmd_pack_count_result(&result);
     if (!options->dry_run)
@@ -123,7 +123,8 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
 
 /* ---- Parts of a stored plan ------------------------------------------------------------------ */
 
-/* Returns whether the options that solve an error belong to sheaf plan instead of sheaf pack. */
+/* Returns whether an error of packing a stored plan must be solved by an option of sheaf plan, not
+ * of sheaf pack. */
 static bool cmd_pack_is_of_plan(int reason)
 {
     return reason == SHEAF_REASON_BAD_FILES || reason == SHEAF_REASON_ODD_IMAGE ||

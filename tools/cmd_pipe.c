@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf pipe: feeds named pipes, as SageMaker's Pipe mode does. */
+ * sheaf pipe: writes the objects of a source to named pipes, as SageMaker does in Pipe mode. */
 #include <inttypes.h>
 #include <stdio.h>
 

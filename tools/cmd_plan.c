@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf plan: stores the plan of sheaf pack, so that many machines can carry it out. */
+ * sheaf plan: stores the plan that sheaf pack would make, so that many machines can each pack a
+ * part of it. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -11,8 +12,8 @@
 
 #define CLASSES_SHOWN 10
 
-/* Called once for each class, to print the list "classes: 0 cat, 1 dog, ...". *context is the
- * number of classes that were printed before this one. */
+/* Prints one class in the list "classes: 0 cat, 1 dog, ...". Called once for each class. *context
+ * is the number of classes that were already printed. */
 static void cmd_plan_print_class(void *context, const struct sheaf_class_count *count)
 {
     size_t *classes = context;

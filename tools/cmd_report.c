@@ -26,8 +26,8 @@ static void cmd_report_note_problem(void *context, const char *where,
                  error->message);
 }
 
-/* Verifies the data set for the report. If a fault is found, the report shows it. An interrupt ends
- * the command. */
+/* Verifies the data set and stores the result for the report. An error in the data set does not end
+ * the command, because the report shows it. An interrupt ends the command. */
 static int cmd_report_check(const struct sheaf_dataset *dataset, struct report_check *c)
 {
     struct sheaf_verify_options options;

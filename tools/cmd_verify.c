@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf verify: reads everything and reports faults. Faults are printed when they are found, so
- * that they need not be kept in memory. */
+ * sheaf verify: reads a whole data set and reports all errors in it. Each error is printed when it
+ * is found, so that errors need not be kept in memory. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -53,8 +53,8 @@ static void print_field(void *context, const struct sheaf_field_info *field, uin
     report->fields += !report->json;
 }
 
-/* Reports the values that packing has left out. Reading the shards would not show that these values
- * are missing. */
+/* Prints how many values of lists packing has left out, and in how many samples the file `cls` had
+ * no numbers. The manifest has these counts. Reading the shards would not show them. */
 static void say_left_out_values(const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;
@@ -68,8 +68,9 @@ static void say_left_out_values(const struct sheaf_dataset *dataset)
             info.cls_words, plural(info.cls_words));
 }
 
-/* Checks the columns whose names are in the list `names`, which is overwritten. The columns are
- * checked before the data set itself, because the output ends with the fields of the data set. */
+/* Verifies the columns whose names are in the list `names`. The function overwrites `names`. The
+ * columns are verified before the data set itself, because the output ends with the fields of the
+ * data set. */
 static int verify_columns(const struct sheaf_dataset *dataset, char *names,
                           const struct sheaf_verify_options *options,
                           struct sheaf_verify_result *result, struct sheaf_error *error)

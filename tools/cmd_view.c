@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * sheaf view: writes a JSON document that describes a view (a selection or mixture of data sets).
- * The options become members of the document; the library interprets and checks it. */
+ * The options of the command become members of the document. The library checks the document. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -39,8 +39,8 @@ struct settings {
 
 /* ---- Lists ---------------------------------------------------------------------------------- */
 
-/* Finds the next element of a list, which ends at a comma or at the end of the text. Returns its
- * length and moves *at past it. */
+/* Finds the next element of a list whose elements are separated by commas. Sets *piece to the
+ * element, moves *at to the next element, and returns the length of the found element. */
 static size_t next_piece(const char **at, const char **piece)
 {
     const size_t size = strcspn(*at, ",");
@@ -84,7 +84,8 @@ static void print_names(FILE *file, const char *list)
     putc(']', file);
 }
 
-/* Prints element number i of a list of numbers unchanged. The library will check it. */
+/* Prints element number i of a list of numbers, as the user gave it. The library checks the number
+ * later. */
 static void cmd_view_print_number(FILE *file, const char *list, size_t i)
 {
     const char *piece = list;
@@ -105,7 +106,8 @@ static bool are_numbers(const char *list)
 
 /* ---- Conditions ----------------------------------------------------------------------------- */
 
-/* Prints a JSON pair of two numbers. In the text, the numbers are separated by `between`. */
+/* Prints two numbers in `text` as a JSON array. In `text`, the numbers are separated by
+ * `between`. */
 static bool cmd_view_print_pair(FILE *file, const char *text, const char *between)
 {
     uint64_t a, b;
@@ -151,8 +153,8 @@ static bool cmd_view_print_labels(FILE *file, const char *list)
     return valid;
 }
 
-/* Prints the condition of one option --where as a member of "where". Returns false if the condition
- * is invalid. */
+/* Prints the condition that the user gave with one option --where, as a member of the JSON object
+ * "where". Returns false if the condition is invalid. */
 static bool print_condition(FILE *file, const char *text)
 {
     if (strncmp(text, "class=", 6) == 0 && text[6] != '\0') {
@@ -175,8 +177,8 @@ static bool print_condition(FILE *file, const char *text)
     return strncmp(text, "range=", 6) == 0 && cmd_view_print_pair(file, text + 6, "..");
 }
 
-/* Returns the comparison in a condition on a column, such as ">" in quality.score>0.3, or NULL if
- * the text is another condition. */
+/* Returns the position of the comparison in a condition on a column, such as ">" in
+ * quality.score>0.3. Returns NULL if the text is another kind of condition. */
 static const char *find_comparison(const char *text)
 {
     const char *sign = strpbrk(text, "<>=!");
@@ -201,8 +203,8 @@ static bool print_comparison(FILE *file, const char *text)
     return true;
 }
 
-/* Prints all conditions on columns as one member of "where". Returns the condition that is invalid,
- * or NULL. */
+/* Prints all conditions on columns as one member of the JSON object "where". Returns the first
+ * invalid condition, or NULL if all are valid. */
 static const char *print_comparisons(FILE *file, const struct settings *s, const char **comma)
 {
     size_t count = 0;
@@ -221,7 +223,8 @@ static const char *print_comparisons(FILE *file, const struct settings *s, const
     return NULL;
 }
 
-/* Prints a path of the command line relative to the document, which may be in another directory. */
+/* Prints a path that the user gave, relative to the directory of the view's document. This
+ * directory may differ from the present directory, to which the user's path is relative. */
 static void print_path(FILE *file, const struct settings *s, const char *path)
 {
     char *directory;
@@ -239,7 +242,7 @@ static void print_path(FILE *file, const struct settings *s, const char *path)
     free(whole);
 }
 
-/* Returns whether an earlier condition of the user has the same kind as condition number i. */
+/* Returns whether an earlier option --where has the same kind of condition as option number i. */
 static bool is_given_before(const struct settings *s, size_t i)
 {
     const size_t kind = strcspn(s->where.texts[i], "=") + 1;
@@ -314,7 +317,8 @@ static int print_source(FILE *file, const struct settings *s, const char *source
     return status;
 }
 
-/* Prints how classes are merged. The user gives a word, or a file with a map of classes. */
+/* Prints the member "classes" of the document, which says how the classes of the sources are
+ * merged. `how` is a word or the name of a file with a map of classes. */
 static int cmd_view_print_classes(FILE *file, const char *how)
 {
     FILE *map;
@@ -396,8 +400,8 @@ static bool has_field(const struct sheaf_sample *sample, const char *name, size_
     return false;
 }
 
-/* Reports field names that do not occur in the first sample of any source, because they may be
- * mistyped. */
+/* Prints a note about each field name that does not occur in the first sample of any source,
+ * because the name may be mistyped. */
 static void say_odd_fields(const char *fields, const struct sheaf_sample *samples,
                            size_t count)
 {
@@ -444,8 +448,8 @@ static void cmd_view_check_fields(const struct settings *s)
 /* ---- Unknown keys --------------------------------------------------------------------------- */
 
 #define NAMED 5             /* unknown keys that are named */
-/* number of keys that are looked up at the same time; each key takes two small reads of a table
- * of keys */
+/* number of keys that are looked up in one call; each key takes two small reads of the file
+ * dataset.keys */
 #define AT_ONCE ((size_t)256)
 
 struct key_list {
@@ -480,7 +484,7 @@ static bool cmd_view_read_text(struct key_list *l, const char *path, size_t *siz
     return ok;
 }
 
-/* Splits a text file into its lines, except empty ones, as the library does. */
+/* Reads a text file into a list of its lines, and leaves out empty lines, as the library does. */
 static bool read_list(struct key_list *l, const char *path)
 {
     size_t size = 0, lines = 1;
@@ -510,7 +514,8 @@ static bool read_list(struct key_list *l, const char *path)
     return true;
 }
 
-/* Marks the keys of the list that the data set has. Returns a result code of the library. */
+/* Looks up keys of the list in the data set, and marks those that a sample has. Returns a result
+ * code of the library. */
 static int cmd_view_look_up(struct key_list *l, const struct sheaf_dataset *dataset, size_t first,
                             size_t count, struct sheaf_error *error)
 {
@@ -586,8 +591,9 @@ static size_t say_unknown_keys(const char *file, char **sources, size_t count)
     return unknown;
 }
 
-/* Looks up the keys in the user's files of keys in the sources. Returns STATUS_OK, unless a key is
- * unknown and the user wants the command to fail in this case. */
+/* Looks up the keys in the files that the user gave with --keys and --not-keys. Returns a failure
+ * status if no source has a key and the user wants the command to fail in this case, and otherwise
+ * STATUS_OK. */
 static int check_keys(const struct settings *s, char **sources, size_t count)
 {
     const char *const files[] = { s->keys, s->not_keys };

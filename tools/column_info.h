@@ -6,7 +6,8 @@
 
 #include "sheaf.h"
 
-/* Returns why a column cannot be read: "unfinished", or its error. */
+/* Returns a text that says why a column cannot be read: "unfinished", or the error message of the
+ * column. */
 const char *column_problem(const struct sheaf_column_info *column);
 /* Prints a column as a JSON object. */
 void column_print_json(const struct sheaf_column_info *column);

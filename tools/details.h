@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The options --quiet and --verbose, which every command has (like --help), and the output that
+ * The options --quiet and --verbose, which every command has, and functions for the output that
  * only --verbose prints. */
 #ifndef TOOLS_DETAILS_H
 #define TOOLS_DETAILS_H
@@ -11,11 +11,12 @@
 /* Rows of an option table for --quiet and --verbose, ended by a row without a name. */
 extern const struct option verbosity_options[];
 
-/* Must be called after the options are parsed. Returns the exit status if the user gave both
- * --quiet and --verbose, and -1 otherwise. */
+/* Checks the two options. Must be called after the options of the command were parsed. Returns -1
+ * on success. If the user gave both --quiet and --verbose, prints an error and returns the exit
+ * status. */
 int verbosity_begin(void);
 
-/* With --verbose, prints one line in the form of complain(). */
+/* If the user gave --verbose, prints one line in the form "sheaf: ..." on standard error. */
 void detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* With --verbose, detail_reading prints what a reader has read, and detail_packing prints how much
  * memory a packer needed. */

@@ -103,8 +103,8 @@ void fields_json(const struct sheaf_dataset *dataset)
 
 /* ---- Classes --------------------------------------------------------------------------------- */
 
-/* Returns the number of samples of each class in allocated memory, or NULL if they were not counted
- * when the data set was packed. */
+/* Returns an allocated array with the number of samples of each class. Returns NULL if these
+ * numbers are unknown, because samples were not counted when the data set was packed. */
 static uint64_t *class_samples(const struct sheaf_dataset *dataset,
                                const struct sheaf_dataset_info *info)
 {
@@ -187,8 +187,8 @@ static void fields_say(const struct sheaf_dataset *dataset, const struct sheaf_d
     }
 }
 
-/* Prints the summary of one data set. If the data set cannot be opened now, prints nothing, because
- * packing has succeeded anyway. */
+/* Prints the summary of one data set that was just packed. If the data set cannot be opened, prints
+ * nothing, because packing has succeeded anyway. */
 static void say_one(const char *directory, const char *name)
 {
     struct sheaf_dataset *dataset;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints a data set's statistics of each field and class. */
+ * Prints how many samples of a data set have each field, how large the fields are, and how many
+ * samples each class has. */
 #ifndef TOOLS_FIELDS_H
 #define TOOLS_FIELDS_H
 
@@ -11,13 +12,15 @@
  * text of the option) is not NULL, prints a summary for each split. */
 void fields_say_packed(const char *dest, const char *split);
 
-/* A function of the type sheaf_field_fn. Prints one field in the lines of `sheaf info`. */
+/* Prints the counts and sizes of one field as a line of `sheaf info`. A function of the type
+ * sheaf_field_fn. */
 void fields_print_one(void *context, const struct sheaf_field_info *field, uint64_t samples);
-/* A function of the type sheaf_field_fn. Prints one field as a JSON object. *context is an int that
- * counts the fields. */
+/* Prints the counts and sizes of one field as a JSON object. A function of the type sheaf_field_fn.
+ * *context is an int that counts the printed fields. */
 void fields_json_one(void *context, const struct sheaf_field_info *field, uint64_t samples);
 
-/* Prints all fields of a data set, if fields were counted when the data set was packed. */
+/* Prints the counts and sizes of all fields of a data set, if fields were counted when the data set
+ * was packed. */
 void fields_print(const struct sheaf_dataset *dataset);
 void fields_json(const struct sheaf_dataset *dataset);
 

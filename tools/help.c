@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lays out the help text: usage, description, and the options in two columns. */
+ * Prints the help text of a command: its usage, a description, and the options in two columns. */
 #include "tools/help.h"
 
 #include <inttypes.h>
@@ -11,8 +11,8 @@
 #define COLUMNS      79
 #define MEANING_AT   24     /* column where the meanings begin */
 
-/* Prints words from column `at` on and wraps them at the margin. All lines but the first are
- * indented by `indent`. */
+/* Prints the words of a text, beginning at column `at`, and wraps the lines at the right margin.
+ * All lines except the first are indented by `indent` blanks. */
 static void print_wrapped(const char *text, size_t at, size_t indent)
 {
     size_t column = at;

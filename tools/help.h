@@ -6,8 +6,9 @@
 
 #include "tools/option_table.h"
 
-/* Prints the help on standard output. Must be called before an option's value is stored, because
- * the variables of the options hold the defaults that the help shows. */
+/* Prints the help of a command on standard output. Must be called before the value of any option is
+ * stored, because the help shows the defaults, which are the values of the options' variables at
+ * that time. */
 void help_print(const struct command *command, const struct option *options);
 
 #endif

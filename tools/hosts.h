@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options that select the objects of this host, shared by the commands `fetch` and `pipe`. */
+ * Options of the commands `fetch` and `pipe` that select which objects of a source this host
+ * gets. */
 #ifndef TOOLS_HOSTS_H
 #define TOOLS_HOSTS_H
 
@@ -30,9 +31,10 @@ extern const struct choice distribution_choices[];
     { "hosts", OPTION_NUMBER, "N", .number = &(options)->hosts, .least = 1, .most = 1 << 20,    \
       .standard = "the environment's, or 1", .meaning = "of N hosts" }
 
-/* Finds the number of this host and the number of hosts. If these numbers come from the environment
- * and there are several hosts, prints the numbers on standard error. Returns -1 on success, or the
- * exit status after a failure. */
+/* Sets *host to the number of this host and *hosts to the number of hosts, from the options or from
+ * the environment. If the numbers come from the environment and there are several hosts, prints the
+ * numbers on standard error. Returns -1 on success. On failure, prints an error and returns the
+ * exit status. */
 int hosts_options_take(const struct hosts_options *options, uint32_t *host, uint32_t *hosts);
 
 #endif

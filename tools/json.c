@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints JSON strings, escaped as RFC 8259 requires. The output is always valid UTF-8, even if the
- * name of a shard or file is not. */
+ * Prints strings in JSON, escaped as RFC 8259 requires. The output is always valid UTF-8, even if
+ * the string, such as the name of a file, is not. */
 #include "tools/json.h"
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@
 #include "base/utf8.h"
 #include "sheaf.h"
 
-/* Returns whether the character may be shown on a terminal unchanged. (All unsafe characters are
- * below U+10000.) */
+/* Returns whether the UTF-8 character at `p` may be printed on a terminal unchanged. (All unsafe
+ * characters are below U+10000.) */
 static bool is_shown(const uint8_t *p, size_t size)
 {
     char sequence[8] = "";

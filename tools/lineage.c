@@ -60,7 +60,7 @@ static void print_order(const struct sheaf_reader_options *o, uint32_t hosts)
     printf("}");
 }
 
-/* If the data set has several sources, prints them in their order. */
+/* Prints the sources of the data set in their order, if there are several. */
 static void lineage_print_sources(const struct sheaf_dataset *dataset, size_t count)
 {
     printf(", \"sources\": [");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints the lines of `sheaf cat --list`, and of `sheaf cat --list --json`. */
+ * Prints one line for each sample, for `sheaf cat --list` and `sheaf cat --list --json`. */
 #include "tools/list.h"
 
 #include <errno.h>
@@ -21,8 +21,8 @@ static int list_put_text(struct output *out, const char *text)
     return output_put(out, size < sizeof(safe) ? safe : shown(text), size);
 }
 
-/* Writes a label, which is an integer or a 32-bit float, as the shortest decimal text that is read
- * back as the same number. */
+/* Writes a label, which is an integer or a 32-bit float. Uses the shortest decimal text from which
+ * the same number is read. Writes the text `before` before the label. */
 static int list_put_label(struct output *out, double label, const char *before)
 {
     char text[64];

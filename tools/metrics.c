@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes metrics; see metrics.h. If the file cannot be replaced later, one error message is printed
- * and the command goes on. */
+ * Writes the metrics file; see metrics.h. If the file cannot be replaced while the command runs,
+ * one error message is printed, and the command goes on. */
 #include "tools/metrics.h"
 
 #include <inttypes.h>
@@ -30,8 +30,8 @@ static struct {
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* Appends NAME="VALUE" to the labels, escaped as Prometheus' text format requires. A long value is
- * cut. */
+/* Appends NAME="VALUE" to the labels of the metrics. Escapes the value as Prometheus' text format
+ * requires, and truncates a long value. */
 static void metrics_put_label(const char *name, const char *value, size_t size)
 {
     const size_t room = sizeof(state.labels) - 3, most = strlen(state.labels) + 500;
@@ -48,8 +48,9 @@ static void metrics_put_label(const char *name, const char *value, size_t size)
     state.labels[used] = '\0';
 }
 
-/* Returns the name of the job. It is the value of SHEAF_JOB, or else the name of the metrics file,
- * which differs for commands that write to the same directory. */
+/* Returns the value of the label "job". It is the value of the variable SHEAF_JOB. If this variable
+ * is not set, it is the name of the metrics file, because commands that write metrics to one
+ * directory must use different names. */
 static const char *job_name(const char *path, size_t *size)
 {
     const char *job = getenv("SHEAF_JOB"), *slash = strrchr(path, '/');
@@ -63,8 +64,8 @@ static const char *job_name(const char *path, size_t *size)
     return job;
 }
 
-/* Appends the name of the data set. The user and the query of a URL are removed, because they may
- * be secrets. */
+/* Appends the label with the name of the data set. If the name is a URL, leaves out its user and
+ * its query, because they may be secrets. */
 static void put_dataset(const char *dataset)
 {
     const char *rest = strstr(dataset, "://"), *at = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The option --metrics FILE: writes the progress of a command in Prometheus' text format. The file
- * is replaced as a whole, at most once a second and at the end, so that a collector
+ * The option --metrics FILE, which writes the progress of a command to FILE in Prometheus' text
+ * format. The file is replaced as a whole, at most once a second and at the end. So a collector
  * (node_exporter's textfile directory) never sees an incomplete file. */
 #ifndef TOOLS_METRICS_H
 #define TOOLS_METRICS_H
@@ -13,10 +13,12 @@
       .meaning = "keep counts of the work in FILE, in the text format of Prometheus: "          \
                  "replaced once a second, and at the end" }
 
-/* Writes the first version of the file. Later, each progress report that progress_show receives
- * updates the file. Every metric has the labels command, dataset (the data set that is read or
- * written) and job (SHEAF_JOB, or the name of the file). `path` is NULL if the user wants no
- * metrics. Returns -1 on success, or the exit status if the file cannot be written. */
+/* Writes the first version of the metrics file `path`; does nothing if `path` is NULL. Later, each
+ * progress report that progress_show receives updates the file.
+ *
+ * Every metric has the labels command, dataset (the data set that is read or written) and job (the
+ * variable SHEAF_JOB, or the name of the file). Returns -1 on success. If the file cannot be
+ * written, prints an error and returns the exit status. */
 int metrics_begin(const char *path, const char *dataset);
 /* Records the reader's counts for the metrics. `last` marks the last call before the reader is
  * freed. */

@@ -18,8 +18,10 @@
 
 /* ---- The verdict ----------------------------------------------------------------------------- */
 
-/* Limits from which the order of an epoch is graded as poor or fair, compared with an ideal
- * shuffle. With a poor grade, training is probably affected. The limits are rules of thumb. */
+/* Limits for grading how well an epoch is shuffled. Each measure of the shuffle is compared with
+ * its value for an ideal shuffle. A result beyond the limit ..._POOR gets the grade "poor", which
+ * probably affects training. A result beyond the limit ..._FAIR gets the grade "fair". The limits
+ * are rules of thumb. */
 #define LABELS_POOR     0.7
 #define LABELS_FAIR     0.95
 #define RUN_POOR        3.0
@@ -47,10 +49,10 @@ static enum grade labels_grade(const struct sheaf_mixing *m)
                                     run > RUN_POOR || batch < LABELS_POOR) : GRADE_GOOD;
 }
 
-/* Grades how far samples are moved away from their neighbours in the data set. If the labels are
+/* Grades how far an epoch separates samples that are neighbours in the data set. If the labels are
  * unknown, the result may be GRADE_POOR, because the data set may be sorted by class. If the labels
- * are known, labels_grade judges how well they are mixed. Then this function returns GRADE_FAIR at
- * worst, because the only disadvantage is that some samples occur close together in every epoch. */
+ * are known, the function labels_grade judges how well classes are mixed. Neighbours that stay
+ * close together then matter less, so this function returns GRADE_FAIR at worst. */
 static enum grade places_grade(const struct sheaf_mixing *m)
 {
     const double more = m->neighbours - m->ideal_neighbours;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses an input mode and estimates the cost of each one. It is arithmetic on a survey of the
- * data and a table of constants; see mode_advice.h.
- *
- * The estimates assume a pipeline: stages that can overlap take as long as the slowest one. The
- * choice follows AWS's guide. Files of less than about 50 MB should be packed into shards. Up to
- * about 100 GB, File mode is good enough, unless its download is a large part of the job's time.
- * FastFile mode suits more data. FSx for Lustre is better if a GPU reads faster than FastFile mode
- * or reads the same data repeatedly. */
+ * Estimates the time and cost of a training job in each of SageMaker's input modes, and recommends
+ * a mode. The estimates are computed from a survey of the data and a table of constants; see
+ * mode_advice.h. If stages of the work can overlap, their time is the time of the slowest stage.
+ * The recommendation follows AWS's guide. Files of less than about 50 MB should be packed into
+ * shards. For at most about 100 GB of data, File mode is good enough, unless its download is a
+ * large part of the job's time. For more data, FastFile mode is better. FSx for Lustre is better if
+ * a GPU reads faster than FastFile mode, or reads the same data repeatedly. */
 #include "tools/mode_advice.h"
 
 #include <math.h>
@@ -19,10 +18,10 @@
 #include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
-/* if the download takes more than this part of a job's time, File mode is not recommended, unless
+/* File mode is not recommended if its download takes more than this part of the job's time, unless
  * FastFile mode would take longer in total */
 #define STARTUP_SHARE  0.1
-/* if requests take more than this part of the reading time, files count as small */
+/* files count as small if requests take more than this part of the time to read them */
 #define OVERHEAD_SHARE 0.25
 #define LIST_PAGE      1000.0   /* objects in one LIST response */
 #define PART_BYTES     8e6      /* of an upload's request */
@@ -71,8 +70,8 @@ static double list_requests(const struct load *l)
     return ceil(l->files / LIST_PAGE);
 }
 
-/* Returns the time in seconds to read every file once. It is limited by the rate of bytes, or by
- * the latency of requests, of which `at_once` run at the same time. */
+/* Returns the time in seconds to read every file once. Either `rate` (in bytes per second) limits
+ * the speed, or the latency `each_s` of requests, of which `at_once` run at the same time. */
 static double read_s(const struct load *l, double rate, double each_s, double at_once)
 {
     return fmax(l->bytes / rate, l->files * each_s / at_once);
@@ -112,8 +111,8 @@ static void estimate_fastfile(const struct load *l, struct mode_estimate *e)
     add_up(l, e);
 }
 
-/* Estimates the cost of FSx for Lustre. The first epoch loads the data from S3, and later epochs
- * read the loaded data. */
+/* Estimates the times and the cost of a job with FSx for Lustre. The first epoch loads the data
+ * from S3 into the file system. Later epochs read the loaded data. */
 static void estimate_fsx(const struct load *l, struct mode_estimate *e)
 {
     const double capacity = ceil(fmax(l->bytes / C(FSX_LEAST), 1)) * C(FSX_LEAST);
@@ -143,8 +142,8 @@ static void estimate_efs(const struct load *l, bool is_there, struct mode_estima
     e->other_cost += l->bytes / 1e9 * C(EFS_PRICE) * (e->prepare_s + e->total_s) / MONTH_S;
 }
 
-/* Adds the time of packing. It is spent once, and does not depend on the mode that then reads the
- * shards. */
+/* Adds the time and cost of packing the files into shards to an estimate. Packing is done once, and
+ * its time does not depend on the mode that reads the shards. */
 static void add_packing(const struct load *l, struct mode_estimate *e)
 {
     e->prepare_s += list_s(l) + read_s(l, C(PACK_RATE), C(GET_TIME), C(PACK_REQUESTS));
@@ -189,8 +188,8 @@ static void say(struct mode_advice *a, const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns whether requests for small files take a considerable part of the reading time. They do
- * not if there are only a few small files among large ones. */
+/* Returns whether the files count as small, because requests take a considerable part of the time
+ * to read them. A few small files among large files do not matter. */
 static bool are_small(const struct load *l, struct mode_advice *a)
 {
     const double mean = l->bytes / l->files;
@@ -204,7 +203,8 @@ static bool are_small(const struct load *l, struct mode_advice *a)
     return true;
 }
 
-/* Chooses between File mode and FastFile mode, for shards or large files. */
+/* Chooses between File mode and FastFile mode for data that consists of shards or other large
+ * files. */
 static enum input_mode choose_streaming(const struct load *l,
                                         const struct mode_estimate *file,
                                         const struct mode_estimate *fast,
@@ -229,8 +229,8 @@ static enum input_mode choose_streaming(const struct load *l,
     return MODE_FILE;
 }
 
-/* Returns whether FSx for Lustre is needed, because FastFile mode is too slow or its requests cost
- * more than the file system. */
+/* Returns whether FSx for Lustre is recommended, because FastFile mode is too slow for the training
+ * program, or because the requests of FastFile mode cost more than the file system. */
 static bool needs_fsx(const struct load *l, double consumer_bytes_s, struct mode_advice *a)
 {
     const struct mode_estimate *fast = &a->estimates[MODE_FASTFILE];

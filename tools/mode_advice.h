@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Advice on the input mode of a training job: estimates for each mode, and a recommendation. */
+ * Computes estimates for a training job in each of SageMaker's input modes, and recommends a
+ * mode. */
 #ifndef TOOLS_MODE_ADVICE_H
 #define TOOLS_MODE_ADVICE_H
 
 #include "sheaf.h"
 
-/* The constants of the estimates, each with name, value, unit and meaning. Prices are in US
- * dollars. Prices and rates of services change; users should look up or measure the constants that
- * matter to them, and set them. */
+/* The constants from which the estimates are computed, each with its name, value, unit and meaning.
+ * Prices are in US dollars. Prices and speeds of services change. So users should look up or
+ * measure the constants that matter to them, and set these. */
 #define MODE_CONSTANTS(X)                                                                       \
     X(LIST_RATE,         "list-rate",         5500,   "objects/s", "objects listed in a prefix") \
     X(FILE_RATE,         "file-rate",         200e6,  "B/s", "download in File mode")           \
@@ -46,8 +47,8 @@ struct mode_options {
     uint64_t epochs;                /* 10 */
     /* number of times that an epoch reads each object; 0 counts as 1 */
     double reads_per_epoch;
-    /* rate at which the training program consumes data; 0 if it takes data as fast as the data
-     * arrives */
+    /* number of bytes per second that the training program consumes; 0 if it consumes data as fast
+     * as the data arrives */
     double consumer_bytes_s;
     double constants[CONSTANT_COUNT];
 };
@@ -55,8 +56,9 @@ struct mode_options {
 /* The defaults. */
 void mode_options_init(struct mode_options *options);
 
-/* The input modes. In PACK_FILE and PACK_FASTFILE, the objects are first packed into shards, once
- * for all jobs. */
+/* The ways to train that are compared. With MODE_PACK_FILE and MODE_PACK_FASTFILE, the objects are
+ * first packed into shards, once for all jobs, and the shards are then read in File mode or
+ * FastFile mode. */
 enum input_mode {
     MODE_FILE, MODE_FASTFILE, MODE_FSX, MODE_EFS,
     MODE_PACK_FILE, MODE_PACK_FASTFILE, MODE_COUNT
@@ -67,15 +69,16 @@ enum input_mode {
 const char *mode_name(enum input_mode mode);
 
 struct mode_estimate {
-    /* time before the first job, which is spent on packing or on filling a file system */
+    /* time in seconds before the first job, which is spent on packing, or on filling a file
+     * system */
     double prepare_s;
     double startup_s;               /* from the start of the job until training begins */
     double first_epoch_s, epoch_s;  /* the first epoch, and each later one */
     double total_s;                 /* of the job: without prepare_s */
-    /* number of GET, PUT and LIST requests of the preparation and all epochs */
+    /* number of GET, PUT and LIST requests to S3, for the preparation and all epochs together */
     double requests;
     double request_cost;            /* $ */
-    /* cost in $ of the file system and the instances for the time total_s */
+    /* cost in US dollars of the file system and the instances, for the time total_s */
     double other_cost;
 };
 
@@ -88,8 +91,9 @@ struct mode_advice {
     char reasons[MODE_REASONS_MOST][200];
 };
 
-/* Computes the estimates and recommends a mode as AWS's guide does. The function has no side
- * effects. Returns SHEAF_ERR_ARGUMENT if the survey is empty or a constant is invalid. */
+/* Computes the estimates for each mode, and recommends a mode by the rules of AWS's guide. The
+ * function has no side effects. Returns SHEAF_ERR_ARGUMENT if the survey is empty or a constant is
+ * invalid. */
 int mode_advise(const struct sheaf_survey *survey, const struct mode_options *options,
                 struct mode_advice *advice, struct sheaf_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The table of a command's options. options.c uses it for parsing, and help.c for printing
- * --help. */
+ * The table of the options of a command. options.c uses the table to parse the command line, and
+ * help.c uses it to print --help. */
 #ifndef TOOLS_OPTION_TABLE_H
 #define TOOLS_OPTION_TABLE_H
 
@@ -14,8 +14,8 @@
 enum option_kind {
     OPTION_FLAG,        /* no value; stores 1 */
     OPTION_TEXT,
-    /* a text that may be given repeatedly; several options may share the variable for their
-     * texts */
+    /* a text; the option may be given several times, and several options may store their texts in
+     * the same variable */
     OPTION_TEXTS,
     OPTION_NUMBER,      /* decimal, from least to most */
     OPTION_COUNT,       /* like OPTION_NUMBER, stored in an unsigned int */
@@ -28,7 +28,8 @@ enum option_kind {
 
 struct option_texts {
     const char *texts[OPTION_TEXTS_MOST + 1];   /* ended by NULL */
-    /* names[i] is the name of the option with which the user gave texts[i] */
+    /* names[i] is the name of the option with which the user has given texts[i], such as
+     * "include" */
     const char *names[OPTION_TEXTS_MOST];
     size_t count;
 };
@@ -41,7 +42,8 @@ struct choice {
 struct option {
     const char *name;               /* without the dashes; NULL ends the table */
     enum option_kind kind;
-    /* name of the option's value in --help; NULL for an option without a value */
+    /* word that stands for the option's value in the output of --help, such as "FILE"; NULL for an
+     * option without a value */
     const char *argument;
     char letter;
     union {                         /* where the value is stored, by kind */
@@ -53,15 +55,17 @@ struct option {
         int *choice;
     };
     bool *given;                    /* set if the option is given; may be NULL */
-    /* limits of a number or size; if `most` is 0, there is no upper limit */
+    /* smallest and largest allowed value of a number or size; if `most` is 0, there is no upper
+     * limit */
     uint64_t least, most;
     const struct choice *choices;
-    /* returns the value for a word that is not in `choices`, or -1 if there is no such value; may
-     * be NULL */
+    /* Returns the value for a word that is not in `choices`, such as another name of a container.
+     * Returns -1 if the word is unknown. The pointer may be NULL. */
     int (*choice_of)(const char *alias);
     const char *meaning;
     const char *unit;               /* unit of the default, where --help shows one */
-    /* the default in words; NULL shows the value of the variable, "" shows nothing */
+    /* text for the default in the output of --help. With NULL, --help shows the value of the
+     * variable. With "", it shows no default. */
     const char *standard;
 };
 

@@ -98,8 +98,8 @@ const char *s3_meaning(void)
     return meaning;
 }
 
-/* Reads decimal digits. Returns the position after them, or NULL if there are no digits or too
- * many. */
+/* Reads a whole decimal number at the beginning of `text` into *value. Returns the position after
+ * its digits, or NULL if the text does not begin with a digit or the number is too large. */
 static const char *read_digits(const char *text, uint64_t *value)
 {
     const char *p = text;
@@ -113,8 +113,8 @@ static const char *read_digits(const char *text, uint64_t *value)
     return p == text ? NULL : p;
 }
 
-/* Reads a decimal point and the digits after it as a fraction, as in 25 / 100 for ".25". Returns
- * the position after them, or `text` if it does not begin with a point. */
+/* Reads a decimal point and the digits after it as a fraction. For example, ".25" gives 25 / 100.
+ * Returns the position after the digits, or `text` if the text does not begin with a point. */
 static const char *read_fraction(const char *text, uint64_t *numerator, uint64_t *denominator)
 {
     const char *end = *text == '.' ? read_digits(text + 1, numerator) : text;
@@ -191,8 +191,8 @@ static int store_choice(const struct option *option, const char *text)
     return misuse("--%s: \"%s\" is not %s", option->name, text, list);
 }
 
-/* The names of the options that the user gave, each name once. Options that all commands have in
- * common, such as --quiet, are left out. */
+/* Names of the options that the user has given, each name once. Options that every command has,
+ * such as --quiet, are left out. */
 static const char *given_names[GIVEN_MOST];
 static size_t given_count;
 
@@ -210,7 +210,8 @@ static void note_given(const char *name)
         given_names[given_count++] = name;
 }
 
-/* Returns whether `list`, as in "--jobs, --cache and --cache-size", has an option. */
+/* Returns whether the text `list`, such as "--jobs, --cache and --cache-size", contains the option
+ * `name`. */
 static bool names_option(const char *list, const char *name)
 {
     const size_t size = strlen(name);
@@ -292,7 +293,8 @@ static int options_unknown(const struct command *command, const struct option *o
 
 #define NOT_THERE -2    /* the option is not in this table */
 
-/* Handles the option argv[*at], and its value, which may be in argv[*at + 1]. */
+/* Parses the option in argv[*at] and stores its value. If the value is in argv[*at + 1], increments
+ * *at. */
 static int take_from(const struct option *options, int argc, char **argv, int *at)
 {
     const char *word = argv[*at];

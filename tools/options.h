@@ -1,28 +1,29 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options as a table. A command lists its options once, with name, argument, meaning and unit. The
- * default of an option is the value of its variable before parsing, so the library's own default is
- * used. Parsing and --help both use the table.
+ * Parses the options of a command with a table. The table lists each option with its name,
+ * argument, meaning and unit. --help prints the same table. The default of an option is the value
+ * of its variable before parsing, so it is the library's own default.
  *
  * `--name VALUE` and `--name=VALUE` are the same. Options and arguments may be mixed. `--` ends the
  * options. `-` is an argument. If an option is given twice, the last one counts.
  *
- * --help, --quiet and --verbose belong to every command, and no command's table lists them. */
+ * Every command has --help, --quiet and --verbose, although its table does not list them. */
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
 
 #include "tools/option_table.h"
 
-/* Returns the address of a member that is an enum, for a row of the kind OPTION_CHOICE. */
+/* Makes an int pointer to a member that is an enum, because an option of the kind OPTION_CHOICE
+ * stores its value through an int pointer. */
 #define CHOICE_IN(member) ((int *)&(member))
 
 extern const struct choice on_error_choices[];
 
-/* Returns the list of containers as choices for an option. */
+/* Returns the names of the containers (such as "tfrecord") as the choices for an option. */
 const struct choice *container_choices(void);
 const char *container_names(void);      /* "tfrecord, recordio or webdataset" */
-/* Returns a text that lists the names of the containers, with text before and after the list. It is
- * valid until the next call. */
+/* Returns the text `before`, the list of the containers' names, and the text `behind`, as one text
+ * for --help. The text is valid until the next call. */
 const char *container_meaning(const char *before, const char *behind);
 #define CONTAINER_ROW(options, is_given)                                                        \
     { "format", OPTION_CHOICE, "NAME", .choice = CHOICE_IN((options)->container),               \
@@ -37,8 +38,8 @@ const char *codec_meaning(void);
     { "codec", OPTION_CHOICE, "NAME", .choice = CHOICE_IN((options)->codec),                    \
       .choices = codec_choices(), .meaning = codec_meaning() }
 
-/* Rows of an option table for the options about bad records. They set a struct
- * sheaf_reader_options. */
+/* Rows of a command's table of options: the options that say what happens at bad records. `reader`
+ * is a pointer to a struct sheaf_reader_options, in which the values are stored. */
 #define CORRUPT_ROWS(reader)                                                                    \
     { "on-corrupt", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((reader)->on_corrupt),           \
       .choices = on_error_choices,                                                              \
@@ -46,7 +47,8 @@ const char *codec_meaning(void);
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
       .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
-/* Choices for the treatment of samples with a repeated key. */
+/* The words that say what happens to a sample whose key an earlier sample has: the values of
+ * --duplicate-keys. */
 extern const struct choice duplicate_keys_choices[];
 #define DUPLICATE_KEYS_ROW(options)                                                             \
     { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((options)->duplicate_keys),  \
@@ -63,30 +65,30 @@ extern const struct choice duplicate_keys_choices[];
 #define MEMORY_ROW(options, what)                                                               \
     { "memory", OPTION_SIZE, "SIZE", .number = &(options)->memory_bytes, .meaning = (what) }
 
-/* Rows of an option table for the local cache of remote shards. `reader` is a pointer to a struct
- * sheaf_reader_options. */
+/* Rows of a command's table of options: the options for the local cache of remote shards. `reader`
+ * is a pointer to a struct sheaf_reader_options, in which the values are stored. */
 #define CACHE_ROWS(reader)                                                                      \
     { "cache", OPTION_TEXT, "DIR", .text = &(reader)->cache_directory, .standard = "none",      \
       .meaning = "local cache for remote shards" },                                             \
     { "cache-size", OPTION_SIZE, "SIZE", .number = &(reader)->cache_bytes,                      \
       .meaning = "size limit of the cache; the least recently used shards are removed first" }
 
-/* Returns the help text for the option --s3, which sets S3's request headers. S3_ROW is the row of
- * this option, whose values are stored in a struct option_texts. */
+/* Returns the help text of the option --s3, which sets headers of requests to S3. S3_ROW makes the
+ * row of this option. `given` is the struct option_texts in which the values are stored. */
 const char *s3_meaning(void);
 #define S3_ROW(given)                                                                           \
     { "s3", OPTION_TEXTS, "NAME=VALUE", .texts = (given), .meaning = s3_meaning() }
 
-/* Parses argv[1..]. Returns -1 to continue; the arguments that are not options are then in
- * argv[0] to argv[*count-1]. Otherwise returns the exit status, after printing --help or an
- * error message. */
+/* Parses the command line and stores the values of options. Returns -1 if the command should
+ * continue. The arguments that are not options are then in argv[0] to argv[*count-1]. Otherwise the
+ * function has printed --help or an error message, and returns the exit status. */
 int options_parse(const struct command *command, const struct option *options, int argc,
                   char **argv, size_t *count);
 
-/* Called if the user gave the option `name`, with which the command takes no arguments. `replaced`
- * names the arguments that the option replaces, and `count` is the number of arguments that the
- * user gave. Prints an error and returns the exit status if there are arguments, or if the user
- * gave options that are not in the text `allowed`. Otherwise returns -1. */
+/* Called if the user gave the option `name`, with which only certain other options and no arguments
+ * are allowed. `count` is the number of arguments. `replaced` names the arguments that the option
+ * replaces. The text `allowed` lists the allowed options. Returns -1 if the command line is valid.
+ * Otherwise prints an error and returns the exit status. */
 int options_only(const char *name, const char *replaced, size_t count, const char *allowed);
 
 /* Parses a size such as "150", "150MB" or "1.5MB". Returns false unless the text is a whole number
@@ -100,14 +102,15 @@ bool options_size(const char *text, uint64_t *value);
 struct column_options {
     const char *list;               /* "a,b"; NULL: none */
     int missing;
-    /* a copy of the list of columns, with a NUL after each name */
+    /* copy of the user's list of columns, in which a NUL ends each name */
     char *text;
     const char *names[COLUMN_NAMES_MOST];
 };
 
 extern const struct choice missing_choices[];
 
-/* Rows of an option table that fill `columns`, a pointer to a struct column_options. */
+/* Rows of a command's table of options: the options about columns. `columns` is a pointer to a
+ * struct column_options, in which the values are stored. */
 #define COLUMNS_ROWS(columns)                                                                   \
     { "columns", OPTION_TEXT, "NAMES", .text = &(columns)->list, .standard = "none",            \
       .meaning = "columns to read with the samples, separated by commas" },                     \
@@ -116,8 +119,8 @@ extern const struct choice missing_choices[];
       .meaning = "at a sample for which a column has no value: fail, skip the sample, or go on " \
                  "with none" }
 
-/* Sets the columns in the options of the reader. Returns -1 on success, or the exit status after an
- * error message. */
+/* Sets the columns that the user wants in the options of the reader. Returns -1 on success. On
+ * failure, prints an error message and returns the exit status. */
 int column_options_give(struct column_options *columns, struct sheaf_reader_options *reader);
 void column_options_free(struct column_options *columns);
 

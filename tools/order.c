@@ -24,8 +24,9 @@ void order_options_init(struct order_options *order)
     };
 }
 
-/* If a launcher started the process, gives the reader the rank and world size that the launcher has
- * set. Returns -1 on success, or the exit status after a failure. */
+/* Sets the rank and world size of the reader from the environment, if a launcher such as torchrun
+ * has started the process. Returns -1 on success. On failure, prints an error and returns the exit
+ * status. */
 static int order_take_environment(const struct sheaf_channel *channel,
                                   struct sheaf_reader_options *reader)
 {
@@ -96,8 +97,9 @@ int order_options_take(struct order_options *order, const struct sheaf_channel *
     return -1;
 }
 
-/* Finds the word after " NAME=" in a text, as in " seed=7". Sets *size to its length, or to 0 if
- * there is none. */
+/* Finds the word after " NAME=" in a text. For the name "seed", the text " seed=7" has the word
+ * "7". Returns the word and sets *size to its length, or to 0 if the text does not contain the
+ * name. */
 static const char *word_of(const char *text, const char *name, int *size)
 {
     char before[32];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options for the order of an epoch, and for the part of one worker, shared by the commands `cat`
- * and `info`. */
+ * Options of the commands `cat` and `info` that set the order of an epoch, and the part of the
+ * epoch that one worker reads. */
 #ifndef TOOLS_ORDER_H
 #define TOOLS_ORDER_H
 
@@ -23,8 +23,9 @@ extern const struct choice remainder_choices[];
 
 void order_options_init(struct order_options *order);
 
-/* Rows of an option table that fill `order`, a struct order_options, and `reader`, a pointer to a
- * struct sheaf_reader_options. */
+/* Rows of a command's table of options: the options about the order of an epoch. The values are
+ * stored in `order`, a struct order_options, and through `reader`, a pointer to a struct
+ * sheaf_reader_options. */
 #define ORDER_ROWS(order, reader)                                                               \
     EPOCH_ROWS(order, reader),                                                                  \
     { "rank", OPTION_NUMBER, "R", .number = &(order)->rank, .standard = "the environment's, or 0", \
@@ -65,17 +66,18 @@ void order_options_init(struct order_options *order);
       .meaning = "if lanes do not divide the samples: keep (lanes differ by one), drop, "        \
                  "or pad (shorter lanes repeat a sample)" }
 
-/* Completes `reader` with the options that the user gave. If the user gave no rank and world size,
- * takes them from the environment. If `channel` is not NULL, takes other missing options, such as
- * the seed, from the hyperparameters of the channel's job, and stores them in `order` as well. If
- * the environment states a world of more than one process, prints this on standard error. Returns
- * -1 on success, or the exit status after a failure. */
+/* Completes the options `reader` with the options that the user gave. If the user gave no rank and
+ * world size, takes them from the environment, and prints them on standard error if there is more
+ * than one process. If `channel` is not NULL, takes other missing options, such as the seed, from
+ * the hyperparameters of the SageMaker job. Also stores these in `order`.
+ *
+ * Returns -1 on success. On failure, prints an error and returns the exit status. */
 int order_options_take(struct order_options *order, const struct sheaf_channel *channel,
                        struct sheaf_reader_options *reader);
 
-/* Refuses options that contradict a saved position, because a position states its own order. `text`
- * is the position, which was read from the file `path`. Returns -1 if the options agree with it;
- * otherwise returns the exit status. */
+/* Checks that the user's options about the order do not contradict a saved position, which states
+ * its own order. `text` is the position, which was read from the file `path`. Returns -1 if the
+ * options agree with the position. Otherwise prints an error and returns the exit status. */
 int order_options_agree(const struct order_options *order,
                         const struct sheaf_reader_options *reader, const char *path,
                         const char *text);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Collects small pieces of output. Data that does not fit into the buffer is not copied. It is
- * written together with the collected pieces by one writev(). */
+ * Collects small pieces of output in a buffer, and writes them together. A piece that does not fit
+ * into the buffer is not copied, but written together with the content of the buffer by one
+ * writev(). */
 #include "tools/output.h"
 
 #include <errno.h>
@@ -19,8 +20,9 @@
 int output_open(struct output *out, int fd)
 {
     *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
-    /* Makes the pipe as large as one write, which halves the number of switches between the two
-     * processes. If this size is not allowed, or `fd` is not a pipe, the call has no effect. */
+    /* If `fd` is a pipe, makes its buffer as large as one write of this program. Then the two
+     * processes at its ends alternate half as often. If `fd` is not a pipe, or this size is not
+     * allowed, the call has no effect. */
     (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
     return out->buffer ? 0 : ENOMEM;
 }

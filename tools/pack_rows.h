@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Options for packing a data set, shared by the commands `pack` and `plan`. */
+ * Options of the commands `pack` and `plan` that say how a data set is packed. */
 #ifndef TOOLS_PACK_ROWS_H
 #define TOOLS_PACK_ROWS_H
 
 #include "tools/options.h"
 
-/* The parts of the user's options that a struct sheaf_pack_options does not hold. */
+/* Values of the user's options that cannot be stored in a struct sheaf_pack_options directly, such
+ * as lists. */
 struct pack_lists {
     bool has_container;         /* whether the user gave --format */
     struct option_texts patterns;       /* of --include and --exclude, in the given order */
@@ -20,29 +21,33 @@ extern const struct choice label_base_choices[], key_end_choices[], check_images
 /* Sets *lists and *options to their defaults. `check` is the default of --check-images. */
 void pack_rows_init(struct pack_lists *lists, struct sheaf_pack_options *options,
                     enum sheaf_check_images check);
-/* Copies the user's lists to `options`. Refuses options about skipping if the user did not give
- * --on-error skip. Returns -1 if the options are valid; otherwise returns the exit status. */
+/* Completes `options` with the user's lists. Options about skipped files are refused if the user
+ * did not give --on-error skip. Returns -1 if the options are valid. Otherwise prints an error and
+ * returns the exit status. */
 int pack_rows_take(struct pack_lists *lists, struct sheaf_pack_options *options);
-/* Like pack_rows_take, but also refuses the options if the user gave no container. */
+/* Does the same as pack_rows_take, but also refuses the options if the user did not give a
+ * container (--format). */
 int pack_rows_take_all(struct pack_lists *lists, struct sheaf_pack_options *options);
 
-/* With --quiet, no summary is printed. Then this function prints the number of skipped files on
- * standard error. */
+/* Prints the number of skipped files on standard error, if the user gave --quiet. Without --quiet,
+ * the summary of the command contains this number. */
 void say_skipped_if_quiet(uint64_t skipped, uint64_t files);
 /* Prints how many files were packed and skipped, as in "; 11 of 12 files packed, 1 file
  * skipped". */
 void print_files(const struct sheaf_pack_result *result, const char *done);
 /* Prints how many images were changed, as in ", 2 images converted". */
 void print_images(const struct sheaf_pack_result *result);
-/* A function of the type sheaf_report_fn. Prints a note about the run, with advice. */
+/* Prints a note of the library about the run, with advice. A function of the type
+ * sheaf_report_fn. */
 void report_note(void *context, const char *about, const struct sheaf_error *note);
-/* Reports the files of the source that were ignored, and samples without a label. */
+/* Prints how many files of the source were ignored, and how many samples have no label. */
 void say_source(const struct sheaf_pack_result *result);
 /* Reports if there are fewer shards than requested. */
 void say_few_shards(const struct sheaf_pack_options *options,
                     const struct sheaf_pack_result *result);
 
-/* Rows of an option table about images, which fill a struct sheaf_pack_options. */
+/* Rows of a command's table of options: the options about images. `o` is a pointer to a struct
+ * sheaf_pack_options, in which the values are stored. */
 #define IMAGE_ROWS(o)                                                                           \
     { "fix-images", OPTION_FLAG, .flag = &(o)->fix_images,                                      \
       .meaning = "make a plain JPEG of what is named as one but is CMYK, turned by EXIF, PNG, " \
@@ -59,8 +64,8 @@ void say_few_shards(const struct sheaf_pack_options *options,
       .meaning = "check the markers of JPEGs, or decode every pixel of every image, or "        \
                  "check nothing" }
 
-/* Rows of an option table that fill a struct pack_lists and a struct sheaf_pack_options. These rows
- * are about the samples of a source. */
+/* Rows of a command's table of options: the options that say which samples a source has. The values
+ * are stored in `l`, a struct pack_lists, and in `o`, a struct sheaf_pack_options. */
 #define SOURCE_ROWS(l, o)                                                                       \
     { "root", OPTION_TEXT, "DIR", .text = &(o)->root,                                           \
       .meaning = "what the paths in a list are relative to",                                    \

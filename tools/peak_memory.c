@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Returns the process's peak of memory. Uses the kernel's VmHWM, because getrusage() also counts
- * the memory of the program that started this process. */
+ * Finds the largest amount of memory that this process has used. Takes it from the kernel's VmHWM,
+ * because getrusage() also counts memory of the program that started this process. */
 #include "tools/peak_memory.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory of the process itself, for reports of the command and for the benchmark programs. */
+ * Measures the memory of the process itself, for the output of the command and for the benchmark
+ * programs. */
 #ifndef TOOLS_PEAK_MEMORY_H
 #define TOOLS_PEAK_MEMORY_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores positions in files. A position is one line. It is written under a temporary name, and then
- * the file is renamed. So a command that is killed while it saves a position leaves the previous
- * one. */
+ * Stores a reader's position in an epoch in a file, as one line. The file is written under a
+ * temporary name and then renamed. So a command that is killed while it saves a position leaves the
+ * previous position. */
 #include "tools/position.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The progress line. Its state is static, because a process has only one terminal. */
+ * Prints the progress line on the terminal. Its state is in static variables, because a process has
+ * only one terminal. */
 #include "tools/progress.h"
 
 #include <inttypes.h>
@@ -23,8 +24,8 @@ static struct {
     double started;         /* when this stage began */
     double next;            /* no line before then */
     bool shown;             /* whether the terminal shows the line */
-    /* time at which a line was last written to a log; before the first line, time of the first
-     * call; 0 before the first call */
+    /* time in seconds at which a line was last written to a log; before the first line, the time of
+     * the first call; 0 before the first call */
     double logged;
 } line;
 
@@ -36,8 +37,9 @@ double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Returns the fraction of the work that is done. Uses the number of bytes if the total is known,
- * and the count otherwise. Returns a negative number if the fraction is unknown. */
+/* Returns the fraction of the work that is done, from 0 to 1. Computes it from the number of bytes
+ * if the total number of bytes is known, and otherwise from the number of items. Returns a negative
+ * number if the fraction is unknown. */
 static double progress_part_done(const struct sheaf_progress *p)
 {
     if (p->total_bytes > 0)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * A progress line on the terminal, with bytes, count, rate and time left. Prints nothing with
- * --quiet, or if standard error is not a terminal. */
+ * Shows the progress of a command as a line on the terminal, with bytes, count, rate and time left.
+ * Shows nothing with --quiet, or if standard error is not a terminal. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 
 #include "sheaf.h"
 
-/* A function of the type sheaf_progress_fn that ignores `context`. It may be called at any rate;
- * the line is written at most ten times a second. */
+/* Shows the progress `progress`; a function of the type sheaf_progress_fn, which ignores `context`.
+ * It may be called any number of times, because it writes the line at most ten times a second. */
 void progress_show(void *context, const struct sheaf_progress *progress);
 
-/* A further function that receives each progress report, whether there is a terminal or not. May be
- * NULL. */
+/* Another function that progress_show calls with each progress report, even if there is no
+ * terminal. May be NULL. */
 extern sheaf_progress_fn *progress_also;
 
 /* Removes the progress line, if one is shown, so that other text can be written. */
 void progress_clear(void);
 
 #define STAGES_ROOM 400
-/* Writes the time that each stage of the command took to `text`, as in ": scan 0.161 s, pack
- * 0.058 s". Writes "" if there are no stages. Returns `text`. */
+/* Writes to `text` how long each stage of the command took, as in ": scan 0.161 s, pack 0.058 s".
+ * Writes an empty text if the command has no stages. Returns `text`. */
 const char *progress_stages(char text[STAGES_ROOM]);
 
 /* Seconds of the monotonic clock. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files that are replaced as a whole. A file is written under a temporary name and then renamed. So
- * a command that is killed while it writes leaves the previous file. */
+ * Replaces a file as a whole. The new content is written under a temporary name, and then this file
+ * is renamed. So a command that is killed while it writes leaves the previous file. */
 #ifndef TOOLS_REPLACE_H
 #define TOOLS_REPLACE_H
 
@@ -13,17 +13,18 @@ struct replacement {
     char *temporary;
     FILE *file;                 /* write to this */
     bool is_quiet;              /* nothing is complained of */
-    /* whether the file need not survive a crash of the machine */
+    /* whether the file need not survive a crash of the machine, so that it is not synced to the
+     * disk */
     bool is_volatile;
 };
 
-/* Checks that the file can be written. An existing file must have the text `mark` near its
- * beginning, because a file that another program has written must not be replaced. `what` describes
- * such files in messages ("a report of sheaf"). Returns -1 on success, or the exit status after an
- * error message. */
+/* Checks that the file `path` can be written. If the file exists, it must have the text `mark` near
+ * its beginning, because files of other programs must not be replaced. `what` is the description of
+ * files with this mark in messages, such as "a report of sheaf". Returns -1 on success. On failure,
+ * prints an error message and returns the exit status. */
 int replace_check(const char *path, const char *what, const char *mark);
-/* replace_begin and replace_end return an exit status. If it is not 0, they have printed an error
- * message. */
+/* replace_begin creates the temporary file, and replace_end renames it to the final name. Both
+ * return an exit status. If the status is not 0, they have printed an error message. */
 int replace_begin(struct replacement *r, const char *path, bool is_quiet);
 int replace_end(struct replacement *r);
 

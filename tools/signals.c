@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signal handlers. A handler sets a flag, wakes the reader, and removes itself. */
+ * Handles signals. The handler sets a flag, interrupts the reader, and restores the default action
+ * of the signal. */
 #include "tools/signals.h"
 
 #include <signal.h>
@@ -40,7 +41,8 @@ void signals_catch(void)
 void signals_watch(struct sheaf_reader *reader)
 {
     watched = reader;
-    /* A signal may have arrived before there was a reader to wake. */
+    /* A signal may have arrived before the reader was set. Then the handler could not interrupt the
+     * reader, so it is interrupted here. */
     if (reader && signals_caught)
         sheaf_reader_interrupt(reader);
 }

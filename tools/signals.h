@@ -9,7 +9,7 @@
 #include "sheaf.h"
 
 /* Number of the signal that was caught, or 0. The `interrupt` options of library calls point to
- * it. */
+ * this variable, so that a signal ends the call. */
 extern volatile int signals_caught;
 
 /* Begins to catch the signals. A signal that was ignored when the process started (nohup) stays
@@ -20,11 +20,12 @@ void signals_catch(void);
  * freed. */
 void signals_watch(struct sheaf_reader *reader);
 
-/* Ends the process with the signal that was caught. Returns if no signal was caught. */
+/* Ends the process by the signal that was caught, so that its parent sees the reason. Returns if no
+ * signal was caught. */
 void signals_die(void);
 
-/* From now on, a write to a pipe without a reader fails with EPIPE instead of killing the
- * process. */
+/* Ignores SIGPIPE. After this call, a write to a pipe without a reader fails with EPIPE instead of
+ * killing the process. */
 void signals_hold_pipe(void);
 
 /* Ends the process with SIGPIPE, as a write to a pipe without a reader normally does. Returns if

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Formats bytes and counts for people: "39.0 kB", "150 MB"; "30,607". */
+ * Formats numbers of bytes and counts for people, as in "39.0 kB" or "150 MB", and "30,607". */
 #ifndef TOOLS_SIZE_TEXT_H
 #define TOOLS_SIZE_TEXT_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Prints messages, and suggests a name that the user may have meant. */
+ * Prints the messages of the command, and finds a name that the user may have meant when a name is
+ * unknown. */
 #include "tools/tool.h"
 
 #include <errno.h>
@@ -34,8 +35,8 @@ static void print_line(char line[LINE_ROOM], const char *format, va_list argumen
     vsnprintf(text, sizeof(text), format, arguments);
     (void)sheaf_show(text, line, LINE_ROOM);
     progress_clear();
-    /* Flushes standard output first. Otherwise its lines and the lines of standard error could
-     * appear in the wrong order if both are written to the same file. */
+    /* Flushes standard output before the message is printed on standard error. Otherwise the lines
+     * could be in the wrong order if both are written to the same file. */
     fflush(stdout);
     fprintf(stderr, "sheaf: %s\n", line);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Declarations that all subcommands of `sheaf` share: their description and their messages.
+ * Declarations that all subcommands of `sheaf` share: the description of a subcommand, and
+ * functions that print messages.
  *
- * A subcommand is one file, cmd_NAME.c, which uses the library only through sheaf.h. Results go to
- * standard output. Everything else goes to standard error, where each line begins with "sheaf: ".
- * The exit status is 0 for success, 1 for a failure, and 2 for wrong usage. */
+ * A subcommand is one file, cmd_NAME.c, which uses the library only through sheaf.h. It prints
+ * results on standard output. Everything else goes to standard error, where each line begins with
+ * "sheaf: ". The exit status is 0 for success, 1 for a failure, and 2 for wrong usage. */
 #ifndef TOOLS_TOOL_H
 #define TOOLS_TOOL_H
 
@@ -40,8 +41,8 @@ extern const char *command_name;
  * first. Errors are printed even with --quiet. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Prints a note in the form of complain(). A note is information and not an error. --quiet
- * suppresses notes. */
+/* Prints a note, "sheaf: <note>", on standard error, unless the user gave --quiet. A note is
+ * information for the user and not an error. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_v(const char *format, va_list arguments);
 
@@ -51,8 +52,8 @@ void say_copies(const struct sheaf_dataset *dataset);
 /* Prints a note with the number of objects that the reader could not cache, if there are any. */
 void say_uncached(const struct sheaf_reader_stats *stats);
 
-/* Returns text from outside in a form that is safe to show (see sheaf_show). It is valid until the
- * fourth following call. */
+/* Returns a copy of a text from outside, such as a file name, in a form that is safe to print (see
+ * sheaf_show). The copy is valid until the fourth following call. */
 const char *shown(const char *text);
 
 /* Returns the last error message of complain() without "sheaf: ", or "" if there was none. */
@@ -67,8 +68,8 @@ int fail(const struct sheaf_error *error);
 /* Complains about errno at a local file. Returns STATUS_FAILURE. */
 int fail_file(const char *path);
 
-/* Puts the shard and record number of a sample before an error message about it. Returns the
- * error's code. */
+/* Puts the shard and the record number of the sample before the error message. Returns the code of
+ * the error. */
 int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
                  struct sheaf_error *error);
 
@@ -76,15 +77,15 @@ int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample 
  * sample. Called when the command has finished reading. */
 void say_left_out(const struct sheaf_reader_stats *stats);
 void say_passed_over(uint64_t members, uint64_t samples);
-/* Reports how many samples have the same key as an earlier sample. `first` describes the first of
- * them, or is NULL or "". */
+/* Prints how many samples have the same key as an earlier sample, if there are any. `first`
+ * describes the first of these samples, or is NULL or "". */
 void say_repeated_keys(uint64_t samples, const char *first);
 
-/* Prints the error of a library call that takes options and failed before its work began. Returns
- * STATUS_MISUSE if the options were wrong, otherwise STATUS_FAILURE. */
+/* Prints the error of a failed library call to which the user's options were passed. Returns
+ * STATUS_MISUSE if the options were invalid, and otherwise STATUS_FAILURE. */
 int refuse(const struct sheaf_error *error);
 
-/* A function of the type sheaf_report_fn that prints one line for each skipped file or record. */
+/* Prints one line about a skipped file or record. A function of the type sheaf_report_fn. */
 void report_skipped(void *context, const char *where, const struct sheaf_error *error);
 
 /* "1 file", "2 files": printf("%d file%s", n, plural(n)). */
@@ -93,9 +94,9 @@ static inline const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-/* Returns the entry of `names` that is most similar to `name`, if `name` may be a typing error of
- * it. Otherwise returns NULL. The names are `stride` bytes apart, so that they may be the first
- * members of structs. */
+/* Returns the name among `names` that is most similar to the mistyped `name`, or NULL if no name is
+ * similar enough. The pointers to the names are `stride` bytes apart, so they may be the first
+ * members of structs in an array. */
 const char *nearest(const char *name, const void *names, size_t count, size_t stride);
 
 #endif

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * How much a command prints with --quiet and --verbose. complain() always prints: errors, and the
- * findings of `sheaf verify`. say() prints notes, unless --quiet was given. detail() prints
- * everything else, only with --verbose.
- *
- * Results are always printed on standard output. The summary of what a command has written is not
- * printed with --quiet. */
+ * States how much a command prints. complain() prints errors and the findings of `sheaf verify`,
+ * even with --quiet. say() prints notes, but not with --quiet. detail() prints details, only with
+ * --verbose. Results are always printed on standard output, but with --quiet the summary of a
+ * command that has written data is not printed. */
 #ifndef TOOLS_VERBOSITY_H
 #define TOOLS_VERBOSITY_H
 
 #include <stdbool.h>
 
-/* The values of the options, 0 or 1. details.c has their table rows. */
+/* The options --quiet and --verbose: 1 if the user gave the option, otherwise 0. details.c has the
+ * rows for these options in the table of options. */
 extern struct verbosity { int quiet, verbose; } verbosity;
 
 static inline bool is_quiet(void)

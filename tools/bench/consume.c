@@ -148,7 +148,7 @@ struct loader {
     struct {                    /* guarded by mutex: */
         uint64_t next;          /* the next sample that no worker has taken */
         uint64_t consumed;
-        /* whether sample number n was loaded, at index n % AHEAD */
+        /* done[n % AHEAD] says whether sample number n was loaded into memory */
         bool done[AHEAD];
         uint64_t bytes;
     } locked;
@@ -227,8 +227,8 @@ static void *work(void *context)
     return NULL;
 }
 
-/* Waits until the samples of the next batch were loaded, in order. `count` is the number of samples
- * left. */
+/* Waits until all samples of the next batch are loaded. `count` is the number of samples that are
+ * left in the epoch. */
 static void take_batch(struct loader *l, size_t count)
 {
     pthread_mutex_lock(&l->mutex);

@@ -188,7 +188,7 @@ static void advance(struct loop *loop)
     }
 }
 
-/* Begins the transfer that a line describes. Returns 0 if the line is empty. */
+/* Begins the transfer that a line of the file LIST describes. Returns 0 if the line is empty. */
 static int start_line(struct loop *loop, const char *line)
 {
     static char path[4096], url[8192];

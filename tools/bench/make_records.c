@@ -38,8 +38,8 @@ static void fill(unsigned char *data, size_t size, uint64_t number)
     }
 }
 
-/* Appends a TFRecord: its length, the length's checksum, the content, and the content's
- * checksum. */
+/* Appends record number `number` to a TFRecord file: the length, the length's checksum, `size`
+ * bytes of content, and the content's checksum. */
 static void append(FILE *file, uint64_t number, size_t size)
 {
     unsigned char frame[12 + BYTES_MOST + 4];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The result of a measurement, which every measuring program prints as one line of JSON: elapsed
- * time, processor time over all threads, peak of resident memory, and counts. */
+ * Functions that measure a program: the elapsed time, the processor time of all threads, the peak
+ * of resident memory, and counts. Every measuring program prints these as one line of JSON. */
 #ifndef BENCH_METER_H
 #define BENCH_METER_H
 
@@ -10,7 +10,8 @@
 struct meter {
     uint64_t begin_ns;
     uint64_t begin_cpu_ns;
-    /* time from the beginning to the first result; 0 if there is no result yet */
+    /* time from the beginning of the measurement to the first result; 0 if there is no result
+     * yet */
     uint64_t first_ns;
     uint64_t bytes;
     uint64_t items;         /* files or samples */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * pack_files TREE OUT: measures the upper limit of packing speed. One thread per processor opens,
- * reads and closes every file of a tree. The files are read directly into memory that is then
- * written to shards of 150 MB, without filling the page cache. Each shard is on the disk before it
- * gets its name. The program does not examine the files, keeps no order, and does not record where
- * a file ends. */
+ * pack_files TREE OUT: measures how fast a program that packs files can be at most.
+ *
+ * One thread per processor opens, reads and closes the files of a directory tree. The files are
+ * read directly into memory that is then written to shards of 150 MB, without filling the page
+ * cache. Each shard is synced to the disk before it gets its name. The program does not examine the
+ * files, keeps no order, and does not record where a file ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -22,7 +23,7 @@
 #define PIECE_BYTES  ((size_t)2 << 20)
 #define FILE_MOST    ((size_t)64 << 20)
 #define SHARD_BYTES  ((uint64_t)150000000)
-/* number of files, adjacent in the tree, that a thread takes at once */
+/* number of neighbouring files of the tree that a thread takes in one step */
 #define AT_ONCE      64u
 #define THREADS_MOST 64
 
@@ -84,7 +85,8 @@ static void begin_shard(struct shard *s)
         meter_die(name, strerror(errno));
 }
 
-/* Writes the first `size` bytes of the shard's buffer, and moves the rest to its beginning. */
+/* Writes the first `size` bytes of the buffer to the shard, and moves the rest of the buffer to its
+ * beginning. */
 static void put(struct shard *s, size_t size)
 {
     size_t done = 0;

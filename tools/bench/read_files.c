@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_files PASSES [--crc] FILE...: measures the upper limit of a reader's speed. It calls read(2)
- * in pieces of 1 MiB in one thread and does not look at the bytes. With --crc it computes their
- * CRC-32C, which is the least that a reader must do to check its input. */
+ * read_files PASSES [--crc] FILE...: measures how fast a program that reads files can be at most.
+ * One thread calls read(2) for 1 MiB at a time and does not look at the bytes. With --crc, it
+ * computes the CRC-32C of the bytes, because every reader that checks its input must do at least
+ * this. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * read_sheaf PASSES [OPTION]... SOURCE...: reads PASSES epochs through libsheaf in the way of a
- * training program: in batches, with every checksum verified. The measured time includes opening
- * the data set. Options: --no-shuffle, --shuffle-buffer N, --threads N and --memory BYTES as in
- * `sheaf cat`. --column NAME reads this column with the samples. --limit N ends each epoch after N
- * samples. --skip-passes N does not measure the opening and the first N epochs. --crops SIDE makes
- * a random crop of each image, on a further thread. */
+ * read_sheaf PASSES [OPTION]... SOURCE...: measures how fast libsheaf reads. It reads PASSES epochs
+ * as a training program does, in batches, and verifies every checksum. The measured time includes
+ * opening the data set. Options: --no-shuffle, --shuffle-buffer N, --threads N and --memory BYTES
+ * as in `sheaf cat`. --column NAME reads this column with the samples. --limit N ends each epoch
+ * after N samples. --skip-passes N does not measure the opening and the first N epochs. --crops
+ * SIDE makes a random crop of each image, on a further thread. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * A response begins no sooner than LATENCY_MS after the last byte of its request. All responses
  * together get at most MB_PER_S (10^6 bytes), and so do all requests. The responses of one
  * connection get at most MB_PER_S_EACH, and so do its requests. 0 means no limit. Bytes are passed
- * on unchanged, so signatures stay valid. The proxy relies on requests and responses taking turns,
- * as in HTTP/1.1 without pipelining. It has no other way to tell them apart. */
+ * on unchanged, so signatures stay valid. On a connection, requests and responses must take turns,
+ * as in HTTP/1.1 without pipelining, because the proxy does not parse them. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -25,7 +25,8 @@
 
 #define PIECE_BYTES ((size_t)64 << 10)
 
-/* A rate limit. The next bytes may be sent when the time for all earlier bytes has passed. */
+/* A limit for the rate of bytes. The next bytes may be sent when the time has passed that all
+ * earlier bytes need at this rate. */
 struct rate {
     pthread_mutex_t mutex;
     double ns_per_byte;         /* 0: no limit */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the user's choice of crops, in the words of sheaf.Pixels in Python; see crop_files.h. */
+ * Parses the text by which the user chooses crops of images. It uses the names and values of
+ * sheaf.Pixels in Python; see crop_files.h. */
 #include "tools/crops/crop_files.h"
 
 #include <ctype.h>
@@ -60,8 +61,8 @@ static bool take_word(const char *text, const char *const *words, size_t count, 
     return false;
 }
 
-/* Parses VALUE of "crop=VALUE" in the user's choice of crops. The functions take_... below parse
- * the values of the other names. */
+/* Parses VALUE in the part "crop=VALUE" of the user's choice of crops. The following functions
+ * take_... parse the values of the other names. */
 
 static bool take_crop(struct crop_choice *c, const char *text)
 {

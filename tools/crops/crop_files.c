@@ -19,8 +19,9 @@
 
 /* ---- Crops of some samples in memory --------------------------------------------------------- */
 
-/* The crops of several samples. The array `views` begins with the views of the images, followed by
- * the views of mask 0, of mask 1, and so on. */
+/* The crops of several samples. A view is one kind of crop, with a size of its own. The array
+ * `views` has the views of the images first, then the views of mask 0, then the views of mask 1,
+ * and so on. */
 struct crops {
     struct sheaf_pixels_pool *pool;
     struct sheaf_pixels_batch *batch;
@@ -37,8 +38,8 @@ static void crops_free(struct crops *c)
     *c = (struct crops){ .pool = c->pool };
 }
 
-/* Makes the crops of the samples. Returns -1 on success, or the exit status after an error message.
- * In both cases, crops_free must be called afterwards. */
+/* Makes the crops of the samples. Returns -1 on success. On failure, prints an error message and
+ * returns the exit status. In both cases, crops_free must be called afterwards. */
 static int crops_make(struct crops *c, const struct crop_choice *choice,
                       const struct sheaf_sample *samples, size_t count)
 {
@@ -163,8 +164,8 @@ int crop_files_open(const char *directory, const struct crop_choice *choice, uns
     return crop_files_open_list(f);
 }
 
-/* Writes crop number `crop` of sample i as a PNG. `number` is an index into crops.views: v for view
- * v of the image, and (m + 1) * view_count + v for view v of mask m. */
+/* Writes crop number `crop` of sample i as a PNG file. `number` is an index in crops.views. It is v
+ * for view v of the image, and (m + 1) * view_count + v for view v of mask m. */
 static int put_png(struct crop_files *f, size_t number, size_t i, size_t crop, const char *name)
 {
     const struct sheaf_pixels_view *view = &f->choice->views[number % f->choice->view_count];
@@ -261,8 +262,8 @@ static int crop_files_put_sample(struct crop_files *f, const struct sheaf_sample
     return status;
 }
 
-/* Handles a sample for which no crops could be made. Returns -1 if the sample may be left out;
- * otherwise returns the exit status. */
+/* Called if no crops could be made of a sample. Reports the sample and returns -1 if the user's
+ * options allow to leave it out. Otherwise prints an error and returns the exit status. */
 static int crop_files_leave_out(struct crop_policy *policy, const struct sheaf_sample *sample,
                                 const struct sheaf_error *found)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_inventory DIR FILES: makes a report of S3 Inventory that lists any number of objects, to
- * measure how fast plans are made from it. The objects need not exist. */
+ * make_inventory DIR FILES: writes a report of S3 Inventory to DIR that lists FILES objects, which
+ * do not exist. With this report, the speed of `sheaf plan` is measured. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #define CLASS_ROWS 10000u       /* objects per class, but at most CLASS_MOST classes */
 #define CLASS_MOST 10000u
 
-/* A random generator (splitmix64) of this program's own, so that it needs no other file of
- * Sheaf. */
+/* Returns the next number of a random generator (splitmix64). The program has its own generator, so
+ * that it needs no other file of Sheaf. */
 static uint64_t make_inventory_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_jpegs: writes a tree of real JPEG files like Caltech-256's, for the demo, tests and
- * measurements. The files have names such as DIR/001.amber-anchor/001_0001.jpg.
- *
- * Class and file sizes are distributed like Caltech's: most classes have 80 to 150 images and a few
- * up to 800; file sizes are log-normal around the mean. A few hundred images are drawn and encoded.
- * Each file is one of these images, with the file's number in a comment segment. So every file is a
- * valid JPEG, all files differ, and the files are written about as fast as the disk can. The same
- * seed gives the same files. */
+ * make_jpegs: writes a directory tree of JPEG files that resembles the data set Caltech-256, for
+ * the demo, tests and measurements. The files have names such as DIR/001.amber-anchor/001_0001.jpg.
+ * Classes and files have similar sizes as in Caltech-256. Most classes have 80 to 150 images, and a
+ * few have up to 800. File sizes are log-normal around the mean. A few hundred images are drawn and
+ * encoded. Each file is one of these images, with the file's number in a comment segment. So every
+ * file is a valid JPEG, all files differ, and the files are written about as fast as the disk can.
+ * The same seed gives the same files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -73,8 +72,9 @@ static double normal(void)          /* Box and Muller */
     return radius * cos(uniform(0, 2 * M_PI));
 }
 
-/* Draws the size of a file. Sizes are log-normal with this mean. They are at least a twentieth of
- * the mean and at most five times the mean (2 kB and 200 kB for Caltech's mean of 39 kB). */
+/* Draws a random file size in bytes. Sizes are log-normal with this mean, but at least a twentieth
+ * of the mean, and at most five times the mean. (For the mean of Caltech-256, 39 kB, these limits
+ * are 2 kB and 200 kB.) */
 static double file_bytes(double mean)
 {
     const double sigma = 0.75;
@@ -88,7 +88,7 @@ static double file_bytes(double mean)
 
 /* ---- Drawing and encoding ------------------------------------------------------------------- */
 
-/* A grid of random heights, with smooth interpolation between the points of the grid. */
+/* A grid of random numbers. Between the points of the grid, values are interpolated smoothly. */
 struct noise {
     uint8_t height[64][64];
     double row[64];         /* the heights along one line of pixels */
@@ -174,7 +174,7 @@ static struct image make_jpegs_encode(const uint8_t *pixels, int width, int heig
     struct jpeg_error_mgr errors;
     struct image image = { NULL, 0 };
 
-    /* with this handler, libjpeg ends the program on an error, which is acceptable for a
+    /* with libjpeg's standard error handler, an error ends the program, which is acceptable for a
      * generator of test data */
     jpeg.err = jpeg_std_error(&errors);
     jpeg_create_compress(&jpeg);
@@ -189,7 +189,8 @@ static struct image make_jpegs_encode(const uint8_t *pixels, int width, int heig
         jpeg_simple_progression(&jpeg);
     jpeg_start_compress(&jpeg, TRUE);
     while (jpeg.next_scanline < jpeg.image_height) {
-        /* the cast removes `const`; libjpeg does not write to the rows */
+        /* the cast removes `const`, because libjpeg wants a pointer to writable rows, although it
+         * does not write to them */
         uint8_t *row = (uint8_t *)(uintptr_t)pixels +
                        (size_t)jpeg.next_scanline * (size_t)width * 3;
 
@@ -200,8 +201,8 @@ static struct image make_jpegs_encode(const uint8_t *pixels, int width, int heig
     return image;
 }
 
-/* Makes an image of about `bytes` bytes. Draws it once to see how well it compresses, and then
- * again with the number of pixels that gives the wanted size. */
+/* Makes a JPEG image of about `bytes` bytes. Draws the image once to see how well it compresses.
+ * Then draws it again with the number of pixels that gives the wanted size in bytes. */
 static struct image make_image(double bytes, uint8_t *pixels)
 {
     const double shape = exp(uniform(-0.4, 0.4));       /* width / height */
@@ -229,7 +230,7 @@ static struct image make_image(double bytes, uint8_t *pixels)
     }
 }
 
-/* Makes `count` images whose mean size is close to `mean`. */
+/* Makes `count` JPEG images whose mean size in bytes is close to `mean`. */
 static struct image *make_images(size_t count, double mean)
 {
     struct image *images = calloc(count, sizeof(*images));
@@ -250,8 +251,8 @@ static struct image *make_images(size_t count, double mean)
 
 /* ---- Files ---------------------------------------------------------------------------------- */
 
-/* Distributes `images` images over the classes like in Caltech-256, at least one image for each
- * class. */
+/* Returns the number of images of each class. Their sum is `images`. They are distributed as in
+ * Caltech-256, with at least one image for each class. */
 static uint64_t *class_sizes(uint64_t images, uint64_t classes)
 {
     double *share = calloc(classes, sizeof(*share));
@@ -277,8 +278,8 @@ static uint64_t *class_sizes(uint64_t images, uint64_t classes)
     return sizes;
 }
 
-/* Writes the image's bytes, with a comment segment inserted after the first two bytes (the SOI
- * marker). */
+/* Writes a copy of the image to a file. Inserts a comment segment with `number` after the first two
+ * bytes (the SOI marker), so that all files differ. */
 static void make_jpegs_write_file(const char *path, const struct image *image, uint64_t number)
 {
     uint8_t comment[40] = { 0xff, 0xd8, 0xff, 0xfe };

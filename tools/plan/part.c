@@ -9,8 +9,8 @@
 
 #include "tools/tool.h"
 
-/* Reads a whole number below 2^32 that must be followed by the character `stop`. Returns false if
- * the text has another form. */
+/* Reads a whole number below 2^32 that ends at the character `stop`. Sets *end to the position
+ * after this number. Returns false if the text has another form. */
 static bool read_number(const char *text, char stop, const char **end, uint32_t *number)
 {
     char *after;

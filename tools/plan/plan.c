@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prints which ranges of samples each worker reads in an epoch. The library passes the ranges one
- * by one, grouped by worker. The total of a worker is printed before its ranges, so the ranges are
- * collected until the next worker begins. */
+ * by one, grouped by worker. The number of samples of a worker is printed before its ranges. So the
+ * ranges of a worker are collected until the ranges of the next worker begin. */
 #include "tools/plan/plan.h"
 
 #include <inttypes.h>

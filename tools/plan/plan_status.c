@@ -15,7 +15,9 @@ struct status {
     const struct sheaf_plan *plan;
     struct sheaf_plan_info info;
     bool json;
-    bool has_payload;           /* false for a column, whose plan does not know its values */
+    /* whether the plan states the bytes of each shard; false for the plan of a column, because the
+     * sizes of its values are not known yet */
+    bool has_payload;
     struct sheaf_error error;
 };
 
@@ -25,7 +27,8 @@ static int plan_status_shard_at(struct status *s, uint64_t index, struct sheaf_p
     return sheaf_plan_shard(s->plan, index, shard, done, &s->error);
 }
 
-/* Prints each missing shard, as a line of text or as an element of a JSON array. */
+/* Prints each shard of the plan that is not finished, as a line of text or as an element of a JSON
+ * array. */
 static int print_missing(struct status *s)
 {
     const char *between = "";

@@ -4,7 +4,8 @@
 #ifndef TOOLS_PLAN_STATUS_H
 #define TOOLS_PLAN_STATUS_H
 
-/* Prints the state of a stored plan, as a JSON object if `json` is set. Returns the exit status. */
+/* Prints which shards of a stored plan are finished, as a JSON object if `json` is set. Returns an
+ * exit status. */
 int plan_status_print(const char *plan, int json);
 
 #endif

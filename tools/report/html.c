@@ -23,7 +23,8 @@ void html_text(FILE *f, const char *text, size_t most)
     const char *p = shown(text);
     size_t at = 0;
 
-    /* do not cut a UTF-8 character in two: its later bytes have the form 10xxxxxx */
+    /* the text is not cut in the middle of a UTF-8 character, whose later bytes have the form
+     * 10xxxxxx */
     for (; p[at] != '\0' && (at < most || (p[at] & 0xc0) == 0x80); at++)
         put_escaped(f, p[at]);
     if (p[at] != '\0')

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Writes at most `most` bytes of text, made safe by sheaf_show and escaped for HTML. If the text is
- * longer, writes an ellipsis after it. */
+/* Writes a text to an HTML page: makes it safe with sheaf_show, truncates it to `most` bytes, and
+ * escapes it. If the text was truncated, writes an ellipsis after it. */
 void html_text(FILE *f, const char *text, size_t most);
 /* Write numbers in the form of count_text and size_text. */
 void html_count(FILE *f, uint64_t count);

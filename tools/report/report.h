@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The parts of a report (cmd_report.c): the data that is read for it, and the sections of its
- * page. */
+ * Declarations for the HTML page that `sheaf report` writes (cmd_report.c): the data that is read
+ * for the page, and the functions that write its sections. */
 #ifndef TOOLS_REPORT_REPORT_H
 #define TOOLS_REPORT_REPORT_H
 
@@ -10,7 +10,7 @@
 
 #include "sheaf.h"
 
-/* largest number of bytes of a key or class name that are shown */
+/* largest number of bytes of a key or class name that the page shows */
 #define REPORT_NAME_MOST 80u
 #define REPORT_PICTURES_MOST 48u
 #define REPORT_LOOKS_MOST 400u
@@ -21,7 +21,7 @@
 /* A sample that the report shows: a thumbnail of its image, or the beginning of its text. */
 struct report_picture {
     char *key, *class_name;             /* class_name: or NULL */
-    /* media type of the picture's bytes; NULL if there is no picture */
+    /* media type of the picture's bytes, such as "image/jpeg"; NULL if there is no picture */
     const char *type;
     void *data;
     size_t size;
@@ -29,7 +29,7 @@ struct report_picture {
     struct sheaf_image image;
 };
 
-/* A PNG with several random crops of one sample, one below the other. */
+/* A PNG image that shows several random crops of one sample, one below the other. */
 struct report_strip {
     char *key;
     void *png;
@@ -74,8 +74,8 @@ struct report {
     const struct report_check *check;
 };
 
-/* Reads the samples that the report shows. If a sample cannot be read, its error is shown instead.
- * (report_samples.c) */
+/* Reads the samples that the page shows. If a sample cannot be read, the page shows the error
+ * instead. (report_samples.c) */
 void report_read_samples(const struct sheaf_dataset *dataset, struct report_samples *samples);
 void report_free_samples(struct report_samples *samples);
 

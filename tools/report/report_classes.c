@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Charts of a report about classes and fields, and about how well an epoch is shuffled. */
+ * Writes the sections of a report about classes, about fields, and about how well an epoch is
+ * shuffled, with charts. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "tools/report/report.h"
 #include "tools/tool.h"
 
-/* if there are at most this many classes, each one has a bar with its name */
+/* largest number of classes for which the chart has a bar with a name for each class */
 #define NAMED_MOST 36u
 #define BARS_MOST 300u
 #define RARE_MOST 12u
@@ -23,7 +24,8 @@ struct class_count {
     uint64_t samples;
 };
 
-/* Orders classes by their number of samples, the largest first. Equal classes keep their order. */
+/* Compares two classes for sorting by their number of samples, the largest first. Classes of equal
+ * size keep their order. */
 static int report_classes_compare(const void *a, const void *b)
 {
     const struct class_count *x = a, *y = b;
@@ -58,8 +60,9 @@ static void named_bars(const struct report *r, const struct class_count *list, s
     fprintf(r->f, "</table>\n");
 }
 
-/* Prints bars without names, from the largest class to the smallest. If there are very many
- * classes, each bar shows the mean of several classes. */
+/* Prints a chart with one bar for each class, without names, from the largest class to the
+ * smallest. If there are more classes than bars, each bar shows the mean size of several
+ * classes. */
 static void sorted_bars(const struct report *r, const struct class_count *list, size_t count)
 {
     const size_t bars = count < BARS_MOST ? count : BARS_MOST;
@@ -220,8 +223,8 @@ static void field_row(const struct report *r, const struct sheaf_field_info *fie
     fprintf(r->f, "</td></tr>\n");
 }
 
-/* Largest number of rows in the table of fields. It is limited because field names may contain
- * numbers. */
+/* Largest number of rows in the table of fields. It is limited because a data set may have any
+ * number of field names, for example names that contain numbers. */
 #define FIELDS_MOST 24u
 
 void report_fields(const struct report *r)

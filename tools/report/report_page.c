@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The frame of a report's page, and its sections in words and tables: the data set, its shards, the
- * check. The page is a single file that loads nothing: no script, no font, no other address. */
+ * Writes the HTML page of a report, and its sections in words and tables: the data set, its shards,
+ * and the result of the verification. The page is a single file that does not load scripts, fonts
+ * or other addresses. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -317,8 +318,8 @@ static void check_made(const struct report *r)
 }
 
 /* Prints the first lines of a list such as skipped.tsv, which packing has written to the directory
- * of a local data set. For a split, the list is in the directory above, and `list` begins with
- * "../". */
+ * of a local data set. If the data set is a split, the list is in the parent directory, and `list`
+ * begins with "../". */
 static void list_beside(const struct report *r, const char *list, const char *what)
 {
     char *path, *line = NULL;
@@ -349,8 +350,8 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns an upper limit for the number of times that samples were appended to the data set. Counts
- * the fingerprints of earlier states in the manifest. */
+/* Returns how often samples were appended to the data set, or a larger number. Counts the
+ * fingerprints of earlier states in the manifest. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
@@ -384,7 +385,8 @@ static void images_made(const struct report *r)
     fprintf(r->f, " image%s became only smaller.</p>\n", plural(i->images_resized));
 }
 
-/* Returns whether the data set is a split that is still in the directory in which it was packed. */
+/* Returns whether the data set is a split (such as "train") that is still in the directory in which
+ * it was packed. */
 static bool is_split(const struct report *r)
 {
     char *text;
@@ -397,9 +399,10 @@ static bool is_split(const struct report *r)
     return is_named;
 }
 
-/* Prints the list NAME.tsv, and the lists NAME-1.tsv, NAME-2.tsv, ... of runs that appended
- * samples. If a run has not skipped (or converted) any file, its list does not exist. All splits
- * share one NAME.tsv, which is in the directory above them. */
+/* Prints the beginning of the lists NAME.tsv of the packing run, and NAME-1.tsv, NAME-2.tsv, ... of
+ * the runs that appended samples. NAME is "skipped" or "converted". A list does not exist if its
+ * run did not skip (or convert) a file. All splits of a data set share one NAME.tsv, which is in
+ * their parent directory. */
 static void lists_beside(const struct report *r, const char *name, const char *what)
 {
     const unsigned grown = times_grown(r);
@@ -447,8 +450,8 @@ void report_checked(const struct report *r)
 
 /* ---- Details --------------------------------------------------------------------------------- */
 
-/* Prints the line of the manifest with the packer's options, if the manifest has the form that the
- * packer writes. */
+/* Prints the packer's options, by copying the line that has them in the manifest. Prints nothing if
+ * the manifest is not divided into lines as the packer does it. */
 static void print_options(const struct report *r)
 {
     static const char key[] = "\n  \"options\": {";

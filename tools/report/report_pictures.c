@@ -103,7 +103,7 @@ static void size_table(const struct report *r)
     fprintf(r->f, "</table>\n");
 }
 
-/* Rounds a number up to the next one of 10, 15, 20, 30, ..., 100, 150, ... */
+/* Rounds a number up to the next number in the sequence 10, 15, 20, 30, ..., 100, 150, ... */
 static uint32_t report_pictures_round_up(uint32_t value)
 {
     static const uint32_t steps[] = { 10, 15, 20, 30, 40, 50, 60, 80 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads the samples that a report shows: some for pictures, spread evenly over the classes; and
- * some for the sizes of images, spread evenly over the data set. For a stream, reads the first
- * samples instead. */
+ * Reads samples for a report. The samples that are shown as pictures are spread evenly over the
+ * classes. The samples whose image sizes are shown are spread evenly over the data set. If the
+ * source is a stream, the first samples are read instead. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +83,8 @@ static bool report_samples_is_text(const struct sheaf_field *field)
     return size != 0;
 }
 
-/* Returns the beginning of the sample's first text field on one line. If there is no text field,
- * returns a list of the fields. */
+/* Returns the beginning of the sample's first text field, as one line. If the sample has no text
+ * field, returns a list of its fields. */
 static char *text_of(const struct sheaf_sample *sample)
 {
     char *text = NULL, bytes[SIZE_TEXT_ROOM];
@@ -112,8 +112,8 @@ static char *text_of(const struct sheaf_sample *sample)
     return text;
 }
 
-/* Makes random crops of an image. They follow each other in memory, so together they form one high
- * picture. */
+/* Makes random crops of the sample's image. The crops follow one another in memory, so together
+ * they form one tall picture. */
 static void take_crops(struct report_samples *s, const struct sheaf_sample *sample,
                        const struct sheaf_field *field, const struct sheaf_image *image)
 {
@@ -181,8 +181,8 @@ static void report_samples_note_problem(struct report_samples *s, const struct s
         snprintf(s->problem, sizeof(s->problem), "%.500s", error->message);
 }
 
-/* Reads several samples in one call. If one of them is bad, the call returns none of them, and then
- * each sample is read alone. */
+/* Reads several samples in one call of the library. If one of them is bad, the library returns an
+ * error for all. Then this function reads each sample in a separate call. */
 static void report_samples_read_some(const struct sheaf_dataset *dataset, const uint64_t *numbers,
                                      size_t count, sample_fn *each, struct report_samples *s)
 {
@@ -241,8 +241,8 @@ static void read_stream(const struct sheaf_dataset *dataset, struct report_sampl
     sheaf_reader_free(reader);
 }
 
-/* Returns how many samples of average size have about READ_BYTES bytes together, within the limits
- * AT_ONCE and REPORT_LOOKS_MOST. */
+/* Returns how many samples to read for the sizes of images: so that samples of average size have
+ * about READ_BYTES bytes together. The number is at least AT_ONCE and at most REPORT_LOOKS_MOST. */
 static size_t report_samples_count_of(const struct sheaf_dataset_info *info)
 {
     const uint64_t each = info->samples == 0 ? 1 : info->bytes / info->samples + 1;
@@ -251,8 +251,8 @@ static size_t report_samples_count_of(const struct sheaf_dataset_info *info)
     return count > REPORT_LOOKS_MOST ? REPORT_LOOKS_MOST : count < AT_ONCE ? AT_ONCE : count;
 }
 
-/* Chooses numbers that are spread evenly over the data set, or over the chosen samples of a
- * view. */
+/* Chooses sample numbers that are spread evenly over the data set, or over the samples that a view
+ * has chosen. */
 static size_t spread(const struct sheaf_dataset *dataset, const struct sheaf_dataset_info *info,
                      uint64_t *numbers, size_t most)
 {
