@@ -4,12 +4,12 @@
  * writes the header and the trailer itself, so that they do not depend on the time or the operating
  * system.
  *
- * A gzip member can be assembled from pieces:
+ * A shard is one gzip member, which is assembled from pieces:
  *
- *     begin()    header
- *     block      deflate blocks, the last of them empty and ending at a byte (full flush)
- *     ...
- *     end()      one last, empty block; CRC-32 of everything; size
+ * - begin() writes the header of the member.
+ * - Each block of the shard becomes several deflate blocks. The last of them is empty and ends at a
+ *   byte (a full flush).
+ * - end() writes one last, empty deflate block, the CRC-32 of the whole content, and its size.
  *
  * A piece does not refer to data of earlier pieces, so it can be decompressed alone. */
 #include <limits.h>

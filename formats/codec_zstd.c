@@ -3,12 +3,9 @@
  * Reads and writes Zstandard frames (RFC 8878) through libzstd, in zstd's seekable format.
  *
  * A block of a shard is one frame with its size and checksum, or several frames if the block is
- * very large. The shard ends with a table of all frames, which decoders skip:
- *
- *     block     frames
- *     ...
- *     end()     skippable frame: for each frame its stored and raw size; their number; a magic
- *               number
+ * very large. end() writes a table of all frames at the end of the shard. The table is a skippable
+ * frame, so decoders skip it. It has the stored and raw size of each frame, the number of frames,
+ * and a magic number.
  *
  * The zstd command, tar, and programs that use zstd's seekable library can read such a shard. Our
  * reader finds the blocks by the index and does not need the table. */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Declares functions for tf.train.Example, the payload of a TFRecord. An Example maps names to
- * lists of bytes, floats or integers in protobuf's wire format. The format is so simple that this
- * code reads and writes it without the protobuf library.
+ * lists of bytes, floats or integers. It is stored in protobuf's wire format. The format is so
+ * simple that this code reads and writes it without the protobuf library. These are the messages,
+ * with the numbers of their fields:
  *
  *     Example  { 1: Features { 1: map<string, Feature> } }
  *     Feature  { oneof: 1: BytesList { 1: bytes... }
  *                       2: FloatList { 1: float... }
  *                       3: Int64List { 1: int64... } }
  *
- * The names are those of TF-slim's image data sets (image/encoded, image/class/label, ...). */
+ * The names of features are those of TF-slim's image data sets (image/encoded, image/class/label,
+ * ...). */
 #ifndef FORMATS_EXAMPLE_H
 #define FORMATS_EXAMPLE_H
 

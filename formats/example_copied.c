@@ -3,10 +3,8 @@
  * Copies records from TFRecord to TFRecord whose features cannot become fields of a sample. Such a
  * record is a tf.train.Example with too many features or odd names, or a tf.train.SequenceExample.
  *
- * The record's bytes do not change. A second Features message with the sample's key is appended to
- * them:
- *
- *     the record's own bytes | 1: Features { "__key__": bytes_list }
+ * The record's bytes do not change. A second Features message is appended to them: field 1, with
+ * the sample's key as its only feature `__key__`.
  *
  * protobuf merges the two messages, both in an Example and in the context of a SequenceExample. So
  * a program that parses the copy finds the features as before, and the new feature `__key__`. */

@@ -5,13 +5,14 @@
  * formats/FORMATS.md has the byte tables.
  *
  * A FRAME is the stored form of one sample: a TFRecord or RecordIO record, or all tar members with
- * one key. Its first part is a PART_START. PART_NEXTs follow it without a gap.
+ * one key. Its first part is a PART_START. PART_NEXTs follow it without a gap. The main functions
+ * are:
  *
- *     encode  appends the frame of a sample to a buffer
- *     part    finds the extent of the next part of a stream from the part's header alone, so that a
- *             reader can move from header to header without reading the bytes between them
- *     check   verifies all checksums that a whole frame carries, and returns the CRC for the index
- *     decode  turns a frame into a sample whose fields point into the frame */
+ * - encode() appends the frame of a sample to a buffer.
+ * - part() finds the extent of the next part of a stream from the part's header alone. So a reader
+ *   can move from header to header without reading the bytes between them.
+ * - check() verifies all checksums of a whole frame, and returns the CRC for the index.
+ * - decode() turns a frame into a sample whose fields point into the frame. */
 #ifndef FORMATS_FORMAT_H
 #define FORMATS_FORMAT_H
 

@@ -4,10 +4,10 @@
  * encodes as one job. The output of a block depends on its samples only. The output is in four
  * buffers:
  *
- *     raw      a frame for each sample: the sample as the container stores it
- *     names    the .lst line of each sample, for RecordIO only
- *     stored   the compressed form of `raw`, if a codec is used
- *     samples  a struct block_sample for each frame
+ * - `raw` has a frame for each sample: the sample as the container stores it.
+ * - `names` has the .lst line of each sample. It is used for RecordIO only.
+ * - `stored` has the compressed form of `raw`. It is used if there is a codec.
+ * - `samples` has a struct block_sample for each frame.
  *
  * block_run() fills a block from the files of a plan. block_add() adds a sample that a program
  * passes. block_finish() ends the block. */
