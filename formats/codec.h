@@ -144,9 +144,9 @@ struct codec_stream {
      * own checksums are then not verified, because the samples have CRCs. */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* Set by the last push: the bytes of input used, and the bytes of output written, up to the end
-     * of the last complete gzip member or frame. If damage was found after this end, output after
-     * it may be wrong. */
+    /* Numbers of bytes of input used, and of output written, by the last push, up to the end of the
+     * last complete gzip member or frame. If damage was found after this end, output after it may
+     * be wrong. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */

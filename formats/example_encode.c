@@ -42,8 +42,8 @@ struct feature {
     /* the sample's field whose data is the value of this feature, or NULL if the value comes from
      * `data` */
     const struct sheaf_field *field;
-    /* the value if `field` is NULL: `size` bytes for KIND_BYTES, `size` bytes of a Feature message
-     * for KIND_KEPT, and `count` doubles for the other kinds */
+    /* The value of the feature, if `field` is NULL. It is `size` bytes for KIND_BYTES, `size` bytes
+     * of a complete Feature message for KIND_KEPT, and `count` doubles for the other kinds. */
     const void *data;
     size_t size;
     size_t count;
@@ -371,9 +371,10 @@ static void add_own_image(struct features *all, const struct example_source *s)
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    /* Adds the size if a field called image/height or image/width would otherwise be taken for the
-     * size. An Example may repeat a name. So a first image/height may have been taken out (and is
-     * added above) while a second one became a field. */
+    /* Adds the size of the image, because the decoder would otherwise take a field called
+     * image/height or image/width for the size. If the size was taken out of the Example, it was
+     * added above. (An Example that repeats a name may have both a size that was taken out and such
+     * a field.) */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);

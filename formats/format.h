@@ -96,10 +96,11 @@ struct decode_context {
     const char *const *classes;     /* names of the labels from label_base on, or NULL */
     size_t class_count;
     int label_base;
-    /* whether our packer wrote the data set, so that its records are as encode() makes them. If so,
-     * a tar member KEY.cls may repeat the labels, and then does not become a field. */
+    /* true if our packer wrote the data set; its records are then as encode() makes them. For
+     * example, a tar member KEY.cls that encode() made from the labels does not become a field. */
     bool ours;
-    /* whether a tar member KEY.cls is the label even if our packer did not write the data set */
+    /* true if a tar member KEY.cls has the label even though our packer did not write the data
+     * set */
     bool cls_is_label;
 };
 
@@ -118,8 +119,8 @@ struct kept_feature {
      * sample is encoded, its data was replaced, and the kept feature is not written. */
     const void *content;
     size_t content_size;
-    /* whether the field was renamed since it was decoded; if so, the feature is written with the
-     * new name */
+    /* true if the field was renamed since it was decoded; the feature is then written with the new
+     * name */
     bool is_renamed;
 };
 struct kept_features {
@@ -167,13 +168,13 @@ struct format_ops {
     const char *aliases[2];
     const char *suffix;         /* ".tfrecord" */
     const char *words[2];       /* suffixes of a file's name that indicate the container */
-    /* whether each shard has a .lst file, which holds the keys of its samples (RecordIO) */
+    /* true if each shard has a .lst file, which holds the keys of its samples (RecordIO) */
     bool has_names;
     /* true if a frame (the stored form of a sample) consists of several independent members, as in
      * a tar. A reader does not notice if a member is missing, and joins adjacent samples with equal
      * keys. */
     bool has_members;
-    /* whether a frame (stored record) contains the name of the sample's class, as in a TFRecord */
+    /* true if a frame (stored record) contains the name of the sample's class, as in a TFRecord */
     bool keeps_class;
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */
