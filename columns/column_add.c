@@ -26,17 +26,20 @@
 #include "reader/lookup/key_file.h"
 #include "store/store.h"
 
-#define ROWS_ONCE  ((size_t)16384)          /* looked up in the table of keys together; */
-#define BYTES_ONCE ((size_t)8 << 20)        /* until they have about this number of bytes */
-#define SHARE      8u                       /* of the memory, for the buffer of a sort */
-#define BATCH      4096u                    /* samples between two looks at the interrupt */
+/* largest number of values that are looked up in the table of keys together */
+#define ROWS_ONCE  ((size_t)16384)
+/* approximate limit for the bytes of values that are looked up together */
+#define BYTES_ONCE ((size_t)8 << 20)
+#define SHARE      8u                       /* each sort gets 1 / SHARE of the memory */
+/* number of values between two checks for an interruption */
+#define BATCH      4096u
 
 struct add {
     struct sheaf_column_options options;
     const char *name, *source;
     struct sheaf_dataset *base;
     struct watch watch;
-    char *directory;            /* of temporary files */
+    char *directory;            /* directory for temporary files */
     struct sort *by_hash, *by_number;
     /* The call adds values to the samples with the numbers `first` to `end` - 1. Samples with
      * numbers less than `begin` already have a record in the column. */
@@ -114,12 +117,12 @@ struct lookup {
     struct found_value {
         size_t at, size;
         uint64_t hash;
-        size_t asked;           /* index in `hashes` */
+        size_t asked;           /* index of the hash in `hashes` */
     } values[ROWS_ONCE];
     size_t count;
-    uint64_t hashes[ROWS_ONCE]; /* each once */
+    uint64_t hashes[ROWS_ONCE]; /* the hashes of the values' keys, each once */
     size_t hash_count;
-    struct buf matches;         /* struct key_match[], by asked, then by number */
+    struct buf matches;         /* struct key_match[], sorted by `asked` and then by `number` */
 };
 
 static int column_add_by_asked(const void *x, const void *y)
@@ -182,7 +185,8 @@ static void leave_unknown(struct add *a, const struct value *v)
     }
 }
 
-/* Finds the samples of a value among its matches. */
+/* Finds the samples to which a value may belong, and adds the value to the second sort for each of
+ * them. */
 static int place_value(struct add *a, const struct lookup *l, const struct found_value *f,
                        const struct key_match *matches, size_t count, struct sheaf_error *err)
 {
@@ -292,10 +296,10 @@ static int find_numbers(struct add *a, struct sheaf_error *err)
 
 /* The values of one sample. */
 struct record_values {
-    struct buf bytes;           /* copies, one after another */
+    struct buf bytes;           /* copies of the values, one after another */
     /* size_t[]: for each value, the offset in `bytes` at which the value begins */
     struct buf starts;
-    char **files;               /* contents of values that are files */
+    char **files;               /* contents of the values that are files */
     size_t file_count;
     struct sheaf_field fields[FIELD_LIMIT];
     size_t field_count;
@@ -419,7 +423,7 @@ static int append_record(struct add *a, struct sheaf_column_writer *w, struct re
                          uint64_t number, struct sheaf_error *err)
 {
     int code = append_empty(w, number, err);
-    /* otherwise an earlier run has finished the shard */
+    /* false if an earlier run has finished the shard that contains the sample */
     const bool is_wanted = sheaf_column_next(w) == number && sheaf_column_end(w) != number;
 
     if (code == SHEAF_OK && is_wanted)
@@ -579,7 +583,7 @@ static int add_column(struct add *a, const char *dataset, struct sheaf_column_re
 
     if (code == SHEAF_OK)
         code = column_check_name(a->name, err);
-    if (code == SHEAF_OK)       /* before the source is read */
+    if (code == SHEAF_OK)       /* checked before the source is read, which may take long */
         code = column_write_begins(a->base, a->name, &a->options, &a->first, &layer, err);
     a->begin = a->first;
     a->end = code == SHEAF_OK ? dataset_samples(a->base) : 0;
@@ -590,7 +594,7 @@ static int add_column(struct add *a, const char *dataset, struct sheaf_column_re
     return code;
 }
 
-/* Takes the caller's options, and makes the result empty. */
+/* Checks and copies the options of the caller, and sets the result to zero. */
 static int column_add_begin(struct add *a, const struct sheaf_column_options *options,
                             struct sheaf_column_result *result, struct sheaf_error *err)
 {
@@ -640,7 +644,8 @@ int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     if (a.source == NULL)
         code = err_set(error, SHEAF_ERR_ARGUMENT, "%s: is a plan without a source of values: a "
                        "program must write its parts", plan);
-    else if (sheaf_column_next(a.writer) == sheaf_column_end(a.writer))     /* all are finished */
+    /* all shards of the part are finished */
+    else if (sheaf_column_next(a.writer) == sheaf_column_end(a.writer))
         code = sheaf_column_finish(a.writer, result, error);
     else
         code = add_values(&a, NULL, a.writer->values.hash, result, error);

@@ -37,7 +37,7 @@ struct dropped_layer {
     int lock;
     struct journal journal;
     bool is_claimed;
-    bool is_column;             /* whether there is anything except a stand-in */
+    bool is_column;             /* true if there is any file except a stand-in */
     struct several several;     /* removals */
     struct sheaf_error *error;
 };

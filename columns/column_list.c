@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "reader/dataset/column_sets.h"
 
-/* Names of columns, each with a NUL, in `text`. */
+/* The names of a data set's columns. */
 struct column_names {
     char **names;
     size_t count;
@@ -79,7 +79,8 @@ static int column_list_tell(const struct sheaf_dataset *source, const char *name
     struct sheaf_column_info info = { .name = name, .fields = "" };
     struct buf fields = BUF_INIT(SIZE_MAX / 4);
     struct sheaf_error found = { .code = SHEAF_OK };
-    char date[MANIFEST_DATE_BYTES] = "";        /* of a drop; "": there was none */
+    /* date on which the column was dropped; "" if it was not dropped */
+    char date[MANIFEST_DATE_BYTES] = "";
     struct column_set set;
     int code = SHEAF_OK;
 

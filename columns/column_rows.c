@@ -14,7 +14,7 @@
 #include "formats/name.h"
 #include "packer/source/lines.h"
 
-#define LINES_ONCE 4096u        /* between two looks at the interrupt */
+#define LINES_ONCE 4096u        /* number of lines between two checks for an interruption */
 
 struct column_rows {
     const char *source;
@@ -31,12 +31,12 @@ struct column_rows {
     struct buf names;
     size_t key_column, column_count;
     uint64_t given;             /* values that were given to the caller */
-    struct sheaf_error *error;  /* of a walk */
+    struct sheaf_error *error;  /* error that ended a walk through a directory */
 };
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-#define ROW_HEAD 9u             /* bytes of the line and is_file */
+#define ROW_HEAD 9u             /* number of bytes that the line and is_file take */
 
 size_t column_row_bytes(const struct column_row *row)
 {
@@ -119,7 +119,7 @@ static int flat_line(struct column_rows *r, const char *text, size_t size, uint6
     return code;
 }
 
-/* Gives the values of an object of any form. */
+/* Passes the values of a JSON object of any form to the caller. */
 static int tree_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
@@ -275,7 +275,7 @@ static int column_rows_read_lines(struct column_rows *r, bool is_table, struct s
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Gives the file with this path under the source. */
+/* Passes the value in the file with this path (relative to the source) to the caller. */
 static int give_file(struct column_rows *r, const char *path, const struct store_entry *entry,
                      struct sheaf_error *err)
 {
@@ -381,7 +381,7 @@ static size_t without_codec(const char *name)
     return size;
 }
 
-/* The hash of the values read so far. */
+/* The sum of the hashes of all values that were read so far. */
 struct row_sum {
     XXH128_hash_t values;
     struct buf bytes;

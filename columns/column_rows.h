@@ -17,11 +17,13 @@
  * to which it is passed returns. */
 struct column_row {
     const char *key, *extension;
-    const void *data;           /* is_file: the file's URL, NUL-terminated */
+    /* the value; if is_file is set, the URL of its file, ended by a NUL */
+    const void *data;
     size_t size;
     bool is_file;
-    uint64_t line;              /* of the source; 0 for a file */
-    uint64_t stamp;             /* is_file: differs for different content of the file */
+    uint64_t line;              /* line of the source that states the value; 0 for a file */
+    /* if is_file is set: a number that changes when the file's content changes */
+    uint64_t stamp;
 };
 
 /* column_row_put writes a value in the following form, in which values are sorted and hashed. The

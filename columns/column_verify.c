@@ -10,7 +10,7 @@
 #include "base/sized.h"
 #include "reader/dataset/column_pairs.h"
 
-/* The problems of a layer. */
+/* The problems that were found in a layer, a data set of the column. */
 struct pair_problems {
     const struct sheaf_verify_options *options;
     const struct column_layer *layer;

@@ -16,8 +16,8 @@
 
 struct views_search {
     const struct sheaf_dataset *base;
-    const char *name;           /* of the column */
-    const char *directory;      /* that is listed */
+    const char *name;           /* name of the column */
+    const char *directory;      /* directory in which views are searched */
     size_t listed;
 };
 

@@ -274,7 +274,8 @@ int column_packed(struct sheaf_column_writer *w, int code, struct sheaf_error *e
     return code;
 }
 
-/* Ends the layer's shard before the base's shard `shard`. */
+/* Ends the present shard of the layer. The next record is for the first sample in shard number
+ * `shard` of the base. */
 static int column_write_cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error *err)
 {
     w->open_bytes = w->open_samples = 0;
@@ -302,7 +303,8 @@ static int column_write_load_section(struct sheaf_column_writer *w, struct sheaf
     return code;
 }
 
-/* Makes sure of the checksums of the next sample. */
+/* Reads the index section of the base's shard that contains the next sample, unless it is in
+ * memory. */
 static int column_write_find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const uint64_t *first = w->base->first_numbers;
@@ -358,7 +360,8 @@ static int column_write_take_result(struct sheaf_column_writer *w,
     struct manifest manifest;
     int code = SHEAF_OK;
 
-    if (sheaf_packer_is_there(w->packer) && w->part == NULL) {  /* it was finished before */
+    /* an earlier run has finished the column */
+    if (sheaf_packer_is_there(w->packer) && w->part == NULL) {
         code = destination_read_manifest(w->url, &manifest, err);
         if (code == SHEAF_OK) {
             code = column_facts_read(&manifest, &w->facts, err);
@@ -374,7 +377,8 @@ static int column_write_take_result(struct sheaf_column_writer *w,
     r->shards = packed->shards;
     r->shards_kept = packed->shards_kept;
     r->memory_peak_bytes = packed->memory_peak_bytes;
-    if (w->part != NULL && sheaf_packer_is_there(w->packer))    /* and has been published */
+    /* an earlier run has published the layer */
+    if (w->part != NULL && sheaf_packer_is_there(w->packer))
         *r = (struct sheaf_column_result){ .samples = 0 };
     if (w->part != NULL)
         r->shards_kept = column_part_kept(w);

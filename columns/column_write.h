@@ -16,7 +16,7 @@ struct column_part;
 struct sheaf_column_writer {
     struct sheaf_column_options options;
     struct sheaf_dataset *base;
-    char *url;                  /* of the layer */
+    char *url;                  /* URL of the layer */
     char *identity;
     struct column_facts facts;
     struct sheaf_packer *packer;        /* NULL: no sample of the base lacks a record */
@@ -24,11 +24,11 @@ struct sheaf_column_writer {
      * `end` is the first sample after the range that can be appended without a gap. */
     uint64_t next, end;
     struct column_part *part;   /* for a part of a plan; otherwise NULL */
-    struct column_values values;        /* of the plan */
+    struct column_values values;        /* facts in the plan about the values */
     struct sections sections;
-    struct index_section *section;      /* of the base's shard `shard` */
+    struct index_section *section;      /* index section of the base's shard number `shard` */
     uint32_t shard;
-    uint64_t open_bytes, open_samples;  /* of the layer's open shard */
+    uint64_t open_bytes, open_samples;  /* size and number of records of the layer's open shard */
     struct sheaf_column_result result;
     bool is_finished;
 };

@@ -49,7 +49,7 @@ double crop_log(double x)
     return whole * 0.69314718055994530942 + y;
 }
 
-/* The next number in [0, 1). */
+/* Returns the next random number, which is at least 0 and less than 1. */
 static double crop_draw_do(struct rng *rng)
 {
     return (double)(rng_next(rng) >> 11) * 0x1p-53;

@@ -19,8 +19,9 @@ struct crop {
 
 /* The distribution of random crops. */
 struct crop_range {
-    double scale[2];            /* of the picture's area; above 0, at most 1 */
-    double ratio[2], log_ratio[2];      /* width / height; the logarithms by crop_log */
+    /* smallest and largest part of the picture's area; above 0, at most 1 */
+    double scale[2];
+    double ratio[2], log_ratio[2];      /* range of width / height, and its logarithms (crop_log) */
     double flip;                /* probability of a mirror image */
 };
 

@@ -45,10 +45,10 @@ struct cropping {
     uint8_t *const *out;
     struct sheaf_error *err;
     struct image_look look;
-    struct crop_cut *cuts;          /* one for each of the plan's views, */
-    struct crop_scaler *scalers;    /*   and these */
+    struct crop_cut *cuts;          /* one for each of the plan's views */
+    struct crop_scaler *scalers;    /* one for each of the plan's views */
     size_t opened;
-    uint64_t taken;                 /* of the room */
+    uint64_t taken;                 /* number of bytes taken from the room */
     /* For a JPEG. */
     struct jpeg_input in;
     struct decoding decoding;
@@ -107,7 +107,7 @@ static struct region region_of(const struct cropping *c)
     return r;
 }
 
-/* Returns whether the end marker is at the end. */
+/* Returns true if the marker that ends a JPEG is among the last bytes of the file. */
 static bool has_end(const uint8_t *data, size_t size)
 {
     for (size_t i = 2; i <= MIN(size, END_BYTES); i++)
@@ -221,7 +221,7 @@ static int crop_whole(struct cropping *c)
     for (uint32_t y = 0; code == SHEAF_OK && y < (turned ? c->look.width : c->look.height); y++)
         crop_pixels_add_row(c, pixels_row(&pixels, y), 0, y, pixels.channels);
     pixels_close(&pixels);
-    c->taken = d.taken;         /* until the scalers are closed */
+    c->taken = d.taken;         /* given back when the scalers are closed */
     return code;
 }
 

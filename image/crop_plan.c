@@ -16,8 +16,8 @@
 #include "base/sized.h"
 #include "image/room.h"
 
-#define SIDE_MOST 16384u        /* of a result */
-#define BYTES_MOST ((size_t)1 << 30)    /* of all crops of one picture */
+#define SIDE_MOST 16384u        /* largest width or height of a crop */
+#define BYTES_MOST ((size_t)1 << 30)    /* largest size of all crops of one picture, in bytes */
 
 void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size)
 {

@@ -8,13 +8,13 @@
 #include "image/crop_draw.h"
 #include "image/resample_axis.h"
 
-#define CROPS_MOST 1024u        /* of one picture */
+#define CROPS_MOST 1024u        /* largest number of crops of one picture */
 #define MASKS_MOST 64u
 
 /* One crop of each picture. */
 struct crop_view {
-    uint32_t width, height;     /* of the result */
-    size_t group;               /* of options.views */
+    uint32_t width, height;     /* size of the crop in pixels */
+    size_t group;               /* index of its element of options.views */
     /* The crops of a group follow each other in memory. `at` is the offset of this crop, in bytes,
      * from the beginning of its group. */
     size_t at;
@@ -32,11 +32,12 @@ struct crop_plan {
     size_t mask_count;
     struct crop_view *views;
     size_t count;
-    size_t *group_bytes;        /* of each group, for one picture; */
-    size_t group_count, bytes;  /* and of all groups */
+    size_t *group_bytes;        /* bytes of the crops of one picture, for each group */
+    size_t group_count, bytes;  /* number of groups, and bytes of all their crops */
 };
 
-/* SHEAF_ERR_ARGUMENT with what was found and what is expected. */
+/* Checks the options and makes the plan. Returns SHEAF_ERR_ARGUMENT if an option is not valid. The
+ * message says what was found and what is expected. */
 int crop_plan_open(struct crop_plan *plan, const struct sheaf_pixels_options *options,
                    struct sheaf_error *err);
 void crop_plan_close(struct crop_plan *plan);

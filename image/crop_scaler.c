@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * One crop out of rows; see crop_scaler.h. */
+ * Makes one crop from the rows of a picture; see crop_scaler.h. */
 #include "image/crop_scaler.h"
 
 #include <stdlib.h>

@@ -10,9 +10,9 @@
 #include "image/resample.h"
 
 struct crop_scaler {
-    uint32_t left, top;             /* what it needs of the picture: */
+    uint32_t left, top;             /* the part of the picture that the crop needs */
     uint32_t columns, rows;
-    unsigned channels;              /* of the rows: 1 or 3 */
+    unsigned channels;              /* channels of the picture's rows: 1 or 3 */
     uint32_t width, height;
     enum sheaf_layout layout;
     struct resample_axes axes;
@@ -21,16 +21,16 @@ struct crop_scaler {
     /* Memory for the planes of the resized crop, before they are copied to `out`. NULL if they are
      * written directly to `out`. */
     uint8_t *scratch;
-    size_t stride;                  /* of their rows */
+    size_t stride;                  /* bytes from one row of `scratch` to the next */
 };
 
-/* The memory that one takes, at most. */
+/* Returns an upper bound for the memory in bytes that a scaler takes. */
 uint64_t crop_scaler_bytes(const struct crop_plan *plan, const struct crop_view *view,
                            const struct crop_cut *cut, unsigned channels);
 int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,
                      const struct crop_view *view, const struct crop_cut *cut, unsigned channels,
                      uint8_t *out, struct sheaf_error *err);
-void crop_scaler_close(struct crop_scaler *s);      /* also of one that is zero */
+void crop_scaler_close(struct crop_scaler *s);      /* The scaler may be all zeros. */
 
 /* Adds row `y` of the picture to the crop. The first pixel of `row` belongs to column `left` of the
  * picture. `pixel` is the number of bytes of a pixel: 1 for grey, 3 for RGB, or 4 for RGB and a

@@ -28,7 +28,7 @@ struct bmp {
     /* offset of the palette in `data`, size of a palette entry in bytes, and number of entries */
     size_t palette, palette_entry, colours;
     uint32_t masks[3];
-    size_t pixels;              /* where they are */
+    size_t pixels;              /* offset of the pixels in `data` */
     struct sheaf_error *err;
 };
 
@@ -198,7 +198,7 @@ struct runs {
     const struct bmp *bmp;
     const struct pixels *pixels;
     const uint8_t *at, *end;
-    uint64_t x, y;              /* y: from the bottom */
+    uint64_t x, y;              /* position of the next pixel; y counts from the bottom */
 };
 
 static void put_pixel(struct runs *r, unsigned index)

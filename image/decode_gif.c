@@ -18,7 +18,7 @@ struct gif_reading {
     const uint8_t *at, *end;
     struct decoding *d;
     GifFileType *gif;
-    int transparent;            /* a colour; -1: none */
+    int transparent;            /* index of the transparent colour; -1 if there is none */
     struct sheaf_error *err;
 };
 

@@ -116,7 +116,7 @@ static void write_planes(struct jpeg_writing *w, const struct planes *planes, in
     jpeg_finish_compress(codec);
 }
 
-/* One of both. */
+/* Encodes either `pixels` or `planes`. The other pointer is NULL. */
 static int encode_jpeg_encode(const struct pixels *pixels, const struct planes *planes, int quality,
                               struct buf *out, struct sheaf_error *err)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Where EXIF and XMP are in an image file. */
+ * Finds the EXIF data and the XMP text in an image file. */
 #ifndef IMAGE_EXIF_PLACE_H
 #define IMAGE_EXIF_PLACE_H
 
@@ -21,7 +21,7 @@ struct exif_place {
     uint8_t exif_text[EXIF_TEXT_BYTES], xmp_text[EXIF_TEXT_BYTES];
 };
 
-/* Sets the fields except the texts. */
+/* Finds the EXIF data and the XMP text, and sets the pointers and sizes in *place. */
 void exif_find(enum image_kind kind, const uint8_t *data, size_t size, struct exif_place *place);
 
 #endif

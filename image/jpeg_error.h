@@ -15,12 +15,12 @@ struct jpeg_failure {
     struct jpeg_error_mgr errors;       /* first: libjpeg knows this one */
     jmp_buf failed;
     char message[JMSG_LENGTH_MAX];      /* the error, or the first warning */
-    int code;                           /* of an error: libjpeg's */
-    unsigned warnings;                  /* of damage */
-    bool lenient;                       /* ignores bytes that belong to nothing */
+    int code;                           /* number of libjpeg's error */
+    unsigned warnings;                  /* number of warnings about damage */
+    bool lenient;                       /* true if unexpected bytes between markers are ignored */
 };
 
-/* The callbacks. */
+/* Sets libjpeg's callbacks for errors and messages. Returns the struct that libjpeg needs. */
 struct jpeg_error_mgr *jpeg_failure_init(struct jpeg_failure *failure);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The beginning of each decoding. */
+ * Begins to decode a JPEG: reads its header, and chooses the scale. */
 #include "image/jpeg_input.h"
 
 /* Largest number of scans that a JPEG may have. Decoding a scan takes the time of decoding a whole

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kinds of image files. */
+ * The kinds of image files, such as JPEG and PNG. */
 #ifndef IMAGE_KIND_H
 #define IMAGE_KIND_H
 

@@ -28,7 +28,7 @@ struct decoding {
      * file's picture was reduced. */
     uint32_t width, height;
     unsigned divisor;           /* set by the decoder */
-    bool checks;                /* only checks that all pixels are there */
+    bool checks;                /* true if the caller only checks that all pixels can be decoded */
     /* set by the decoder if it delivers the picture row by row, so that only one row is in
      * memory */
     bool by_row;

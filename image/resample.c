@@ -208,7 +208,7 @@ static void finish_rows(struct resampler *r)
     r->waiting = 0;
 }
 
-/* Where the next row that has its height goes. */
+/* Returns the address to which the next row with the final height is written. */
 static uint8_t *next_row(struct resampler *r)
 {
     return r->down_first ? r->between + r->waiting * r->staged_stride
@@ -274,7 +274,7 @@ void resampler_add(struct resampler *r, uint32_t count)
 
 /* ---- The picture ----------------------------------------------------------------------------- */
 
-/* One of its channels. */
+/* Resizes one channel of a picture. */
 static int resample_channel(const struct pixels *p, unsigned channel,
                             const struct resample_side *across, const struct resample_side *down,
                             uint8_t *to, size_t to_stride, struct sheaf_error *err)

@@ -16,7 +16,8 @@
 struct resampler {
     const struct resample_kernel *kernel;
     const struct resample_axis *across, *down;
-    struct resample_axis own[2];        /* the two, unless the caller keeps them */
+    /* weights for both directions, unless the caller provides them */
+    struct resample_axis own[2];
     /* Number of planes of the result. It is 1 if the rows that the caller adds consist of single
      * bytes, and 3 if they consist of pixels of four bytes. */
     unsigned planes;
@@ -31,11 +32,13 @@ struct resampler {
     /* number of columns of the tile, which is greater than the number of columns of the plane */
     uint32_t tile_columns;
     uint8_t *columns;
-    uint8_t *kept;              /* rows that have their width (or down_first: have not), */
+    /* rows with the final width; if down_first is set, rows with the old width */
+    uint8_t *kept;
     size_t kept_stride;
     unsigned kept_planes;       /* number of planes in `kept` */
     size_t kept_plane;          /* bytes from one plane in `kept` to the next */
-    uint32_t kept_rows, kept_first, kept_count;         /* from kept_first on */
+    /* room in rows, number of the first kept row, and number of kept rows */
+    uint32_t kept_rows, kept_first, kept_count;
     uint8_t *to;
     /* distance in bytes from one row of the result to the next, and from one plane to the next */
     size_t to_stride, to_plane;

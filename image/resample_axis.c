@@ -59,7 +59,7 @@ static double filter_scale(const struct resample_side *side)
     return MAX(side->extent / side->out_extent, 1.0);
 }
 
-/* How far a filter reaches, before it is widened. */
+/* Returns the radius of a filter in pixels, before it is widened for shrinking. */
 static double reach(enum resample_filter filter)
 {
     return filter == RESAMPLE_LANCZOS ? LOBES : filter == RESAMPLE_BICUBIC ? 2 : 1;
@@ -123,7 +123,7 @@ static void weigh(double *weight, uint32_t first, uint32_t count, double center,
         weight[k] /= sum;
 }
 
-/* As Pillow rounds them. */
+/* Stores weights as whole numbers, rounded in the same way as Pillow does. */
 static void resample_axis_put(struct resample_pair *pairs, uint32_t at, double weight)
 {
     const double value = weight * (1 << RESAMPLE_DIGITS);

@@ -37,7 +37,7 @@ struct resample_axis {
      * each of them, which is more than the number of pairs in use (`pairs`). */
     uint32_t size, most;
     uint32_t *first, *pairs;
-    struct resample_pair *weights;      /* `most` for each */
+    struct resample_pair *weights;      /* `most` pairs for each output pixel */
 };
 
 struct resample_kernel {
@@ -71,7 +71,7 @@ extern const struct resample_kernel resample_plain;
 /* Returns the inner loops for AVX2. Returns NULL if this processor does not support AVX2. */
 const struct resample_kernel *resample_avx2(void);
 
-/* The fastest for this processor. */
+/* Returns the fastest inner loops for this processor. */
 static inline const struct resample_kernel *resample_kernel(void)
 {
     const struct resample_kernel *kernel = resample_avx2();

@@ -10,7 +10,8 @@
 
 /* Largest number of pixels that a picture may have. Pillow has the same limit. */
 #define IMAGE_PIXELS_MOST ((uint64_t)178956970)
-#define IMAGE_SIDE_MOST   65535u        /* as of a JPEG */
+/* largest width or height in pixels; a JPEG has the same limit */
+#define IMAGE_SIDE_MOST   65535u
 
 /* Image memory that many threads share. `take` waits until the requested number of bytes is free.
  * It fails if more is requested than the whole room has. */

@@ -40,7 +40,7 @@ struct scaling {
     /* memory for one row of the decoded image, and for one row of the thumbnail */
     uint8_t *row, *small;
     uint32_t *sums;                     /* sums for the current row of the thumbnail */
-    unsigned char *bytes;               /* the result: libjpeg's */
+    unsigned char *bytes;               /* the resulting JPEG, allocated by libjpeg */
     unsigned long size;
 };
 

@@ -15,8 +15,9 @@
 
 /* The scratch memory for a sample of the batch. */
 struct column_scratch {
-    struct buf fields;          /* struct sheaf_field[]: of the sample with its columns */
-    struct decode_scratch records[];    /* one for each column */
+    /* struct sheaf_field[]: fields of the sample, including those of its columns */
+    struct buf fields;
+    struct decode_scratch records[];    /* scratch memory for decoding, one for each column */
 };
 
 static size_t column_fields_scratch_bytes(const struct sheaf_reader *r)
@@ -167,7 +168,7 @@ static int add_record(struct sheaf_reader *r, const struct item *item, size_t co
     return code;
 }
 
-/* Applies the option for a sample without a value. */
+/* Handles a sample for which a column has no value, as the options say. */
 static int miss(struct sheaf_reader *r, const struct sheaf_sample *s, size_t column)
 {
     if (r->options.missing == SHEAF_MISSING_FAIL)

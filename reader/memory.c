@@ -59,7 +59,7 @@
  * decompressed but have not entered the shuffle buffer yet. Each lane (a sequence of samples) has
  * such samples. So if there are more than PASSING_LANES lanes, half of the memory is for them. */
 #define PASSING_LANES      8u
-/* Foresight takes at most this part of the memory. */
+/* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
 /* Unused shards stay open as long as all open shards together take at most the planned memory for
  * index sections, or IDLE_BYTES. If the shuffle buffer has samples only as numbers, their shards
@@ -83,17 +83,18 @@
 #define SHARDS_MOST        192u
 
 struct needs {
-    uint64_t slots;             /* samples in the shuffle buffers */
-    uint64_t frames;            /* their approximate size in the heap, plus a quarter; */
-    uint64_t frames_most;       /* at most */
+    uint64_t slots;             /* number of samples in all shuffle buffers */
+    uint64_t frames;            /* approximate size of these samples in the heap, plus a quarter */
+    uint64_t frames_most;       /* upper bound for the size of these samples in the heap */
     /* largest mean size of a sample in a shard: the mean of the shard with the largest samples, in
      * bytes */
     uint64_t mean;
-    uint64_t block;             /* most that a codec block adds to a read */
+    uint64_t block;             /* largest number of bytes that a codec block adds to a read */
     /* memory in bytes for the index sections of all shards that are open at one time */
     uint64_t sections;
     uint64_t tables;
-    uint64_t foresight;         /* for all lanes, if samples wait as numbers (horizon.h) */
+    /* memory for computing draws in advance, for all lanes (horizon.h) */
+    uint64_t foresight;
     uint64_t reserve;
 };
 

@@ -28,15 +28,16 @@
 
 /* The draws of one lane from one source. */
 struct source_drawing {
-    uint64_t drawn;                 /* counted as in mix_turns_begin; */
-    uint64_t end;                   /* its value at the end of the epoch */
+    uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
+    uint64_t end;                   /* value of `drawn` at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
     /* Number of samples in all ranges of the source that the lane has begun in this epoch,
      * including the present range. If the epoch was resumed, samples that were drawn before are not
      * counted. */
     uint64_t before;
-    uint64_t left;                  /* draws left in the stretch, */
-    uint64_t source_epoch;          /* and the source epoch of the stretch */
+    /* number of draws left in the present stretch (range of samples) */
+    uint64_t left;
+    uint64_t source_epoch;          /* epoch of the source to which the stretch belongs */
     struct source_line *line;       /* NULL if no stretch has begun */
     /* True if samples are drawn from the struct lane in the second half of the table. The struct
      * lane in the first half then reads the next range of samples. */
@@ -44,7 +45,8 @@ struct source_drawing {
     /* The line (sequence of samples before shuffling) of the source's next range, which is read in
      * advance. NULL if this has not begun. */
     struct source_line *coming;
-    uint64_t coming_bytes;          /* taken from the budget for its slots */
+    /* bytes taken from the budget for the slots of the next range */
+    uint64_t coming_bytes;
 };
 
 /* The sample with which a lane (a sequence of samples) is padded at its end, so that all lanes have
@@ -55,16 +57,16 @@ struct pad {
 };
 
 struct mixing {
-    struct mix_turns *turns;        /* of each lane */
+    struct mix_turns *turns;        /* source of each step, for each lane */
     /* for each lane (a sequence of samples): 1 + the source from which it draws next; 0 if this is
      * not computed yet */
     size_t *sources;
-    struct pad *pads;               /* of each lane */
+    struct pad *pads;               /* padding of each lane */
     struct source_drawing *drawings;       /* of each lane's sources */
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
-    uint64_t source_epoch;          /* of the last item */
+    uint64_t source_epoch;          /* epoch of the source from which the last sample was drawn */
 };
 
 /* ---- Begin and end -------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ struct position {
     char fingerprint[FINGERPRINT_SIZE + 1];
     struct order order;
     uint64_t rounds, extra;
-    struct order_member member;     /* the member to whose lanes `extra` refers */
+    struct order_member member;     /* rank and worker to whose lanes `extra` refers */
     uint32_t host, hosts;           /* 0 of 0 for a whole data set */
     char sources[SHEAF_POSITION_SIZE];  /* for a view: SOURCE_DIGITS for each source; or "" */
 };
@@ -187,8 +187,8 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
  * not by sscanf, because sscanf does not report numbers that are too large. */
 struct field {
     const char *before;         /* the text before the value */
-    uint64_t *number;           /* the value; or, if it is a word: */
-    char *word;                 /* at most 7 lower-case letters */
+    uint64_t *number;           /* the value if it is a number */
+    char *word;                 /* the value if it is a word of at most 7 lower-case letters */
     uint64_t most;
 };
 
@@ -254,7 +254,7 @@ static bool parse_fields(const char *text, struct position *p)
     memcpy(p->fingerprint, text, FINGERPRINT_SIZE);
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
         if (i == COUNT_OF(fields) - 2 && *at == '\0')
-            break;              /* position in a whole data set */
+            break;              /* the position belongs to a whole data set */
         if (!parse_field(&at, &fields[i]))
             return false;
     }

@@ -25,7 +25,7 @@
 #include "store/request.h"
 
 #define BATCH_LIMIT ((size_t)1 << 20)       /* largest number of samples in a batch */
-#define THREADS_MOST 8u                     /* by default */
+#define THREADS_MOST 8u                     /* largest default number of threads */
 
 /* Returns the default number of threads. For local files there is one thread less than usual,
  * because the thread that calls sheaf_reader_next also runs jobs. For a network file system there

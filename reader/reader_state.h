@@ -36,7 +36,7 @@ struct sum {
     uint64_t read_past;
 };
 
-/* A sample that the caller holds. */
+/* A sample that was returned to the caller. */
 struct out {
     struct ref ref;
     /* true if the heap has lent the memory with the bytes of this sample to the program */
@@ -63,8 +63,9 @@ struct sheaf_reader {
      * lane is asked for a sample.) A stream is read forward to this position by the first call of
      * sheaf_reader_next. */
     uint64_t start_turns;
-    bool is_reading;                /* a sample of the epoch has been asked for */
-    uint64_t handed;                /* samples handed out since the start */
+    bool is_reading;                /* true if a sample of the epoch has been requested */
+    /* number of samples returned since the epoch began or was resumed */
+    uint64_t handed;
     struct sum sum;
     /* Table of the turns that gave no sample. It goes back only to the earliest sample for which a
      * position may still be requested. */
@@ -79,7 +80,7 @@ struct sheaf_reader {
      * known */
     uint64_t alone_bytes;
     volatile int interrupt;
-    bool dead;                      /* after a final error */
+    bool dead;                      /* true after an error that ends the reader */
     struct sheaf_error error;
     /* The samples that the last call has returned. They are valid until the next call. */
     struct out *out;
@@ -90,7 +91,7 @@ struct sheaf_reader {
     struct column_scratch **column_scratch;     /* one for each sample of a batch */
     size_t column_scratch_count;
     struct column_name *column_names;           /* names of fields that were made */
-    bool keeps_features;            /* of the samples' records (reader_features.h) */
+    bool keeps_features;            /* true if features of records are kept (reader_features.h) */
     /* Code of an error that occurred after some samples of a batch. The next call returns it. */
     int kept_code;
     struct sheaf_error kept;

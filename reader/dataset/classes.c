@@ -20,7 +20,7 @@ struct merged_names {
     char **list;
     size_t count, capacity;
     uint32_t *slots;
-    size_t slot_count;          /* a power of two */
+    size_t slot_count;          /* number of slots, a power of two */
     const char *repeated;       /* a name that two classes have; or NULL */
 };
 

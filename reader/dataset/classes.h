@@ -14,7 +14,7 @@
 /* The class names of one data set. The pointers belong to the data set, and this struct does not
  * free them. */
 struct named_classes {
-    const char *url;            /* for messages */
+    const char *url;            /* URL of the data set, for messages */
     const char *const *names;
     size_t count;
     int label_base;

@@ -13,7 +13,7 @@
 struct column_name {
     struct column_name *next;
     size_t column;
-    const char *extension;      /* in `suffix` */
+    const char *extension;      /* the extension, which is a part of `suffix` */
     size_t extension_size;
     const char *name;           /* the suffix in lower case */
     char suffix[];              /* "NAME.EXT" */

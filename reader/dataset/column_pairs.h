@@ -11,13 +11,14 @@
 #include "reader/dataset/column_sets.h"
 #include "reader/dataset/sections.h"
 
-/* Set the first three fields, and zero the others. */
+/* The state of reading a layer's records. The caller must set the first three fields, and set the
+ * others to zero. */
 struct column_pairs {
     const struct sheaf_dataset *base;
     uint64_t first;             /* number of the source's first sample in the base */
     const struct column_layer *layer;
     struct sections sections;
-    struct index_section *section;      /* of the base's shard `shard` */
+    struct index_section *section;      /* index section of the base's shard number `shard` */
     uint32_t shard;
 };
 

@@ -16,7 +16,7 @@
 #include "reader/dataset/dataset.h"
 
 #define COLUMN_LAYERS_MOST 1000u
-#define COLUMNS_MOST       100u         /* that a reader takes at once */
+#define COLUMNS_MOST       100u         /* largest number of columns of a reader */
 
 /* ---- One column of a source ------------------------------------------------------------------ */
 
@@ -26,7 +26,8 @@ struct column_layer {
 };
 
 struct column_set {
-    struct column_layer *layers;        /* in the order of the numbers that they cover */
+    /* layers (data sets), in the order of the samples for which they have records */
+    struct column_layer *layers;
     size_t count;
     /* Number of samples of the base data set that have a record in the column. These are the first
      * samples, 0 to end - 1. */
@@ -66,17 +67,18 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 /* The records for one shard of the base. */
 struct column_place {
-    const struct sheaf_dataset *layer;  /* NULL: there are none */
-    uint32_t shard;             /* of the layer */
-    uint64_t first;             /* record of its shard */
+    /* layer that has the records; NULL if there are no records */
+    const struct sheaf_dataset *layer;
+    uint32_t shard;             /* number of the layer's shard that has the records */
+    uint64_t first;             /* number of the first of these records in its shard */
 };
 
 struct columns {
     size_t count;
     char **names;
     size_t shard_count;
-    struct column_place *places;        /* `count` for each shard of the data set */
-    struct column_set *sets;            /* `count` for each source */
+    struct column_place *places;        /* `count` elements for each shard of the data set */
+    struct column_set *sets;            /* `count` elements for each source */
     size_t set_count;
     /* Largest memory in bytes that is needed at one time while the columns of a shard are opened.
      */
@@ -105,7 +107,7 @@ static inline const struct column_place *columns_place(const struct columns *c, 
 
 /* Returns the memory in bytes for the indexes of the columns' records while a shard is open. */
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
-/* Returns the largest size of one sample's records. */
+/* Returns the largest size in bytes that the records of one sample in all columns can have. */
 uint64_t columns_most(const struct columns *c, uint32_t shard);
 /* Returns the memory in bytes that is reserved to keep all records of a column for this shard while
  * the shard is open. Returns 0 if the records are too large to be kept. The size is an estimate.

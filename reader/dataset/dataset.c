@@ -50,7 +50,7 @@ struct manifest_file {
     size_t size;
 };
 
-/* Finds out what kind of store has the shards. */
+/* Sets the fields that tell in what kind of store the shards are. */
 static void dataset_find_place(struct sheaf_dataset *d)
 {
     if (d->manifest.shard_count == 0)
@@ -258,7 +258,7 @@ static int find_claim(const char *directory, struct sheaf_error *err)
         code = dataset_look_again(folder, "plan", err);
     else if (code == SHEAF_OK && manifest_claim_keeps(text, size))
         code = SHEAF_ERR_NOT_FOUND;
-    else if (code == SHEAF_ERR_LIMIT)       /* whatever the claim says */
+    else if (code == SHEAF_ERR_LIMIT)       /* the claim exists, and its content does not matter */
         code = SHEAF_OK;
     free(text);
     free(folder);

@@ -39,9 +39,10 @@ struct dataset_cache {
 };
 
 struct sheaf_dataset {
-    char *url;                          /* the first source, as given, without secrets */
+    /* URL of the first source, as the caller gave it, without passwords */
+    char *url;
     bool has_manifest;
-    bool is_remote;                     /* its shards are read in many pieces at once */
+    bool is_remote;                     /* true if the shards are in a remote store, such as S3 */
     /* Directory of the cache if the data set was opened offline, that is, without its servers.
      * Otherwise NULL. */
     char *offline;
@@ -51,7 +52,8 @@ struct sheaf_dataset {
     /* True if the shards can only be read from start to end. The numbers of their samples are then
      * unknown. */
     bool is_stream;
-    const struct format_ops *format;    /* in a union: of its first source */
+    /* container of the shards; in a union: of the first source */
+    const struct format_ops *format;
     /* Codec of the shards, or NULL if they are not compressed. For a union (a data set made of
      * several data sets), the codec of a source with compressed shards. */
     const struct codec_ops *codec;
@@ -59,8 +61,8 @@ struct sheaf_dataset {
      * sizes that are known. For a union (a data set made of several data sets), it has the shards,
      * the classes and the fingerprint of the union. */
     struct manifest manifest;
-    char *manifest_json;                /* or NULL */
-    struct manifest_images images;      /* of the manifest */
+    char *manifest_json;                /* text of the manifest; NULL if there is none */
+    struct manifest_images images;      /* numbers of changed images, as stated in the manifest */
     /* number of files that were not packed, as stated in the manifest */
     uint64_t skipped;
     /* number of values in JSON arrays that were not packed because they could not become fields, as
@@ -69,16 +71,21 @@ struct sheaf_dataset {
     /* number of samples whose field `cls` was not a number (or numbers) when they were packed, as
      * stated in the manifest */
     uint64_t cls_words;
-    struct dataset_part *parts;         /* each with an index and a table of keys; */
-    size_t part_count;                  /* 0 without a manifest, and in a union */
+    /* parts of the data set, each with an index and a table of keys */
+    struct dataset_part *parts;
+    /* number of parts; 0 if there is no manifest, and in a union */
+    size_t part_count;
     /* False if the data set has no tables of keys because an older release made it. Otherwise it
      * may have them. */
     bool has_keys;
-    char **urls;                        /* of the shards; may contain secrets */
-    uint64_t *samples;                  /* of each shard, manifest order */
+    char **urls;                        /* URLs of the shards, which may contain passwords */
+    /* number of samples in each shard, in the order of the manifest */
+    uint64_t *samples;
     uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
-    struct text *stems;                 /* of each shard, for made-up keys (formats/stems.h) */
-    struct index_section **sections;    /* foreign shards that were scanned; else NULL */
+    /* stem of each shard, for the keys of records without a key (formats/stems.h) */
+    struct text *stems;
+    /* index sections of foreign shards that were scanned; otherwise NULL */
+    struct index_section **sections;
     struct damage *damages;
     size_t damage_count;
     /* number of members of the scanned tars that belong to no sample */
@@ -111,25 +118,26 @@ struct sheaf_dataset {
      * `host_pad` applies if hosts with fewer samples repeat some of them, and `host_drop` if hosts
      * with more samples leave some out. */
     uint64_t host_pad, host_drop;
-    /* A union's. */
-    struct sheaf_dataset **sources;     /* the sources of a union; else NULL */
+    /* The following fields are set in a union (a data set made of several sources). */
+    struct sheaf_dataset **sources;     /* the sources of a union; otherwise NULL */
     size_t source_count;
-    uint32_t *source_of;                /* of each shard */
+    uint32_t *source_of;                /* for each shard: index of its source */
     /* True if the class name of a sample is taken from `manifest`, by the sample's label. Otherwise
      * the name in the sample is used. */
     bool renames_classes;
-    /* A source's. */
-    uint32_t first_shard, end_shard;    /* its shards in the union */
+    /* The following fields are set in each source of a union. */
+    uint32_t first_shard, end_shard;    /* the shards of the source, as numbers of the union */
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
     /* Index of this source's first part (see parts.h), if the parts of all sources of the union (a
      * data set made of several sources) are counted together. */
     size_t first_part;
-    uint32_t *class_map;                /* new labels (see classes.h); NULL if they stay */
+    /* map from old to new labels (see classes.h); NULL if labels do not change */
+    uint32_t *class_map;
     size_t class_map_count;             /* number of labels in class_map */
     int class_map_first;                /* the first label in class_map */
-    bool class_rest_stays;              /* labels outside class_map stay */
+    bool class_rest_stays;              /* true if labels that are not in class_map stay the same */
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: number of the source's chosen samples */
     /* in a view (a mix of data sets): the part of an epoch's samples that is drawn from this
@@ -263,7 +271,7 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
  * directory. So claims are searched in both. Returns SHEAF_ERR_NOT_FOUND if an unfinished run was
  * found. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
-/* As dataset_refuse_unfinished, but looks only in the parent directory. */
+/* Does the same as dataset_refuse_unfinished, but searches only the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
 /* Finds out whether an object does not exist, after S3 has answered "access denied" for it. `err`
  * must hold this error. S3 gives this answer also for objects that do not exist, if the program may
@@ -362,8 +370,8 @@ void dataset_forget_counts(struct sheaf_dataset *d);
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
 struct union_options {
-    bool is_view;       /* the same data set may be there twice */
-    bool by_number;     /* labels stay as they are, whatever the class names */
+    bool is_view;       /* true for a view, in which a data set may occur twice */
+    bool by_number;     /* true if labels stay the same, even if class names differ */
     /* classes to which a view (a mix of data sets) gives other names or numbers; NULL if it does
      * not change any */
     const struct view_class *classes;

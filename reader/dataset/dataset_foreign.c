@@ -202,7 +202,8 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
                        "listed)", why.message);
     if (is_directory || code != SHEAF_ERR_NOT_FOUND)
         return code;
-    return add_url(urls, strdup(source), err);      /* a pipe, or missing: opening it will tell */
+    /* a pipe, or a missing file; opening it will show which */
+    return add_url(urls, strdup(source), err);
 }
 
 static int add_source(struct urls *urls, const char *source, bool is_file,

@@ -12,7 +12,7 @@
 struct dataset_view {
     struct view document;
     struct mix mix;
-    struct order_chosen *chosen;        /* of each source */
+    struct order_chosen *chosen;        /* the chosen samples of each source */
     /* For each source: 1 + the index of the last source before it that is the same data set, or 0
      * if there is no such source. */
     size_t *earlier;

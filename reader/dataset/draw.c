@@ -15,13 +15,13 @@
 
 struct class_drawing {
     const struct sheaf_dataset *dataset;
-    const uint32_t *labels;     /* + 1 */
+    const uint32_t *labels;     /* label of each sample, plus 1 */
     uint32_t end;               /* one more than the largest label */
-    uint64_t *samples, *seen;   /* of each label */
+    uint64_t *samples, *seen;   /* numbers of samples of each label: all, and visited so far */
     /* number of samples to select for each label, and number of samples selected so far for each
      * label */
     uint64_t *wanted, *drawn;
-    size_t *next;               /* where its next sample goes in `numbers` */
+    size_t *next;               /* for each label: index in `numbers` for its next sample */
     uint64_t *numbers;
 };
 
@@ -111,7 +111,8 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
 
     for (uint64_t i = 0; code == SHEAF_OK && i < all; i++)
         g.end = MAX(g.end, labels[i] + 1);
-    if (code == SHEAF_OK && g.end > all)        /* labels are values, not classes */
+    /* more labels than samples: labels are values and not classes */
+    if (code == SHEAF_OK && g.end > all)
         code = SHEAF_END;
     if (code == SHEAF_OK) {
         g.samples = calloc(g.end, sizeof(g.samples[0]));

@@ -24,12 +24,12 @@ typedef int frames_read_fn(void *context, void *data, size_t size, size_t *got,
  * it at a time. */
 struct frames_large {
     pthread_mutex_t lock;
-    size_t limit;                   /* bytes of the largest frame */
+    size_t limit;                   /* size in bytes of the largest frame (stored record) */
 };
 
 struct frames {
-    struct framing framing;         /* the first member */
-    struct codec_stream *codec;     /* NULL: none */
+    struct framing framing;         /* must be the first member */
+    struct codec_stream *codec;     /* NULL if the shard is not compressed */
     enum sheaf_codec codec_kind;
     frames_read_fn *read;
     /* Makes the next read start again at the first stored byte of the shard. This is needed if
@@ -40,25 +40,26 @@ struct frames {
      * again. frames_repeat sets it to NULL, so each shard is read again at most once. */
     bool (*again)(void *context);
     void *context;
-    size_t limit;                   /* as frames_open has it */
-    uint64_t given;                 /* number of the frame or damage that came last */
+    size_t limit;                   /* largest frame (stored record) that is accepted, in bytes */
+    uint64_t given;                 /* number of the frame or damage that was returned last */
     /* compressed bytes that were read but not decompressed yet; empty if the shard is not
      * compressed */
     struct buf input;
     size_t input_used;
     struct buf window;              /* uncompressed bytes, beginning at window_offset */
-    uint64_t window_offset;         /* of window.data in the uncompressed stream */
+    uint64_t window_offset;         /* offset of window.data in the uncompressed stream */
     bool at_end;                    /* the source has no more bytes */
     bool is_broken;                 /* the error `broken` follows the bytes in the window */
     struct sheaf_error broken;
-    uint32_t crc;                   /* of the frame found last, as format_ops.check computes it */
+    /* checksum of the frame that was found last (format_ops.check) */
+    uint32_t crc;
     uint64_t stored_bytes;          /* size of the shard; UINT64_MAX if unknown */
     uint64_t stored_read;           /* number of stored bytes that were read */
     /* Memory for frames (stored records) that are larger than the `limit` of frames_open. The
      * caller sets this pointer; it may be NULL. */
     struct frames_large *large;
-    bool has_large;                 /* whether this reader holds its lock */
-    size_t own_limit;               /* size of the window without that memory */
+    bool has_large;                 /* true if this reader holds the lock of `large` */
+    size_t own_limit;               /* largest size of the window without this memory, in bytes */
 };
 
 /* A frame, which is a record as it is stored in the shard. `data` is valid until the next call of
@@ -66,8 +67,8 @@ struct frames {
 struct frame {
     const uint8_t *data;
     size_t size;
-    uint64_t offset;                /* in the uncompressed stream */
-    uint32_t crc;                   /* as format_ops.check computes it */
+    uint64_t offset;                /* offset of the frame in the uncompressed stream */
+    uint32_t crc;                   /* checksum of the frame (format_ops.check) */
 };
 
 /* Opens a reader for the frames (stored records) of a shard. `limit` is the size in bytes of the

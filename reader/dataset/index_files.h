@@ -13,8 +13,8 @@
 
 struct index_files {
     const struct sheaf_dataset *dataset;
-    struct budget *budget;              /* for the content that is kept in memory */
-    struct cache *cache;                /* NULL: none */
+    struct budget *budget;              /* budget for index files that are kept in memory */
+    struct cache *cache;                /* NULL if there is no cache */
     struct index_file *files;           /* NULL if the index files were not opened */
 };
 
@@ -23,7 +23,8 @@ struct index_files {
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES]);
 
-/* Opens the index files. All pointers are borrowed. */
+/* Opens the index files of the data set. The caller must keep all arguments valid until they are
+ * closed. */
 int index_files_open(struct index_files *f, const struct sheaf_dataset *dataset,
                      struct budget *budget, struct cache *cache, struct sheaf_error *err);
 void index_files_close(struct index_files *f);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads piece by piece. */
+ * Reads a tar as a sequence of pieces; see joined.h. */
 #include "reader/dataset/joined.h"
 
 #include <inttypes.h>

@@ -13,9 +13,11 @@
 
 struct dataset_part {
     char *index_url, *keys_url;
-    uint64_t index_offset, index_bytes;     /* where its sections begin among those of all parts */
-    uint64_t first_number, samples;         /* numbers of its samples in the source */
-    uint64_t keyed;                         /* as key_table_make takes it */
+    /* range of the part's index sections, among those of all parts */
+    uint64_t index_offset, index_bytes;
+    /* number of the part's first sample in the source, and number of its samples */
+    uint64_t first_number, samples;
+    uint64_t keyed;                         /* argument `keyed` for key_table_make */
     char fingerprint[33];                   /* the fingerprint in its table of keys */
 };
 

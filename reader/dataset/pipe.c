@@ -26,7 +26,7 @@
 
 struct lowest {
     const char *prefix;
-    const char *name;           /* of the prefix, without the directory */
+    const char *name;           /* last component of the prefix */
     bool found;
     uint64_t number;
 };

@@ -11,14 +11,15 @@
 #include "formats/format.h"
 #include "store/store.h"
 
-#define LOOKS_AT_ONCE 32u       /* remote shards */
+/* largest number of remote shards that are examined at the same time */
+#define LOOKS_AT_ONCE 32u
 #define LOOKS_MOST    256u      /* number of shards in one call */
 
 struct look {
     const char *url;                /* borrowed, like all fields above `job` */
     /* result of look_sizes or look_inside for this one shard */
     int code;
-    struct sheaf_error error;       /* and its error */
+    struct sheaf_error error;       /* error of this shard, if `code` is an error */
     /* Size of the shard in bytes. If it is UINT64_MAX, the shard is a pipe, and the fields below
      * are not set. */
     uint64_t bytes;

@@ -18,7 +18,7 @@
 #define SORT_BYTES  ((uint64_t)64 << 20)
 #define PLACE_BYTES 12          /* shard and record, the highest byte first */
 
-/* Where a sample is. */
+/* The place of a sample: its shard and its record. */
 struct key_place {
     uint8_t bytes[PLACE_BYTES];
 };

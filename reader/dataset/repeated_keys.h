@@ -12,13 +12,13 @@
 #include "reader/dataset/dataset.h"
 
 struct repeated_keys {          /* zero-initialised */
-    struct sort *sort;          /* NULL: not open */
-    pthread_mutex_t lock;       /* of the sort */
+    struct sort *sort;          /* NULL if it is not open */
+    pthread_mutex_t lock;       /* lock for the sort */
 };
 
-/* `memory_bytes`: the caller's, of which a share is taken. */
+/* Begins the count. `memory_bytes` is the memory of the caller; a part of it is used. */
 int repeated_keys_open(struct repeated_keys *keys, uint64_t memory_bytes, struct sheaf_error *err);
-/* Takes the key of a sample; from any thread. */
+/* Adds the key of a sample. May be called on any thread. */
 int repeated_keys_add(struct repeated_keys *keys, const char *key, uint32_t shard, uint64_t record,
                       struct sheaf_error *err);
 /* Ends the count. Must be called after all samples were added. Sets *count to the number of samples
@@ -26,6 +26,6 @@ int repeated_keys_add(struct repeated_keys *keys, const char *key, uint32_t shar
  * sample to `first`. */
 int repeated_keys_end(struct repeated_keys *keys, const struct sheaf_dataset *dataset,
                       uint64_t *count, char first[512], struct sheaf_error *err);
-void repeated_keys_close(struct repeated_keys *keys);       /* also if it is not open */
+void repeated_keys_close(struct repeated_keys *keys);       /* does nothing if it is not open */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The header scan; see scan.h. */
+ * Scans the headers of a shard; see scan.h. */
 #include "reader/dataset/scan.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 struct scan_extent {
     uint64_t begin, end;
-    uint64_t key;               /* where it is in `keys`, if samples are joined */
+    uint64_t key;               /* offset of the key in `keys`, if samples are joined */
 };
 
 /* framing_bytes.show */

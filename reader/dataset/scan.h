@@ -10,7 +10,7 @@
 #include "store/store.h"
 
 struct header_scan {
-    struct framing framing;         /* the first member */
+    struct framing framing;         /* must be the first member */
     struct store_object *object;
     struct buf window;              /* the bytes at window_offset */
     uint64_t window_offset;

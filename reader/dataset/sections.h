@@ -8,7 +8,8 @@
 #include "reader/dataset/dataset.h"
 #include "store/store.h"
 
-/* Set `dataset`, and zero the other fields. */
+/* The state of reading index sections. The caller must set `dataset`, and set the other fields to
+ * zero. */
 struct sections {
     const struct sheaf_dataset *dataset;
     const struct dataset_part *part;        /* the part whose index is open */

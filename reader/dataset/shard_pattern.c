@@ -23,11 +23,11 @@
 
 /* Braces that stand for several texts. */
 struct brace {
-    const char *at;             /* the opening one */
-    size_t length;              /* with the closing one */
-    bool is_range;              /* otherwise texts with commas between them */
+    const char *at;             /* position of the opening brace */
+    size_t length;              /* length, including both braces */
+    bool is_range;              /* true for a range; false for texts separated by commas */
     uint64_t low, high, step;
-    int width;                  /* of the first number; 0: letters */
+    int width;                  /* number of digits of the first number; 0 for a range of letters */
 };
 
 /* Returns the length of the brace expression that begins at `text`, or 0 if its closing brace is

@@ -21,8 +21,8 @@ struct walk {
     uint64_t offset;                    /* number of stored bytes read */
     atomic_uint_fast64_t *progress;     /* number of bytes read by all walks together */
     const volatile int *interrupt;
-    uint64_t stored_bytes;              /* of the shard */
-    bool may_repeat;                    /* it is remote, and was not read again yet */
+    uint64_t stored_bytes;              /* size of the stored shard in bytes */
+    bool may_repeat;                    /* true if the shard is remote and was not read again yet */
 };
 
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)

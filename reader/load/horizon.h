@@ -26,7 +26,7 @@ struct horizon {
     struct foresight foresight;
     struct sequence *sequence;
     const struct order_line *line;
-    struct ref *slots;              /* the lane's */
+    struct ref *slots;              /* slots of the lane's shuffle buffer */
     uint64_t slot_count;
     /* largest number of samples of the shuffle buffer that may be in memory, and number of those
      * that are in memory now */

@@ -27,10 +27,10 @@
 /* A sample that the lane (a sequence of samples) has drawn, but not yet returned to the caller. */
 struct due {
     struct ref ref;
-    uint64_t record;            /* if it is a number */
+    uint64_t record;            /* number of the record, if the sample is not in memory */
     uint32_t shard;
     bool repeats;
-    struct shard *opened;       /* in use for it until there is a read */
+    struct shard *opened;       /* shard of the sample, kept open until the read begins */
 };
 
 struct lane {
@@ -41,7 +41,7 @@ struct lane {
     /* State of the shuffle after some further draws. It shows which slots of the shuffle buffer
      * will be used soon. */
     struct shuffle ahead;
-    struct ref *slots;          /* NULL if the lane has none */
+    struct ref *slots;          /* slots of the shuffle buffer; NULL if the lane has none */
     uint64_t slot_count;
     /* number of slots of the shuffle buffer that have been filled so far, while the lane (a
      * sequence of samples) starts */
@@ -50,7 +50,7 @@ struct lane {
      * with the next sample of the sequence. */
     bool refill_due;
     uint64_t refill_slot;
-    struct due due[LANE_DUE];   /* a ring: */
+    struct due due[LANE_DUE];   /* drawn samples, in a ring that begins at `first` */
     unsigned first, count;
     /* number of drawn samples that are not in memory, and that are not being read yet */
     unsigned numbers;

@@ -99,7 +99,7 @@ static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
     }
     if (w == NULL)
         return NULL;
-    w->code = SHEAF_ERR_INTERRUPTED;        /* until the job has run */
+    w->code = SHEAF_ERR_INTERRUPTED;        /* replaced when the job has run */
     w->memory_bytes = more + (reserved ? 0 : memory);
     w->reserved_bytes = reserved ? memory : 0;
     return w;
@@ -113,7 +113,7 @@ static void end_work(struct loader *l, struct work *w)
     budget_give(&l->budget, w->memory_bytes);
     budget_give_reserved(&l->budget, w->reserved_bytes);
     read_drop_shards(w, &l->shards);
-    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* they held an outsize sample */
+    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* the buffers had a very large sample */
         work_free(w);
         return;
     }
@@ -139,7 +139,7 @@ static void free_block(struct loader *l, struct read *r)
         budget_give(&l->budget, r->alone_bytes);
 }
 
-/* Takes memory for items that lie together. */
+/* Takes memory for the items of a read that lie together in one block. */
 static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
                               enum loader_share share)
 {
@@ -168,7 +168,7 @@ static void give_pieces(struct loader *l, struct read *r)
     r->each = NULL;
 }
 
-/* Takes memory for items that lie apart. */
+/* Takes memory for the items of a read that have an allocation each. */
 static bool loader_take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
 {
     size_t at = 0;
@@ -329,7 +329,7 @@ static void land(struct loader *l, struct read *r)
     if (r->stream == NULL)
         end_work(l, w);
     else
-        r->work = w;                /* its items are there */
+        r->work = w;                /* the items of the stream are in its buffer */
 }
 
 bool loader_has(struct loader *l, struct read *r)

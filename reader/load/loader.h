@@ -18,7 +18,7 @@ struct queue_ops;
 
 /* A sample, or its number. */
 struct ref {
-    struct item *item;          /* NULL if it is not in memory; */
+    struct item *item;          /* NULL if the sample is not in memory */
     union {
         /* If `item` is NULL, the sample is not in memory. `input` is then the sample's number
          * within the lane (a sequence of samples), or REF_EMPTY. */
@@ -36,9 +36,9 @@ struct loader {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    struct cache *cache;            /* NULL: none */
+    struct cache *cache;            /* NULL if there is no cache */
     struct pipe_shift pipe_shift;
-    const struct queue_ops *queue_ops;      /* the kind of all queues */
+    const struct queue_ops *queue_ops;      /* functions of the queues, which are all of one kind */
     /* the queues of all lanes (sequences of samples) of this reader, in the order in which the
      * lanes return samples */
     struct queue *queues;
@@ -63,7 +63,7 @@ struct loader {
     unsigned lead;
     uint64_t keep;
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
-    struct window window;           /* of remote reads; queued_most follows it */
+    struct window window;           /* limit for remote reads, from which queued_most is computed */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
     /* How reads decompress the blocks of a codec: completely, or only the records that are needed,
      * if memory has no room for whole blocks. */
@@ -75,14 +75,14 @@ struct loader {
     struct heap *heap;
     /* largest number of bytes of the heap that may be lent to the program */
     uint64_t lend_bytes;
-    struct read *reads;             /* all that there are */
+    struct read *reads;             /* list of all reads */
     struct work *spare;             /* buffers of finished reads, which are used again */
     uint64_t spare_most_bytes;      /* larger buffers held an outsize sample and are freed */
     /* Total size of the spare buffers in bytes. budget.used + spare_bytes is never greater than
      * budget.limit. */
     uint64_t spare_bytes;
     uint64_t read_bytes;
-    struct stream_counts counts;    /* of all streams */
+    struct stream_counts counts;    /* counts for all streams together */
     uint64_t stall_ns;
     const volatile int *interrupt;  /* waits end when it is not zero */
 };
@@ -99,11 +99,11 @@ static inline bool loader_is_apart(const struct loader *l)
 int loader_open_shard(struct loader *loader, struct shard *shard, struct sheaf_error *err);
 bool loader_shard_is_open(struct loader *loader, struct shard *shard);
 
-/* Which memory a read may take. */
+/* The memory that a read may take. Each kind includes the kinds before it. */
 enum loader_share {
-    LOADER_AHEAD,               /* free memory in the heap, */
-    LOADER_SOON,                /* otherwise free memory in the budget, */
-    LOADER_NOW,                 /* otherwise the reserve */
+    LOADER_AHEAD,               /* free memory in the heap */
+    LOADER_SOON,                /* also free memory in the budget */
+    LOADER_NOW,                 /* also the reserve */
 };
 
 /* Begins a read. A read is a job that brings records of a shard into memory. The shards in `plan`
@@ -120,9 +120,9 @@ int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t reco
 int loader_new_read(struct loader *loader, uint64_t memory, struct read **read,
                     struct sheaf_error *err);
 
-/* Returns whether the read has landed. */
+/* Returns true if the job of the read has finished. */
 bool loader_has(struct loader *loader, struct read *read);
-/* Waits until the read has landed. Returns its result. */
+/* Waits until the job of the read has finished. Returns its result. */
 int loader_wait(struct loader *loader, struct read *read, struct sheaf_error *err);
 /* Removes one user of a read. */
 void loader_leave(struct loader *loader, struct read *read);
@@ -138,7 +138,7 @@ uint8_t *loader_piece(const struct ref *ref);
 void loader_shrink(struct loader *loader);
 /* Frees spare buffers until the rest fits into the budget. */
 void loader_trim(struct loader *loader);
-/* Returns the room for samples that lie apart. */
+/* Returns the free memory in the heap, for samples that have an allocation each. */
 static inline uint64_t loader_room(const struct loader *l)
 {
     return heap_room(l->heap);
@@ -153,7 +153,7 @@ int loader_is_full(const struct loader *loader, const struct shard *shard, uint6
 
 /* Makes all jobs end soon, and waits for them. */
 void loader_cancel(struct loader *loader);
-/* Frees all reads. Nothing may refer to them. */
+/* Frees all reads. No sample may refer to them any more. */
 void loader_clear(struct loader *loader);
 /* Frees the spare buffers and the heap. */
 void loader_free(struct loader *loader);

@@ -33,32 +33,32 @@
 #define ALIGNMENT        ((uint64_t)16)
 #define LOOK_NS          ((uint64_t)50000000)
 
-/* A requested number. */
+/* An entry for a requested sample number. */
 struct number_entry {
     uint64_t number;
-    size_t asked;               /* its place in the caller's array */
+    size_t asked;               /* index in the caller's array of numbers */
     /* The record of the sample in memory, or its error. If a sample was requested several times,
      * all entries for it point to the same item. */
     struct item *item;
 };
 
-/* The entries that are in one shard. */
+/* The requested samples that are in one shard. */
 struct shard_part {
     uint32_t shard_number;
     size_t first, end;
-    struct shard *shard;        /* NULL if not open yet, or no longer */
+    struct shard *shard;        /* NULL if the shard is not open */
     uint64_t block_bytes;
     uint8_t *block;
 };
 
 struct record_group {
     struct shard_part *part;
-    size_t first, end;          /* its entries */
+    size_t first, end;          /* range of the group's entries */
     uint64_t memory_bytes;
     struct read *read;          /* NULL if the group was finished */
 };
 
-/* One call. */
+/* The state of one call of numbers_read. */
 struct call {
     const struct sheaf_dataset *dataset;
     struct shard_pool *pool;
@@ -70,7 +70,7 @@ struct call {
     size_t count;
     struct shard_part *parts;
     size_t part_count, opened;
-    struct run *runs;           /* of the group that is planned */
+    struct run *runs;           /* runs (ranges of records) of the group that is being planned */
     struct record_group groups[READS_MOST]; /* a ring, whose oldest entry is at `oldest` */
     size_t oldest, group_count;
 };

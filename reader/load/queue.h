@@ -32,8 +32,9 @@ struct warmth;
 
 struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
-    const struct order_line *line;  /* the line that has its places */
-    const struct horizon *horizon;  /* tells which samples are wanted; NULL: all */
+    /* line (sequence of samples before shuffling) that the sequence refers to */
+    const struct order_line *line;
+    const struct horizon *horizon;  /* tells which samples should be in memory; NULL if all */
     /* Approximate number of samples that are taken from this queue in one round. In a round, each
      * lane of the reader returns one sample. So the pace is 1, except in a view (a mix of data
      * sets), where a lane has a queue for each source. */
@@ -89,8 +90,10 @@ struct queue_ops {
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                 struct sheaf_error *err);                               /* queue_take */
-    void (*cancel)(struct queue *queue);        /* queue_cancel; NULL: nothing runs on its own */
-    void (*end)(struct queue *queue);           /* frees what `begin` made; NULL: nothing */
+    /* implements queue_cancel; NULL if there is nothing to cancel */
+    void (*cancel)(struct queue *queue);
+    /* frees the parts that `begin` has made; NULL if there are none */
+    void (*end)(struct queue *queue);
 };
 /* The kind of queue whose samples are read in the order of the shards. The index shows which bytes
  * each read needs. (queue.c) */
@@ -130,7 +133,7 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
     return loader->queue_ops->take(loader, queue, waits, ref, err);
 }
 
-/* For the kinds of queues: */
+/* The following functions are for the code of the kinds of queues. */
 
 /* Begins the next read of the queue by `plan`. Returns SHEAF_END if there is not enough memory for
  * the read now. */

@@ -27,8 +27,8 @@ struct item {
     const uint8_t *data;        /* the frame */
     size_t size;
     union {
-        const char *name;       /* if has_name: its .lst line */
-        uint64_t offset;        /* otherwise: of the frame in the shard, uncompressed */
+        const char *name;       /* if has_name is set: line of the .lst file */
+        uint64_t offset;        /* otherwise: offset of the frame in the uncompressed shard */
         /* If is_bad is set: the error of the record. The item then has neither data nor a name. */
         struct sheaf_error *bad;
     };
@@ -36,7 +36,7 @@ struct item {
     uint32_t shard;
     uint32_t name_size;
     bool has_name, is_bad;
-    bool repeats;               /* it repeats a sample to pad its lane */
+    bool repeats;               /* true if it repeats a sample as padding */
 };
 _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned for anything");
 
@@ -46,9 +46,9 @@ _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned f
  *
  *     | item | column | column | */
 struct item_column {
-    const uint8_t *data;        /* NULL: there is none */
+    const uint8_t *data;        /* NULL if the column has no record for the sample */
     uint32_t size;
-    uint32_t base_crc;          /* of the item's own record in the index */
+    uint32_t base_crc;          /* checksum that the index states for the item's own record */
 };
 _Static_assert(sizeof(struct item_column) % 16 == 0, "as for items");
 
@@ -57,7 +57,7 @@ static inline const struct item_column *item_columns(const struct item *item)
     return (const struct item_column *)(const void *)(item + 1);
 }
 
-/* The size of an item with its columns. */
+/* Returns the size of a struct item and the structs for its columns, in bytes. */
 static inline size_t item_bytes(size_t column_count)
 {
     return sizeof(struct item) + column_count * sizeof(struct item_column);
@@ -68,14 +68,15 @@ struct read_plan {
     size_t run_count;
     enum read_how how;
     bool apart;
-    bool repeats;               /* the value for its items */
+    bool repeats;               /* value of `repeats` for its items */
 };
 
 /* The memory of a read. */
 struct read_needs {
-    uint64_t work;              /* buffers that are needed until the read has landed */
-    uint64_t block;             /* if together: kept until the last item is released */
-    uint64_t pieces;            /* if apart: sum of all items, in the heap */
+    uint64_t work;              /* buffers that are needed until the job has finished */
+    /* if items lie together: block that is kept until the last item is released */
+    uint64_t block;
+    uint64_t pieces;            /* if items lie apart: sum of the items' allocations in the heap */
     size_t count;               /* items */
     size_t span;                /* number of items, including the skipped positions before them */
     /* size of the records in bytes, and size of their names and their records in columns */
@@ -98,7 +99,7 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 /* A request to a remote store for one portion of a read's bytes (for example, the stored bytes of
  * its records). Requests are sent before a worker thread runs the job of the read. */
 struct fetch {
-    struct store_read read;     /* .object is NULL if there is none */
+    struct store_read read;     /* read.object is NULL if there is no request */
     struct work *work;
 };
 
@@ -112,7 +113,7 @@ struct stream_counts {
     uint64_t repeated_keys;
 };
 
-/* Adds `sign` times the counts. */
+/* Adds `counts`, multiplied by `sign`, to `to`. */
 static inline void stream_counts_add(struct stream_counts *to, const struct stream_counts *counts,
                                      int sign)
 {
@@ -128,17 +129,17 @@ struct work {
     struct work *next;          /* in the list of spare buffers */
     struct read *read;
     const struct sheaf_dataset *dataset;
-    struct run *runs;           /* their shards are in use */
+    struct run *runs;           /* runs (ranges of records) of the read, whose shards are in use */
     size_t run_count;
     enum read_how how;
     volatile int cancelled;     /* not zero: the job ends soon */
     bool is_fetched;
     struct fetch *fetches;      /* in `tables`, one for each portion */
     size_t fetch_count;
-    uint64_t data_bytes, names_bytes;   /* as in read_needs */
+    uint64_t data_bytes, names_bytes;   /* as in struct read_needs */
     atomic_uint fetches_left;
-    struct buf data, names, stored, tables;     /* `names` has the columns' records, too */
-    uint64_t memory_bytes, reserved_bytes;      /* taken from the budget; */
+    struct buf data, names, stored, tables;     /* `names` also has the records of columns */
+    uint64_t memory_bytes, reserved_bytes;      /* bytes taken from the budget */
     /* Results. */
     int code;
     struct sheaf_error error;
@@ -153,7 +154,7 @@ struct read {
     struct work *work;
     struct workers *workers;    /* the threads that run its job */
     size_t item_bytes;          /* size of an item with its columns */
-    uint64_t at;                /* the first position of its queue that it has, */
+    uint64_t at;                /* first position of its queue that the read covers */
     /* number of positions of the sequence that the read covers, and number of those that the queue
      * has already returned */
     size_t span, taken;
@@ -164,18 +165,19 @@ struct read {
     /* If each record has an allocation of its own: pointers to the items that describe the records.
      * A pointer is NULL if its position is skipped. */
     struct item **each;
-    uint8_t *block;             /* if together: the table and all frames; */
+    /* if items lie together: the table and all frames (stored records) */
+    uint8_t *block;
     /* Size of `block` in bytes if it was allocated by malloc and taken from the memory budget. 0 if
      * it is a piece of the heap for samples. */
     uint64_t alone_bytes;
-    bool is_reserved;           /* as reserved */
+    bool is_reserved;           /* true if the memory is from the reserve */
     bool repeats;
     bool is_remote;
     bool has_landed;
-    int code;                   /* result, valid once it has landed */
+    int code;                   /* result, valid when the job has finished */
     struct sheaf_error *error;  /* NULL: none */
     uint64_t bytes;             /* number of bytes that were read */
-    size_t bad_count;           /* the value for its items */
+    size_t bad_count;           /* number of bad records */
     struct stream *stream;      /* the stream that fills it; else NULL */
     /* If a stream ends after this read: SHEAF_END, or the error with which it ends. Otherwise
      * SHEAF_OK. */

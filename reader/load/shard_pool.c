@@ -15,7 +15,8 @@
 /* Largest number of unused shards that stay open. Each open shard needs one or two file
  * descriptors. */
 #define IDLE_MOST     64u
-#define IDLE_BYTES    ((uint64_t)256 << 20)     /* and most memory for their indexes together */
+/* largest memory of their index sections together, in bytes */
+#define IDLE_BYTES    ((uint64_t)256 << 20)
 
 struct shard_pool {
     struct dataset_cache base;
@@ -23,7 +24,7 @@ struct shard_pool {
     struct workers *workers;
     /* the cache, if the data set was opened offline; otherwise NULL */
     struct cache *cache;
-    struct budget budget;               /* for the indexes; guarded by the lock */
+    struct budget budget;               /* budget for index sections; guarded by the lock */
     pthread_mutex_t lock;
     struct {
         struct shards shards;
@@ -35,7 +36,7 @@ static void pool_free(struct dataset_cache *cache)
     struct shard_pool *pool = (struct shard_pool *)(void *)cache;
 
     if (pool->process != getpid())
-        return;                         /* it belongs to the parent process */
+        return;                         /* the pool belongs to the parent process */
     if (pool->locked.shards.dataset != NULL)
         (void)shards_trim(&pool->locked.shards);
     workers_close(pool->workers);
@@ -92,7 +93,7 @@ int shard_pool_of(const struct sheaf_dataset *dataset, struct shard_pool **resul
         return code;
     *result = own;
     if (!atomic_compare_exchange_strong(&d->cache, &there, &own->base)) {
-        pool_free(&own->base);          /* another thread was faster */
+        pool_free(&own->base);          /* another thread has already set a pool */
         *result = (struct shard_pool *)(void *)there;
     }
     return SHEAF_OK;

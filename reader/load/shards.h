@@ -23,7 +23,7 @@ struct shard {
      * time. */
     unsigned users;
     struct shard *newer, *older;        /* in the list of idle shards */
-    uint64_t memory_bytes;              /* taken from the budget for the index section */
+    uint64_t memory_bytes;              /* bytes taken from the budget for the index section */
     bool is_reserved;                   /* memory_bytes are from the reserve */
     /* Results of the job. */
     int code;
@@ -43,7 +43,7 @@ struct shard {
  * base. */
 struct shard_column {
     const char *url;                    /* the column's shard */
-    uint64_t first;                     /* the record there for the shard's first sample */
+    uint64_t first;                     /* number of the record for the shard's first sample */
     struct store_object *object;        /* NULL if the records are kept */
     /* Offsets of the records in `object`: one for each sample of the open shard, and one for the
      * end of the last record. NULL if the column has no records for this shard. */
@@ -58,17 +58,18 @@ struct shards {
     const struct sheaf_dataset *dataset;
     struct workers *workers;
     struct budget *budget;
-    struct cache *cache;                /* NULL: none */
-    const struct columns *columns;      /* read with the samples; NULL if none */
+    struct cache *cache;                /* NULL if there is no cache */
+    /* columns that are read with the samples; NULL if there are none */
+    const struct columns *columns;
     /* True if the whole .lst file (the names of records) of each open shard is kept in memory,
      * because its lines are not needed in order. */
     bool keep_lines;
     /* True if all records of small columns are kept in memory while a shard is open. Then a sample
      * needs no other read for these columns. */
     bool keep_columns;
-    bool keep_short;                    /* read a truncated shard as far as possible */
+    bool keep_short;                    /* true if a truncated shard is read as far as possible */
     struct index_files indexes;
-    struct shard **open;                /* indexed by number; NULL if not open */
+    struct shard **open;                /* shards by their numbers; NULL if a shard is not open */
     struct shard *newest, *oldest;      /* list of idle shards, kept for the next use */
     size_t idle_count, idle_most;       /* their number, and its limit */
     uint64_t bytes;                     /* memory of all open shards, idle or in use */
@@ -124,7 +125,7 @@ static inline uint64_t shard_column_bytes(const struct shard_column *c, uint64_t
     return c->offsets == NULL ? 0 : c->offsets[first + count] - c->offsets[first];
 }
 
-/* Returns the same for all columns. */
+/* Returns the size in bytes of the records in all columns for `count` samples, from `first` on. */
 static inline uint64_t shard_columns_bytes(const struct shard *shard, uint64_t first,
                                            uint64_t count)
 {

@@ -30,10 +30,11 @@ struct stream {
     /* index of the shard that is read now or next, in the epoch's order of shards */
     size_t place;
     size_t stride;                  /* distance to the stream's next shard */
-    bool ended;                     /* all shards have been read */
+    bool ended;                     /* true if all shards have been read */
     bool failed;
-    bool lost;                      /* it is unknown which attribute the next record has */
-    volatile int cancelled;         /* reads of a pipe check it */
+    /* true if it is unknown to which attribute the next record belongs */
+    bool lost;
+    volatile int cancelled;         /* not zero if reads of a pipe must end */
     struct store_object *object;    /* the shard at `place`; NULL if not open */
     const struct format_ops *format;
     struct frames frames;
@@ -43,7 +44,7 @@ struct stream {
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
     uint64_t offset;                /* number of stored bytes read from the object */
-    struct pipe_head head;          /* of a pipe */
+    struct pipe_head head;          /* first bytes of a pipe */
 };
 
 int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
@@ -145,7 +146,7 @@ static int stream_read_bytes(void *context, void *data, size_t size, size_t *got
     return code;
 }
 
-/* A frames.again function. */
+/* Implements frames.again: goes back to the first byte of the shard. */
 static bool stream_again(void *context)
 {
     struct stream *s = context;

@@ -20,10 +20,11 @@ struct stream;
 /* State that all streams of a reader share. The pointers in it belong to the reader. */
 struct stream_context {
     const struct sheaf_dataset *dataset;
-    const struct order *order;          /* the epoch's */
+    const struct order *order;          /* order of the epoch */
     const struct order_line *line;
-    struct cache *cache;                /* NULL: none */
-    struct pipe_shift *pipe_shift;      /* for a channel of pipes */
+    struct cache *cache;                /* NULL if there is no cache */
+    /* difference between pipe numbers and epochs, for a channel of pipes */
+    struct pipe_shift *pipe_shift;
 };
 
 /* Opens the stream of a lane, which is one of `lanes` sequences of the epoch. The stream has shard

@@ -19,13 +19,13 @@
 struct stretch {
     struct sequence *sequence;
     const struct order_line *line;
-    const struct horizon *horizon;  /* NULL: all samples are wanted */
+    const struct horizon *horizon;  /* tells which samples should be in memory; NULL if all */
     /* the open shard that contains the first sample of the new read */
     struct shard *shard;
     /* Position of the new read's first sample in the sequence of the lane (a sequence of samples).
      * Reads are already planned for all positions before it. */
     uint64_t planned;
-    /* record of this sample in the shard */
+    /* record of the new read's first sample */
     struct order_run found;
     /* Results. */
     struct read_plan plan;
@@ -46,7 +46,7 @@ bool stretch_is_outsize(const struct loader *loader, const struct index_section 
  * It depends on whether the shard is in a remote store, on a network file system, or on a local
  * disk. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
-/* Returns the same for an open shard. */
+/* Returns the largest gap for an open shard, like stretch_gap. */
 uint64_t stretch_gap_of(const struct shard *shard);
 /* Returns true if a read that ends with record `last` should also include the later record `record`
  * and the gap between them. `gap` is the largest gap in bytes that is worth reading. */

@@ -16,23 +16,26 @@
 /* Uncompressed bytes [skip, skip + size) of the block. */
 struct unpack_part {
     uint64_t skip, size;
-    uint8_t *raw;                   /* where they are written */
+    uint8_t *raw;                   /* destination of these bytes */
     uint64_t got;                   /* result: number of bytes written */
 };
 
 struct unpack {
     const struct codec_ops *codec;
-    bool single;                    /* as for codec_ops.decompress */
-    struct store_object *object;    /* has stored bytes [begin, end) of the block; */
-    const uint8_t *stored;          /* or they are in memory here, if not NULL */
+    bool single;                    /* argument `single` of codec_ops.decompress */
+    /* object with the stored bytes of the block, from `begin` to `end` - 1 */
+    struct store_object *object;
+    /* the stored bytes, if they are already in memory; otherwise NULL */
+    const uint8_t *stored;
     uint64_t begin, end;
-    uint8_t *room;                  /* unpack_room() bytes, to read into */
+    /* buffer of unpack_room() bytes, into which stored bytes are read */
+    uint8_t *room;
     /* The parts of the block that are wanted, in ascending order. They must not overlap. */
     struct unpack_part *parts;
     size_t count;
     /* Results. */
     size_t done;                    /* number of complete parts */
-    uint64_t read_bytes;            /* from the object */
+    uint64_t read_bytes;            /* number of bytes read from the object */
     /* True if the block is damaged. The parts then have all bytes before the damage. If any other
      * error is returned, the content of the parts is not valid. */
     bool is_damaged;

@@ -49,14 +49,15 @@ struct warmth {
     struct shards *shards;
     const struct order_line *line;
     struct sequence *sequence;
-    struct run due[DUE];            /* of one record each; their shards are in use */
+    struct run due[DUE];            /* runs of one record each, whose shards are in use */
     bool repeats[DUE];
     size_t first, count;
     struct warming warming[JOBS];
     /* The shard that will be warmed next (read into the kernel's cache). It stays open for this
      * purpose. NULL if it is not known yet. */
     struct shard *shard;
-    uint64_t warmed;                /* inputs before this were warmed, or soon will be */
+    /* samples before this one are warmed already, or by a running job */
+    uint64_t warmed;
     /* Number of samples that are warmed (read into the kernel's cache) before they enter the
      * shuffle buffer. */
     uint64_t ahead;

@@ -19,7 +19,7 @@
 #define KEYS_ONCE   ((size_t)1024)          /* number of keys looked up together */
 #define GAP_LOCAL   ((uint64_t)4 << 10)     /* largest gap between ranges of one read */
 #define GAP_REMOTE  ((uint64_t)32 << 10)
-#define READS_MOST  ((size_t)64)            /* under way */
+#define READS_MOST  ((size_t)64)            /* largest number of reads that run at the same time */
 #define CHECK_BYTES ((uint64_t)4 << 20)     /* size of the buckets that are checked together */
 
 /* ---- The file -------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ struct span {
     struct read_item item;
     uint64_t offset;
     size_t size;
-    size_t at;                  /* offset in the room */
+    size_t at;                  /* offset of the bytes in the buffer `room` */
 };
 
 /* Ranges of the file that were read, and the addresses of their bytes in memory. */
@@ -93,7 +93,7 @@ struct fetched {
     struct buf room;
     struct span *spans;
     size_t span_count;
-    const uint8_t **data;       /* of each range */
+    const uint8_t **data;       /* address of each range's bytes */
 };
 
 static void fetched_free(struct fetched *f)

@@ -52,12 +52,12 @@ static int locate_add_number(struct locating *x, uint64_t number, size_t asked,
     const uint64_t first = x->starts[shard] + (number - d->first_numbers[shard]);
     int code = SHEAF_OK;
 
-    /* A host's line may begin again. */
+    /* The line of a host may repeat its beginning, so a sample may have several places. */
     for (uint64_t place = first; place < places && code == SHEAF_OK; place += samples) {
         const uint32_t lane = order_lane_at(order, places, place);
 
         if (lane == order->lanes)
-            break;                      /* the place was dropped */
+            break;                      /* this place was dropped from the epoch */
         code = targets_add(&x->targets, lane, place - dataset_lane(d, order, lane).start, asked,
                            err);
         if (code == SHEAF_OK && d->hosts == 0)

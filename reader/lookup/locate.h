@@ -16,7 +16,7 @@
 #include "reader/dataset/dataset.h"
 #include "reader/order/shuffle.h"
 
-/* An input of a lane whose step is wanted. */
+/* A request for the step at which a lane returns one of its inputs (samples). */
 struct locate_target {
     uint32_t lane;
     uint64_t input;
@@ -45,7 +45,7 @@ size_t targets_of_lane(const struct locate_target *first, const struct locate_ta
 int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, size_t count,
                   uint64_t limit, struct sheaf_error *err);
 
-/* The results. */
+/* The results of a search: the steps at which samples are returned. */
 struct comings {
     struct order order;
     struct order_member member;

@@ -24,7 +24,7 @@
 /* A requested sample. */
 struct wanted_number {
     size_t source;
-    uint64_t rank;              /* among the chosen samples of its source */
+    uint64_t rank;              /* number of the sample among the chosen samples of its source */
     size_t asked;
 };
 
@@ -137,7 +137,7 @@ static int follow_lane(struct view_locating *x, size_t source, const struct orde
         const uint64_t draw = begin + targets[i].step;
 
         if (targets[i].step == UINT64_MAX || draw < first || draw >= end)
-            continue;                   /* it is in another epoch of the view */
+            continue;                   /* the draw is in another epoch of the view */
         code = mix_steps_find(&x->steps, lane, source, draw, &step, err);
         if (code == SHEAF_OK)
             code = add_step(x, lane, step, targets[i].asked, err);

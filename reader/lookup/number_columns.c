@@ -110,15 +110,15 @@ struct numbered_call {
     const uint64_t *numbers;
     size_t count;
     uint32_t *crcs;
-    uint32_t *lacks;            /* as in number_columns_read */
-    uint64_t memory_bytes;      /* taken so far */
+    uint32_t *lacks;            /* argument `lacks` of number_columns_read */
+    uint64_t memory_bytes;      /* memory that is already taken, in bytes */
     struct columned *result;
 };
 
-/* A record that is wanted from a layer. */
+/* A record of a layer (a data set of a column) that must be read. */
 struct wanted_record {
     const struct sheaf_dataset *layer;
-    uint64_t number;            /* of the record in its layer */
+    uint64_t number;            /* number of the record in its layer */
     size_t asked;               /* index of its sample in the call */
 };
 

@@ -37,12 +37,12 @@ struct mixed {
     uint64_t samples, drawn;
 };
 
-/* The sample of a step. */
+/* The sample that is returned at a step. */
 struct drawn {
     size_t source;
     uint64_t rank;                  /* its number among the chosen samples of its source */
     uint64_t number;                /* its number in the data set */
-    bool comes_again;               /* a repetition on the line of a host */
+    bool comes_again;               /* true if the line of a host repeats the sample */
 };
 
 struct mixing_tally {
@@ -53,7 +53,7 @@ struct mixing_tally {
     uint8_t *near;                  /* how often each sample came within the last NEAR_STEPS */
     uint64_t recent[NEAR_STEPS];
     uint64_t near_count;
-    double distance;                /* in epochs */
+    double distance;                /* sum of distances, as parts of an epoch */
     uint32_t *labels;               /* for each sample, label + 1; NULL if unknown */
     /* For each label: 1 + the number of the last batch with a sample of this label. */
     uint64_t *seen;
@@ -211,7 +211,8 @@ static double ideal_neighbours(const struct mixing_tally *t)
         const struct mixed *source = &t->sources[i];
         const double passes = (double)source->drawn / (double)source->samples;
         const double chance = MIN(NEAR_STEPS * MAX(passes, 1.0) / (double)t->steps, 1.0);
-        const double pairs = 1 - 1 / (double)source->samples;       /* a sample */
+        /* number of pairs of neighbours for each sample */
+        const double pairs = 1 - 1 / (double)source->samples;
 
         sum += pairs * (double)source->drawn / (double)t->steps
                * (passes > 1 ? 2 * chance : passes * chance * (2 - chance));

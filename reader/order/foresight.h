@@ -13,7 +13,7 @@
 
 #include "reader/order/shuffle.h"
 
-#define FORESIGHT_LATER UINT32_MAX      /* a step after the foreseen ones */
+#define FORESIGHT_LATER UINT32_MAX      /* a step that is not computed yet */
 
 struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */

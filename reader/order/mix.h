@@ -19,7 +19,7 @@ struct mix_source {
     uint64_t id;
 };
 
-/* The weights that hold from a certain step on. */
+/* The weights of a stage, which are used from a certain step on. */
 struct mix_stage {
     /* Number of samples that are returned before this stage (a part of the run with weights of its
      * own) begins, counted from the beginning of the whole run. 0 for the first stage. */
@@ -32,7 +32,7 @@ struct mix_stage {
 struct mix {
     struct mix_source *sources;
     size_t source_count;
-    uint64_t samples;           /* in an epoch; T */
+    uint64_t samples;           /* number of samples in an epoch; T in ORDER.md */
     struct mix_stage *stages;   /* NULL if there are no weights */
     size_t stage_count;
 };
@@ -95,7 +95,7 @@ struct mix_turns {
     const struct mix *mix;
     struct order order;
     uint32_t lane;
-    uint64_t step, steps;       /* without the step that pads */
+    uint64_t step, steps;       /* next step, and number of steps without the one that pads */
     size_t stage;
     uint64_t stage_end;         /* step; */
     const uint16_t *table;

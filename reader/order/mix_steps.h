@@ -25,9 +25,10 @@ struct mix_steps {
     const struct mix *mix;
     struct order order;
     uint64_t rounds;
-    struct mix_places *places;      /* of each stage; without weights, of one block of */
-    struct mix_turns turns;         /* this lane's turns; */
-    uint64_t *drawn;                /* draws before that block */
+    /* tables of all stages; without weights, of one block of steps */
+    struct mix_places *places;
+    struct mix_turns turns;         /* sources of the steps of one lane, without weights */
+    uint64_t *drawn;                /* number of draws from each source before this block */
     /* For a mix without weights: for each source, the lane that makes the first draw from it in the
      * epoch. */
     uint64_t *first_lanes;

@@ -33,7 +33,7 @@ struct order {
     /* number of samples in the shuffle buffers of all lanes (sequences of samples) together */
     uint64_t buffer;
     uint32_t lanes;
-    enum sheaf_remainder remainder; /* not AUTO */
+    enum sheaf_remainder remainder; /* keep, drop or pad, but not AUTO */
 };
 
 /* ---- The line ------------------------------------------------------------------------------- */
@@ -48,8 +48,8 @@ struct order_line {
      * (the sequence of samples before shuffling) then consists of pieces and not of shards.
      * Otherwise NULL. */
     const struct order_chosen *of;
-    uint32_t *pieces;               /* but pieces, in line order, */
-    uint64_t piece;                 /* each of this number of samples; */
+    uint32_t *pieces;               /* numbers of the pieces, in the order of the line */
+    uint64_t piece;                 /* number of samples in each piece */
     /* One piece (range of consecutive chosen samples) may be shorter than the others: its position
      * in the line, and its number of samples. */
     uint64_t short_start, short_places;
@@ -69,8 +69,8 @@ struct order_chosen {
     struct selection chosen;        /* numbers within the source, from 0 */
     /* number of the source's first sample in the whole data set */
     uint64_t first_number;
-    const uint64_t *first_numbers;  /* of all shards of the data set, */
-    uint32_t first_shard, end_shard;    /* of which these belong to the source */
+    const uint64_t *first_numbers;  /* number of the first sample in each shard of the data set */
+    uint32_t first_shard, end_shard;    /* range of the shards that belong to the source */
 };
 
 /* Returns the number of samples in a piece (a range of consecutive chosen samples) of a source with
@@ -89,10 +89,10 @@ int order_line_of_pieces(const struct order *order, const struct order_chosen *o
  * made by order_line_of_pieces. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
-/* Consecutive places in one shard. */
+/* Consecutive positions of the line whose samples are in one shard. */
 struct order_run {
     uint32_t shard;                 /* manifest number */
-    uint64_t record;                /* of the first place, within the shard */
+    uint64_t record;                /* number of the first sample's record in the shard */
     /* Number of positions, from the first one on, whose samples are consecutive records of this
      * shard. The actual run may be longer. */
     uint64_t count;
@@ -118,7 +118,8 @@ struct order_lane {
     uint64_t count;                 /* without the pad */
     bool padded;
     uint64_t pad;
-    uint64_t again;                 /* number of last inputs that are places beyond N */
+    /* number of inputs at the end that repeat the line's beginning */
+    uint64_t again;
 };
 
 struct order_lane order_lane_of(const struct order *order, uint64_t samples, uint32_t lane);
@@ -175,7 +176,7 @@ static inline uint32_t order_member_lane(const struct order_member *m, uint32_t 
     return m->rank + m->world_size * (m->worker + m->workers * i);
 }
 
-/* Returns the number of samples in the member's epoch. */
+/* Returns the number of samples that this worker of this rank reads in an epoch. */
 uint64_t order_member_samples(const struct order *order, const struct order_member *member,
                               uint64_t samples);
 

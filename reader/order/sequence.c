@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sequence of a lane; see sequence.h. */
+ * Computes the sequence in which a lane reads its samples; see sequence.h. */
 #include "reader/order/sequence.h"
 
 #include <stdlib.h>

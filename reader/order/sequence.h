@@ -25,7 +25,7 @@ struct sequence {
     struct order_lane range;
     uint64_t count;             /* number of positions; UINT64_MAX if unknown (a stream) */
     /* In order: */
-    uint64_t fill;              /* the first positions, which fill the slots */
+    uint64_t fill;              /* number of positions at the beginning that fill the slots */
     uint64_t after;             /* the first input after them */
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending */
     /* If the lane (a sequence of samples) is resumed: fill_slots[i] is the slot of the shuffle
@@ -72,7 +72,7 @@ static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
     return s->fill_inputs == NULL ? position : s->fill_inputs[position];
 }
 
-/* Returns the place on the line of a position. */
+/* Returns the place in the line of the sample at this position of the sequence. */
 static inline uint64_t sequence_place(struct sequence *s, uint64_t position)
 {
     return order_lane_place(&s->range, sequence_input(s, position));

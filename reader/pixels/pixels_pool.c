@@ -32,7 +32,7 @@ struct sheaf_pixels_batch {
     struct sheaf_pixels_pool *pool;
     const struct sheaf_sample *samples;
     size_t count;
-    char *field;                    /* or NULL */
+    char *field;                    /* name of the field with the image; NULL for the first one */
     uint8_t **out;
     struct sheaf_crop_box *crops;
     struct sheaf_error **errors;    /* for each sample: NULL if it has its crops */
@@ -266,7 +266,7 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
     (void)err_memory(&b->lacks_memory, sizeof(b->lacks_memory));
     code = make_batch(b, field, out, err);
     if (code != SHEAF_OK) {
-        b->count = 0;               /* there may be no list of errors */
+        b->count = 0;               /* the list of errors may be missing */
         sheaf_pixels_batch_free(b);
         return code;
     }

@@ -157,7 +157,7 @@ static int peer_index_compare(const struct comparison *c, struct store_object *o
     return code;
 }
 
-/* An interop_put_fn. */
+/* Compares the expected content of a file with the file. This is an interop_put_fn. */
 static int compare_file(void *context, const char *name, const void *data, size_t size,
                         struct sheaf_error *err)
 {

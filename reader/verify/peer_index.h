@@ -12,7 +12,7 @@
 struct peer_index {
     const struct sheaf_dataset *dataset;
     uint32_t shard;
-    bool is_on;                     /* the shard may have such files */
+    bool is_on;                     /* true if the shard may have such index files */
     uint64_t number;                /* number of the next sample in its data set */
     struct buf joined;
     struct interop_writer writer;

@@ -39,7 +39,7 @@ struct check {
     /* The error with which opening the shard has failed. The message is empty if it has not failed.
      */
     struct sheaf_error open_error;
-    struct buf lines;               /* RecordIO: a part of the .lst */
+    struct buf lines;               /* a part of the .lst file of a RecordIO shard */
     uint64_t lines_offset;
     struct decode_scratch scratch;
     struct peer_index peers;
@@ -48,7 +48,7 @@ struct check {
     uint64_t decoded, payload_bytes, largest;
     uint64_t labelled, unread_labels;
     char unlabelled[512];           /* the first sample without a label */
-    bool has_cls;                   /* a sample has a field named "cls" */
+    bool has_cls;                   /* true if a sample has a field named "cls" */
     struct tally fields;
     /* Index of the part of the data set that contains the shard, if the parts of all sources are
      * counted together. (Each run that appended samples has added a part; see parts.h.) */
@@ -79,9 +79,9 @@ struct checks {
     atomic_uint_fast64_t *class_samples;    /* number of samples of each class, source after
                                                source */
     size_t *first_classes;          /* index of each source's first class, and the end */
-    uint64_t *key_sums;             /* of each part of each source */
+    uint64_t *key_sums;             /* sum of key_table_part for each part of each source */
     struct tally *fields;           /* one for each source */
-    struct repeated_keys repeated;  /* of sources that were not packed */
+    struct repeated_keys repeated;  /* repeated keys in sources that our packer has not made */
 };
 
 void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t sizeof_options)
@@ -108,7 +108,7 @@ problem(struct check *c, const char *format, ...)
         return;
     grown = realloc(c->problems, (c->told + 1) * sizeof(*grown));
     if (grown == NULL)
-        return;     /* it is counted */
+        return;     /* no memory for the message: the problem is only counted */
     c->problems = grown;
     grown = &c->problems[c->told++];
     va_start(args, format);

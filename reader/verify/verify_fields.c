@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * See verify_fields.h. */
+ * Compares counts of fields and classes with the manifest; see verify_fields.h. */
 #include "reader/verify/verify_fields.h"
 
 #include <inttypes.h>

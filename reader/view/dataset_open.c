@@ -134,7 +134,7 @@ static int dataset_open_add_part(struct source_list *l, const char *text, size_t
     return grown[l->count] == NULL ? err_memory(err, size) : (l->count++, SHEAF_OK);
 }
 
-/* A file whose name has "::" is that file. */
+/* Returns true if `source` is a list of sources separated by "::", and not the name of a file. */
 static bool is_list(const char *source)
 {
     uint64_t bytes;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lines in use; see source_line.h. */
+ * Keeps the lines that lanes are reading; see source_line.h. */
 #include "reader/view/source_line.h"
 
 #include <stdlib.h>

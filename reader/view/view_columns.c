@@ -13,10 +13,11 @@
 #include "formats/label.h"
 #include "reader/dataset/column_pairs.h"
 
-/* The conditions on one column, while it is read. */
+/* State while a column is read: the conditions on this column. */
 struct column_choice {
     struct choice *choice;
-    const struct view_column *first;    /* its first condition; the others have the same name */
+    /* first condition on this column; later ones have the same column name */
+    const struct view_column *first;
     uint64_t *marks;            /* a bit for each sample that fulfils all conditions */
     struct watch watch;
     struct sheaf_progress progress;

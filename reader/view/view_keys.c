@@ -31,7 +31,7 @@ char *view_keys_path(const char *directory, const char *path)
 
 /* ---- Lists ----------------------------------------------------------------------------------- */
 
-/* The lines of a file of keys. */
+/* The keys in a file, which has one key in each line. */
 struct keys {
     char *text;
     char **keys;            /* sorted */

@@ -13,8 +13,8 @@
 
 /* The draws of one lane from one source. */
 struct replay_drawing {
-    uint64_t drawn;                 /* counted as in mix_turns_begin */
-    struct source_line *line;       /* of the stretch; NULL if none has begun */
+    uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
+    struct source_line *line;       /* line of the present range; NULL if no range has begun */
     /* `start` is the position of the range of samples from which the lane (a sequence of samples)
      * draws at present. `left` is the number of draws up to the end of this range. */
     uint64_t start, left;
@@ -25,8 +25,8 @@ struct replay_drawing {
 struct view_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    struct mix_turns *turns;        /* of each lane */
-    struct replay_drawing *drawings;       /* of each lane's sources */
+    struct mix_turns *turns;        /* source of each step, for each lane */
+    struct replay_drawing *drawings;       /* state of each lane and source */
     struct source_line *lines;
     size_t source_count;
 };
