@@ -248,24 +248,27 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  *   pattern "train-{000000..000007}.tar" or "train-*.tar", a file, several of these, "@FILE" for
  *   a text file with one path per line, or "-" for standard input.
  *
- * Container and codec are detected from content. Local foreign uncompressed shards are scanned at
- * open to count and locate the samples. Compressed and remote ones and standard input are read as
- * streams: their counts are unknown until their end, so whole shards are assigned to lanes.
+ * Foreign shards are shards that other software has written. Container and codec are detected from
+ * the content. If foreign shards are local and not compressed, they are scanned when the data set
+ * is opened, to count and locate the samples. Compressed or remote foreign shards and standard
+ * input are read as streams, from start to end. The number of samples in a stream is unknown until
+ * its end, so whole shards are assigned to lanes.
  *
  * Several sources form a UNION: one data set with the samples of all sources in the given order.
  * Adjacent foreign shards are one source. Each source keeps its manifest, index, checksums,
- * container, codec and keys. Two sources may contain the same key, and sample.shard tells the
- * samples apart (shard_info.source).
- * - Classes are merged by name. The first source keeps its numbers and its label_base. A new
- *   class gets the next number, in the order of its source. Labels are the merged numbers. If a
- *   source's numbers do not change, all its labels are kept. If they change, reading a sample
- *   returns SHEAF_ERR_UNSUPPORTED if its labels are not one class of its source, or if it has a
- *   field cls with the number.
- * - Opening returns _UNSUPPORTED for a mix of sources with and without class names, for class
- *   lists that differ and contain a name twice, and for streams. It returns _ARGUMENT if one data
- *   set (by its fingerprint) is named twice. Foreign shards that are named twice are read twice.
- * - The fingerprint combines the fingerprints of the sources in order. Therefore a position is
- *   valid only for the same union. */
+ * container, codec and keys. Two sources may contain the same key. The shard of a sample
+ * (sample.shard) then tells from which source it is (sheaf_shard_info.source).
+ *
+ * - Classes are merged by name. The first source keeps its numbers and its label_base. A class that
+ *   only a later source has gets the next number. Labels of samples are the merged numbers. If the
+ *   numbers of a source do not change, all its labels are kept. If they change, reading
+ *   returns SHEAF_ERR_UNSUPPORTED for a sample whose labels are not one class of the source, and
+ *   for a sample that has the number in a field cls.
+ * - Opening returns _UNSUPPORTED if only some of the sources have class names, if lists of classes
+ *   differ and one of them contains a name twice, or if a source is a stream. It returns _ARGUMENT
+ *   if two sources have the same fingerprint. Foreign shards that are named twice are read twice.
+ * - The fingerprint of a union combines the fingerprints of its sources in order. Therefore a
+ *   position is valid only for the same union. */
 struct sheaf_shard_info {
     /* name of the shard in its source's directory; for a foreign shard (written by other software),
      * the path that the caller gave */
@@ -285,8 +288,8 @@ struct sheaf_field_info {       /* statistics of a field over all samples */
     /* number of samples that have the field, and total size in bytes of the field in these
      * samples */
     uint64_t samples, bytes;
-    /* smallest, median and largest size of the field in bytes; the median may be wrong by up to 5
-     * % */
+    /* smallest, median and largest size of the field in bytes; the median may be wrong by up to
+     * 5% */
     uint64_t least_bytes, median_bytes, most_bytes;
     /* histogram of the field's size: element 0 counts the samples in which the field has less than
      * 1 kB, element 1 the samples in which it has 1 kB to less than 10 kB, and so on; the last
@@ -311,9 +314,9 @@ struct sheaf_source_info {
     /* URL of an earlier source of the same data set that appears to have the same content, or
      * NULL */
     const char *same_as;
-    /* `chosen` is the number of samples of this source that the view (a selection of samples)
-     * selects, or of all its samples if the data set is not a view. `share` is the fraction of an
-     * epoch's samples that comes from this source. */
+    /* `chosen` is the number of samples of this source that the view selects, or of all its samples
+     * if the data set is not a view (a selection of samples). `share` is the fraction of an epoch's
+     * samples that comes from this source. */
     uint64_t chosen; double share;
     /* `weight` is the source's weight in the first stage of the view. `shared` is the number of
      * samples that the view selects both from this source and from the earlier source with the same
@@ -470,8 +473,8 @@ struct sheaf_read_options {
      * that it gets are 0. */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
-    /* Default NULL, 0. Names of columns (fields added to the data set after packing) whose fields
-     * are added to the samples, as in a reader. The records of columns are read after the
+    /* Default NULL, 0. Names of columns (fields added to the data set after packing) to read
+     * together with the samples, as in a reader. The records of columns are read after the
      * samples. */
     const char *const *columns; size_t column_count;
     enum sheaf_missing missing;     /* default FAIL; NONE is possible, SKIP is refused */
@@ -1696,8 +1699,8 @@ SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *op
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
 /* ---- SageMaker's Pipe mode, the feeding end (sheaf_feed) ------------------------------------
- * Writes the objects of a source to named pipes, one after another with nothing between them, as
- * SageMaker does. */
+ * sheaf_feed writes the objects of a source to named pipes, one after another with nothing between
+ * them, as SageMaker does. */
 struct sheaf_feed_options {
     size_t sizeof_options;          /* set by _init */
     const char *channel;            /* "train"; 1 to 64 letters, digits, '.', '-', '_' */

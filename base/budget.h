@@ -24,8 +24,8 @@ struct budget {
     uint64_t reserve_used;      /* bytes of `used` that budget_take_reserved took */
 };
 
-/* Returns the number of bytes that budget_take can take at the moment, which excludes the
- * reserve. */
+/* Returns the number of bytes that budget_take can take at the moment. The reserve is not
+ * included. */
 static inline uint64_t budget_room(const struct budget *b)
 {
     const uint64_t left = b->limit - b->used;

@@ -74,9 +74,10 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* Factors for fold(), for a distance of D bits: x^(D + 63) for the first word of a 16-byte value,
- * and x^(D - 1) for its second word, both modulo the polynomial. The powers are one lower than
- * expected, because the product of two words with reversed bits is one power too high. */
+/* Factors with which fold() moves a 16-byte value D bits forward: x^(D + 63) for the first word of
+ * the value, and x^(D - 1) for its second word, both modulo the polynomial. The powers are one
+ * lower than expected, because the product of two words with reversed bits is one power too
+ * high. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 

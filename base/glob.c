@@ -146,8 +146,8 @@ const char *glob_problem(const char *pattern, size_t size)
 
 bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
 {
-    /* `star` is the position in the pattern after its last star. `taken` is the position in the
-     * text up to which this star matches. */
+    /* `star` is the position after the last star in the pattern so far. `taken` is the position in
+     * the text up to which this star matches. */
     size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;
 
     while (t < text_size || p < pattern_size) {

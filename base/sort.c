@@ -407,8 +407,8 @@ static bool sort_is_before(const struct sort_run *a, const struct sort_run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Moves the run at index `at` of the merge heap down until no run under it has a smaller next
- * entry. */
+/* Moves the run at index `at` of the merge heap down, until no run below it in the heap has a
+ * smaller next entry. */
 static void sink(struct sort *s, size_t at)
 {
     struct sort_run *run = s->heap[at];

@@ -127,7 +127,7 @@ int destination_is_finished(const struct output *output, bool *finished, struct 
  * packing. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
-/* Adds the counts of a finished data set to the result. They come from its manifests and its
+/* Adds the counts of a finished data set to the result. The counts come from its manifests and its
  * reports. */
 int destination_result(const struct output *output, struct sheaf_pack_result *result,
                        struct sheaf_error *err);

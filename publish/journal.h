@@ -52,8 +52,8 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    /* random number that identifies the run; "" in a claim (the file that says which run packs
-     * here) of release 0.1 */
+    /* random number that identifies the run; "" if release 0.1 has written the claim (the file that
+     * says which run packs here) */
     char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;

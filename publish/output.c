@@ -207,9 +207,9 @@ static int clear_journal(void *output, struct sheaf_error *err)
     return journal_clear_files(&((const struct output *)output)->journal, err);
 }
 
-/* Ends a run: removes the files that are no longer needed, and the claim (the file that says which
- * run packs here) last. If a removal fails, the claim stays, and a later run of the same plan tries
- * again. */
+/* Ends a run: removes the files that are no longer needed, and finally the claim (the file that
+ * says which run packs here). If a removal fails, the claim stays, and a later run of the same plan
+ * tries again. */
 int output_end(const struct output *o, struct sheaf_error *err)
 {
     void *context = (void *)(uintptr_t)o;

@@ -122,7 +122,8 @@ int output_publish_shard(const struct output *output, uint32_t split, struct sha
 /* Locks DEST for a process that has joined a run. *lock becomes -1 if the store has no locks. */
 int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
 /* Makes the name of a shard from its number in the split, for example "PREFIX-000000.tar.gz". All
- * names of a split have the same number of digits, so that their order is that of the numbers. */
+ * names of a split have the same number of digits, so that the order by name is the order by
+ * number. */
 int output_shard_name(const struct output *output, uint32_t split, uint64_t number,
                       char name[SHARD_NAME_BYTES], struct sheaf_error *err);
 
@@ -173,8 +174,9 @@ bool output_listing_has(const struct output_listing *listing, uint32_t split, co
 bool output_listing_has_size(const struct output_listing *listing, uint32_t split,
                              const char *name, uint64_t bytes);
 enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
-/* Finds the state of a shard and the files beside it by the listing. If the listing is not enough,
- * reads the files. Returns an error if they cannot be read. */
+/* Finds out whether a shard and the files beside it are there, missing or altered. Uses the
+ * listing, and reads the files only if the listing is not enough. Returns an error if they cannot
+ * be read. */
 int output_listing_check(const struct output_listing *listing, const struct output *output,
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);

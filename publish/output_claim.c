@@ -50,9 +50,9 @@ enum action {
     MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
-    /* like GROW, but keep the samples that a run of this plan has already appended */
+    /* claim, in order to append; keep the samples that a run of this plan has already appended */
     G_ON,
-    /* like GROW, but remove the samples that an unfinished run has appended */
+    /* claim, in order to append; first remove the samples that an unfinished run has appended */
     G_ANEW,
     INDEX,                      /* claim; nothing is removed before the index is made */
 };
@@ -233,9 +233,9 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 }
 
 /* Checks the destination again after this run has claimed it. Fails if it has a data set or files
- * that belong to no data set. Another run may have put them there between the first inspection and
- * the claim (the file that says which run packs here). From the claim on, no other run can do this
- * without replacing the claim. */
+ * that belong to no data set. Another run may have put them there after the first inspection,
+ * before the claim (the file that says which run packs here) was written. Now no other run can do
+ * this without replacing the claim. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -291,8 +291,8 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
 }
 
 /* Replaces the data set at the destination: claims the destination, then removes the old files.
- * Everything that could be a reason to refuse was checked before. From the claim (the file that
- * says which run packs here) on, other runs see that this run can be resumed. */
+ * Everything that could be a reason to refuse was checked before. As soon as the claim (the file
+ * that says which run packs here) is written, other runs see that this run can be resumed. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = output_claim_do(o, d, CLAIM_REPLACES, err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Lets several processes pack the parts of one plan at one destination. Even the same part may be
- * packed by two processes at the same time. Each process joins the run that has the claim (the file
- * that says which run packs here) (see journal.h), and finds out which shards are already finished.
- * output_shard.c publishes a shard, while other processes may publish the same shard.
+ * packed by two processes at the same time. Each process joins the run that is named in the claim,
+ * the file that says which run packs here (see journal.h). Then it finds out which shards are
+ * already finished. output_shard.c publishes a shard, while other processes may publish the same
+ * shard.
  *
  * output_clean removes incomplete uploads and temporary files of killed runs. Runs with a single
  * process call it as well. */

@@ -511,7 +511,8 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     return code;
 }
 
-/* Removes files that a killed append or edit has left, except its shards. */
+/* Removes the files, except shards, of a run that was killed while it appended to the data set or
+ * edited it. */
 static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;

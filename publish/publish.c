@@ -53,9 +53,9 @@ int publish_interop(const struct output *o, uint32_t split, const char *name,
 }
 
 /* Checks that this run may publish its manifest. There must be no manifest, a manifest of the same
- * plan, or a stand-in (a file that a run puts in place of a manifest). The stand-in may be of
- * another run that has taken the claim (the file that says which run packs here) over. This run
- * then fails when it next checks its claim. */
+ * plan, or a stand-in (a file that a run puts in place of a manifest). If the stand-in is of
+ * another run, that run has also replaced the claim (the file that says which run packs here). This
+ * run then fails when it next checks its claim. */
 static int check_free(const char *directory, const struct manifest_found *f,
                       struct sheaf_error *err)
 {

@@ -11,8 +11,8 @@
 #include "sheaf.h"
 
 struct store_abilities {
-    /* whether the store can write an object only if the existing object has not changed, in one
-     * step */
+    /* whether the store can check, in one step with a write, that the existing object has not
+     * changed */
     bool compares;
     /* whether the store can tell that an object was replaced, even if the new object has the same
      * size */

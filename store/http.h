@@ -125,7 +125,7 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err);
 /* Ends all exchanges (requests and their responses) with the failure HTTP_CANCELLED, and then ends
  * the engine's thread. Exchanges that are submitted later fail at once. */
 void http_engine_stop(struct http_engine *engine);
-/* Frees the engine, and stops it before if it still runs. Does nothing if `engine` is NULL. */
+/* Stops the engine if it still runs, and frees it. Does nothing if `engine` is NULL. */
 void http_engine_close(struct http_engine *engine);
 
 /* Starts an exchange (a request and its response) after delay_ns nanoseconds. May be called on any

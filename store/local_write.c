@@ -45,7 +45,7 @@ static int local_write_put_bytes(struct local_write *w, const uint8_t *at, size_
         w->written += (uint64_t)put;
     }
     /* Ask the kernel to start writing to the disk now. Otherwise the caller would have to wait for
-     * all of it at the end of the file. The result is ignored, because this is only a hint. */
+     * all bytes at the end of the file. The result is ignored, because this is only a hint. */
     if (!w->is_direct && w->thread != NULL)
         sync_file_range(w->fd, (off_t)start, (off_t)(w->written - start),
                         SYNC_FILE_RANGE_WRITE);

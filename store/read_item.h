@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An asynchronous read of an object that is also an item of a window of outstanding work
- * (base/inflight.h). */
+ * Joins an asynchronous read with an item of base/inflight.h, so that the thread that has begun the
+ * read can collect it when it is done. */
 #ifndef STORE_READ_ITEM_H
 #define STORE_READ_ITEM_H
 

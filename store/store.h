@@ -35,8 +35,8 @@ struct store_object {
     const struct store_ops *ops;
     /* URL of the object without its query, for messages; owned by the object */
     char *url;
-    /* URL as the caller gave it, with its query; NULL if it equals `url`. It may have secrets and
-     * must not be shown in messages. Owned by the object. */
+    /* URL as the caller gave it, with its query; NULL if it equals `url`. It must not be shown in
+     * messages, because it may have secrets. Owned by the object. */
     char *asked;
     /* size of the object in bytes when it was opened; UINT64_MAX for a stream */
     uint64_t bytes;
@@ -208,7 +208,7 @@ struct store_ops {
      * store cannot compare and commit in one step. */
     int (*commit_over)(struct store_writer *writer, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
-    /* Gives the new object up, so that nothing of it stays, and frees the writer. */
+    /* Discards the object that was being written, so that nothing of it stays. Frees the writer. */
     void (*abort)(struct store_writer *writer);
 
     /* store_sweep. NULL if a killed writer leaves nothing visible. */

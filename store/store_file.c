@@ -594,8 +594,8 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Finds out whether the file system of a directory has locks, by locking the directory. If another
- * process holds such a lock, the file system has locks as well. */
+/* Finds out whether the file system of a directory has locks, by locking the directory. If this
+ * fails because another process holds a lock, the file system has locks. */
 static int file_find_abilities(const char *directory, struct store_abilities *found,
                                struct sheaf_error *err)
 {
