@@ -129,7 +129,8 @@ static int open_other(struct append *a, const char *name, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Opens the other splits of the same data, if the data set was packed as one of several splits. */
+/* Opens the other splits of the same data, if the data set is one of several splits (such as
+ * "train" and "val"). */
 static int open_others(struct append *a, struct sheaf_error *err)
 {
     struct split_spec spec;
@@ -250,8 +251,8 @@ static int open_splits(struct append *a, struct sheaf_error *err)
     return code == SHEAF_OK ? check_all_named(a, err) : code;
 }
 
-/* Opens the data set or, if there is only a directory with all splits of a data set, these
- * splits. */
+/* Opens the data set in the directory `dataset`. If this directory contains splits instead of a
+ * data set, opens all splits. */
 static int append_open_dataset(struct append *a, const char *dataset, struct sheaf_error *err)
 {
     int code = name_directory(a, dataset, err);

@@ -112,8 +112,8 @@ static int convert_leave_out(struct convert *c, const struct sheaf_sample *sampl
     return convert_packed(c, packer_leave_out(c->packer, mapped, mapped->key, err), err);
 }
 
-/* Counts a record that is not a tf.train.Example, and so becomes a sample with one field. A record
- * that is copied unchanged to TFRecord is not counted, because nothing of it is lost. */
+/* Counts a sample whose record is not a tf.train.Example, so that the sample has only one field. A
+ * record that is copied to TFRecord unchanged is not counted, because its content is not lost. */
 static void count_opaque(struct convert *c, const struct sheaf_sample *sample,
                          const struct kept_features *kept)
 {
@@ -224,12 +224,12 @@ struct source_names {
     char identity[288];
     char origin[288];           /* the same, wherever it is */
     const char **sources;
-    /* manifests of the data set, or of each source of a view */
+    /* the manifest of the data set, or, for a view, the manifests of all its sources */
     const struct manifest **manifests;
 };
 
-/* Tells the packer which files it must not remove: the sources, and the files that a list or
- * pattern names. */
+/* Tells the packer which files it must not remove, because the conversion reads them: the sources,
+ * and the files that a list or pattern names. */
 static int convert_name_sources(struct convert *c, struct source_names *names,
                                 struct sheaf_error *err)
 {

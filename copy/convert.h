@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions that convert a whole data set, or one part of a plan for a conversion. */
+ * Functions that convert a data set to another container, as a whole or in the parts of a plan. */
 #ifndef COPY_CONVERT_H
 #define COPY_CONVERT_H
 
@@ -19,8 +19,8 @@ struct convert {
      * if each shard gets an equal number of samples */
     uint64_t payload_bytes;
     uint64_t copied_bytes;
-    /* whether the features (name-value pairs) of TFRecord records are copied to the new TFRecord
-     * records */
+    /* whether the features (name-value pairs) of the old TFRecord records are copied to the new
+     * TFRecord records */
     bool keeps;
     sheaf_report_fn *note;      /* the caller's; NULL: none */
     /* whether the records that are not tf.train.Examples are counted in `opaque`; for this, the
@@ -35,9 +35,9 @@ struct convert {
     uint64_t left_out;
 };
 
-/* Initialises a conversion. The reader gets half of options->memory_bytes, and the packer the other
- * half. The packer's progress callback will report the progress of the conversion instead of its
- * own. */
+/* Initialises a conversion. The reader gets half of options->memory_bytes, and the packer gets the
+ * other half. Sets the progress callback so that the caller gets the progress of the conversion,
+ * not of the packer. */
 void convert_init(struct convert *c, const struct sheaf_dataset *dataset,
                   const struct sheaf_pack_options *options,
                   const struct sheaf_reader_options *reading);

@@ -64,7 +64,8 @@ static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_
     return code;
 }
 
-/* Copies the shards of one part of the plan. Leaves out shards that exist already. */
+/* Converts the shards that belong to one part of the plan. Leaves out shards that an earlier run
+ * has finished. */
 static int copy_part(struct convert *c, const struct sheaf_plan *plan, uint32_t part,
                      uint32_t parts, struct sheaf_pack_result *result, struct sheaf_error *err)
 {

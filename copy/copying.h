@@ -20,8 +20,8 @@ struct copying {
     struct sheaf_reader *reader;
     struct watch watch;
     struct sheaf_progress progress;
-    /* whether the samples are read in a shuffled order instead of the data set's order; `seed`
-     * determines this order */
+    /* shuffles: whether the samples are read in a shuffled order instead of the data set's order;
+     * seed: number that determines the shuffled order */
     bool shuffles; uint64_t seed;
     pthread_t waker;
     bool has_waker;
@@ -32,7 +32,7 @@ struct copying {
     } locked;
 };
 
-/* Initialises the struct, so that copying_close may be called. It must be called before any other
+/* Initialises the struct, so that copying_close may be called. Must be called before any other
  * function of this file. */
 void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const struct watch *watch,
                   const char *stage);
@@ -42,12 +42,12 @@ void copying_init(struct copying *c, const struct sheaf_dataset *dataset, const 
  * contains each sample once. */
 int copying_open(struct copying *c, const struct sheaf_reader_options *options,
                  struct sheaf_error *err);
-/* Returns at most `most` samples, which are valid until the next call. If `most` is 0, the reader
- * chooses the number. Returns SHEAF_END after the last sample. */
+/* Returns the next samples, at most `most`, which are valid until the next call. If `most` is 0,
+ * the reader chooses their number. Returns SHEAF_END after the last sample. */
 int copying_next(struct copying *c, size_t most, const struct sheaf_sample **samples,
                  size_t *count, struct sheaf_error *err);
-/* Checks that the disk of `dest` has enough space for at least `files` files with the content of
- * all samples. Does nothing if the size of the samples is unknown, as in a stream or a view. */
+/* Checks that the disk of `dest` has enough free space for the content of all samples in `files`
+ * files. Does nothing if the size of the samples is unknown, as in a stream or a view. */
 int copying_check_space(const struct copying *c, const char *dest, uint64_t files,
                         struct sheaf_error *err);
 /* Counts a sample that was copied. */

@@ -21,8 +21,8 @@
 #include "reader/dataset/dataset.h"
 #include "sheaf.h"
 
-/* A key in one of the caller's lists, and the change that the caller requests for the samples with
- * this key. */
+/* An entry of one of the caller's lists: a key, and the change that the caller requests for the
+ * samples with this key. */
 struct edit_wanted {
     /* text from the caller's list: the key of a sample, or the path of a file */
     char *key;
@@ -101,7 +101,8 @@ void edit_lists_free(struct edit *edit);
 int edit_find_changes(struct edit *edit, struct sheaf_error *err);
 void edit_changes_free(struct edit *edit);
 
-/* Returns the labels that a sample gets by this change, or NULL if the sample keeps its labels. */
+/* Returns the new labels that the change gives to its sample, or NULL if the sample keeps its
+ * labels. */
 const struct plan_label *edit_label_of(const struct edit *edit, const struct edit_change *change);
 /* Returns the file that replaces a field, or NULL. */
 const struct catalog_file *edit_file_of(const struct edit *edit, const struct edit_change *change,

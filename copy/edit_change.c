@@ -30,8 +30,8 @@ static struct sheaf_read_options reading_of(const struct edit *e)
 
 /* ---- Labels ---------------------------------------------------------------------------------- */
 
-/* Gives each class of the new labels its number: the number that it has in the data set, or the
- * next free number. */
+/* Sets the number of each class that the caller has named as a new label. An existing class keeps
+ * its number in the data set. A new class gets the next free number. */
 static int edit_change_number_labels(struct edit *e, struct sheaf_error *err)
 {
     const struct manifest *m = e->manifest;
@@ -109,7 +109,7 @@ static int add_change(struct edit *e, uint64_t number, size_t wanted, struct she
     return SHEAF_OK;
 }
 
-/* Looks up several keys in the data set. Sets found[] for each key that belongs to a sample. */
+/* Looks up several keys in the data set at once. Sets found[] for each key that a sample has. */
 static int edit_change_find_some(struct edit *e, const char *const *keys, const size_t *wanted,
                                  size_t count, bool *found, struct sheaf_error *err)
 {
@@ -341,7 +341,8 @@ static int count_one(struct counting *n, struct edit_change *c, const struct she
     return code;
 }
 
-/* Counts the changes from `first` up to, but not including, `end`. All of them are in one shard. */
+/* Adds up the effects of the changes from `first` up to, but not including, `end` on the counts of
+ * the data set. The samples of these changes must be in one shard. */
 static int count_some(struct counting *n, size_t first, size_t end, uint64_t *payload,
                       struct sheaf_error *err)
 {

@@ -34,8 +34,8 @@ struct rewriting {
     struct walk walk;
     atomic_uint_fast64_t read_bytes;
     struct index_section *section;
-    /* for each sample, its label + 1, or 0 if the sample has no label; NULL if the index has no
-     * labels */
+    /* for each sample of the shard: the label + 1, or 0 if the sample has no label; NULL if the
+     * index has no labels */
     uint32_t *labels;
     struct store_object *names; /* the .lst; NULL: none */
     struct buf lines;           /* a part of the .lst, */
@@ -95,7 +95,8 @@ static int edit_write_take_slot(struct rewriting *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Makes sure that a block with enough memory for one more record is open. */
+/* Makes sure that a block is open and has enough memory for one more record. If the open block is
+ * too full, begins a new block. */
 static int edit_write_open_block(struct rewriting *r, const struct block_need *more,
                                  struct sheaf_error *err)
 {
@@ -466,7 +467,8 @@ static int take_records(struct rewriting *r, struct sheaf_error *err)
                                                                     err);
 }
 
-/* Reads the shard's section of the index, and the labels in this section. */
+/* Reads the old shard's section of the index (sizes and checksums of its samples), and the labels
+ * in this section. */
 static int open_section(struct rewriting *r, struct sheaf_error *err)
 {
     const struct manifest_shard *m = &r->edit->manifest->shards[r->shard->shard];
@@ -553,8 +555,8 @@ static int find_finished(struct edit *e, const struct edit_shard *shard, bool *i
     return code;
 }
 
-/* Returns the size of the largest frame (stored record). The reader of a shard holds a frame of
- * this size in memory. */
+/* Returns the size of the largest frame (stored record) in the shards that the edit reads. The
+ * memory for reading must have room for a frame of this size. */
 static uint64_t largest_frame(const struct edit *e)
 {
     uint64_t largest = 0;

@@ -27,7 +27,7 @@
  * for the directory. If the entry already has another directory, this directory is closed and
  * replaced. */
 struct directory_slot {
-    /* path of a directory relative to the root; NULL if this entry of the table is empty */
+    /* path of the open directory, relative to the root; NULL if this entry of the table is empty */
     char *path;
     int fd;
 };
@@ -64,8 +64,8 @@ static int set_errno(struct sheaf_error *error, const struct extract *x, const c
     return errnum == EEXIST ? err_because(error, code, SHEAF_REASON_FILE_EXISTS) : code;
 }
 
-/* Creates the directory `path` and its parents. Symbolic links are followed, because the user chose
- * the path. */
+/* Creates the directory `path` and its parents. Symbolic links in `path` are followed, because the
+ * user chose this path. */
 static int make_root(char *path)
 {
     for (char *p = path + 1; *p; p++) {
@@ -214,8 +214,8 @@ static int extract_directory_of(struct extract *x, const char *path, size_t size
     return fd;
 }
 
-/* Returns 1 if the file's content equals the bytes, 0 if it does not, and a negative errno value on
- * failure. */
+/* Returns 1 if the content of the open file equals the `size` bytes at `data`, and 0 if it differs.
+ * Returns a negative errno value on failure. */
 static int has_bytes(int fd, const uint8_t *data, size_t size)
 {
     uint8_t there[COMPARE_BYTES];

@@ -17,9 +17,9 @@
 
 struct extract;
 
-/* Opens the root directory, and creates it and its parents if necessary. `directory` is borrowed
- * until extract_close. If `resume` is set, an existing file with the right content is kept as the
- * file of an earlier run. */
+/* Opens the root directory of the tree, and creates it and its parents if necessary. `directory` is
+ * borrowed until extract_close. If `resume` is set, an existing file that already has the right
+ * content is kept, because an earlier run has written it. */
 int extract_open(const char *directory, bool resume, struct extract **extract,
                  struct sheaf_error *error);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the damaged files of a data set. Shards are compared by their hashes, indexes by the
- * checksums of their sections, and other files by their sizes. */
+ * Finds the damaged files of a data set. Shards are checked by their hashes in the manifest, index
+ * files by the checksums of their sections, and other files by their sizes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

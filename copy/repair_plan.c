@@ -33,7 +33,7 @@ struct remaking {
     struct plan plan;
     struct plan_stash stash;
     struct block_setup setup;
-    /* index of the split in the new plan that corresponds to this data set */
+    /* if the data set is a split: the index of this split in the new plan */
     uint32_t plan_split;
     char *plan_hash, *source;   /* of the data set, in its manifest */
 };

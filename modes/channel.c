@@ -122,7 +122,7 @@ static bool channel_is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Returns the channel's directory as the variable SM_CHANNEL_<NAME> states it, or NULL if the
+/* Returns the channel's directory from the environment variable SM_CHANNEL_<NAME>, or NULL if this
  * variable is not set. */
 static const char *directory_of_variable(const char *name)
 {

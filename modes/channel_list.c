@@ -65,8 +65,8 @@ static int channel_list_compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorts the shards in byte order of their names, as in a directory, and removes shards that are
- * listed twice. */
+/* Sorts the shards in byte order of their names, like the shards in a directory. Removes the second
+ * of two equal names. */
 static void sort(struct shard_list *s)
 {
     size_t kept = 0;

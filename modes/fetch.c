@@ -28,7 +28,8 @@
 #include "modes/share.h"
 #include "store/interrupt.h"
 
-/* largest number of parts that are requested or wait to be written to the disk */
+/* largest number of parts (ranges of objects) that are requested or wait to be written to the disk
+ * at the same time */
 #define PARTS_MOST  192
 #define LEAST_BYTES ((uint64_t)16 << 20)
 

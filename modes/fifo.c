@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 #define HOLD_BYTES   ((size_t)1 << 20)
-/* data of at least this size is written directly, without a copy to the buffer */
+/* data of at least this size is written to the pipe directly, without a copy to the buffer */
 #define DIRECT_BYTES ((size_t)256 << 10)
 #define PIPE_BYTES   (1 << 20)              /* the most that an unprivileged process may have */
 #define LOOK_MS      50                     /* interval at which an interruption is looked for */

@@ -23,8 +23,8 @@ struct fifo {
     size_t pipe_bytes;          /* of the pipe's own buffer */
 };
 
-/* Creates the pipe, or uses an existing one. Returns SHEAF_ERR_EXISTS if there is another kind of
- * file at the path. */
+/* Creates the named pipe at `path`, unless it exists already. Returns SHEAF_ERR_EXISTS if another
+ * kind of file exists there. */
 int fifo_make(const char *path, struct sheaf_error *err);
 
 /* Opens the pipe for writing. Returns SHEAF_END if no program has opened the pipe for reading

@@ -223,8 +223,8 @@ static int host_shards_take(struct sheaf_dataset *d, struct here *h, const struc
     return code;
 }
 
-/* Checks that this host has the index file, because the platform may have given it to another
- * host. */
+/* Checks that this host has the index file of the data set. SageMaker may have given this file to
+ * another host. */
 static int host_shards_check_index(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     uint64_t bytes;

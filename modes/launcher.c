@@ -27,10 +27,10 @@ struct launcher {
     /* names of the environment variables that contain the rank and the world size */
     const char *rank, *size;
     const char *source;
-    /* Says when the two variables are used. ANY: if both are set; otherwise they are ignored.
-     * TOGETHER: if both are set; it is an error if only one of them is set, because the launcher
-     * sets both. IN_STEP: only in a step of a Slurm job, although every process of the job has the
-     * variables. */
+    /* The rule for using the variables `rank` and `size`. With ANY, they are used if both are set,
+     * and otherwise ignored. With TOGETHER, they are used if both are set, and it is an error if
+     * only one of them is set. With IN_STEP, they are used only in a step of a Slurm job, although
+     * every process of the job has these variables. */
     enum { ANY, TOGETHER, IN_STEP } rule;
 };
 

@@ -75,7 +75,8 @@ const char *safe_path_base(const char *name)
     return slash == NULL ? name : slash + 1;
 }
 
-/* Opens a directory inside another one that is open, and creates it if it does not exist. */
+/* Opens the directory `name` inside the open directory `fd`, and creates the directory if it does
+ * not exist. */
 static int descend(int fd, const char *name, size_t size)
 {
     char component[NAME_MAX + 1];

@@ -24,7 +24,7 @@ int safe_path_is_below(const char *a, const char *b);
 /* Opens the directory in which the file `name` is, relative to `root_fd`, and creates missing
  * directories. Does not follow symbolic links. */
 int safe_path_open(int root_fd, const char *name, int *directory_fd, struct sheaf_error *err);
-/* Returns the base name, which is the part after the last slash. */
+/* Returns the base name of an object's name, which is the part after the last slash. */
 const char *safe_path_base(const char *name);
 
 #endif

@@ -44,8 +44,8 @@ int supply_open(struct supply **supply, const struct supply_setup *setup,
 /* Cancels the requests that are still running, and frees `supply`, which may be NULL. */
 void supply_close(struct supply *supply);
 
-/* Waits for the next piece, which stays valid until the next call. Returns SHEAF_END after the end
- * of the last epoch. */
+/* Waits until the next piece is read, and returns it in *piece. The piece stays valid until the
+ * next call. Returns SHEAF_END after the end of the last epoch. */
 int supply_next(struct supply *supply, const struct supply_piece **piece, struct sheaf_error *err);
 /* Returns whether supply_next would return at once. */
 bool supply_is_ready(struct supply *supply);

@@ -41,7 +41,8 @@ static bool is_bytes(const struct constant *c)
     return strcmp(c->unit, "B") == 0 || strcmp(c->unit, "B/s") == 0;
 }
 
-/* Sets a constant from text. If its unit is bytes, the text may have the form "200MB". */
+/* Parses the value that the user gave for a constant of the estimates. If the constant's unit is
+ * bytes, the text may have the form "200MB". */
 static int set_constant(const struct constant *c, const char *text, double *value)
 {
     uint64_t bytes;
@@ -152,7 +153,7 @@ static void print_estimates(const struct mode_advice *a)
     }
 }
 
-/* Prints a constant with its unit, as in "200 MB/s", "5,500 objects/s", "0.03 s". */
+/* Prints the value of a constant with its unit, as in "200 MB/s", "5,500 objects/s" or "0.03 s". */
 static void print_constant(const struct constant *c, double value)
 {
     char text[SIZE_TEXT_ROOM], line[SIZE_TEXT_ROOM + 16];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf cat: writes an epoch to standard output. The command has nothing to clean up. So a signal,
- * or the end of the program that reads the pipe, simply ends the command, unless a position is to
- * be saved first. */
+ * sheaf cat: writes the samples of an epoch to standard output. The command has nothing to clean
+ * up. So a signal simply ends it, and so does the end of the program that reads its output from a
+ * pipe. Only with --save-position, the command first saves its position. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -50,7 +50,7 @@ struct cat {
     struct crop_policy crop_policy;
     enum sheaf_container container;
     uint64_t limit;                 /* samples */
-    /* number of the first sample to write, within this reader's part of the epoch */
+    /* number of the first sample to write, counted from 0 in this reader's part of the epoch */
     uint64_t from;
     /* step: number of the training step whose samples are printed, or NOT_GIVEN if the user
      * requested no step; batch: the batch size */
@@ -169,8 +169,8 @@ static void cmd_cat_show_progress(const struct cat *cat, uint64_t total)
     progress_show(NULL, &progress);
 }
 
-/* Writes samples until the epoch ends or the limit is reached. Returns -1 on success, or the exit
- * status after a failure. */
+/* Writes samples until the epoch ends or the limit of samples is reached. Returns -1 on success.
+ * After a failure, prints the error and returns the exit status. */
 static int cmd_cat_copy_samples(struct cat *cat)
 {
     uint64_t total = sheaf_reader_epoch_samples(cat->reader);
@@ -522,8 +522,9 @@ static int take_step(struct cat *cat, bool all_ranks)
     return -1;
 }
 
-/* Checks the options --from, --step, --batch, --limit, --resume-from and --offline. Returns -1 if
- * they agree, or the exit status if they do not. */
+/* Checks that the options --from, --step, --batch, --limit, --resume-from and --offline do not
+ * contradict each other. Returns -1 if they are valid. Otherwise prints an error and returns the
+ * exit status. */
 static int cmd_cat_check_range(const struct cat *cat)
 {
     const bool is_step = cat->step != NOT_GIVEN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf fetch: copies a training job's data, as SageMaker's File mode does. */
+ * sheaf fetch: copies the data for a training job to a directory, as SageMaker's File mode does. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -141,7 +141,8 @@ static bool is_named_before(const struct sheaf_dataset *dataset, size_t index)
     return i < index;
 }
 
-/* Returns the warnings about a view, one per line, or NULL if memory is exhausted. */
+/* Returns a text with the warnings about a view, one per line, for example about a source that is
+ * read very often. Returns NULL if memory is exhausted. */
 static char *warnings_of(const struct sheaf_dataset *dataset,
                          const struct sheaf_dataset_info *info)
 {
@@ -195,7 +196,7 @@ static void json_warnings(const struct sheaf_dataset *dataset,
     free(text);
 }
 
-/* Prints the sources of a data set that consists of several sources. */
+/* Prints the list of sources, if the data set consists of several data sets. */
 static void cmd_info_print_sources(const struct sheaf_dataset *dataset,
                                    const struct sheaf_dataset_info *info, const struct cost *costs)
 {

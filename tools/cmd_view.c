@@ -124,8 +124,8 @@ static bool cmd_view_print_pair(FILE *file, const char *text, const char *betwee
     return *end == '\0';
 }
 
-/* Prints a list such as "3,5..9" as labels. A single range is printed as a pair, which release 0.2
- * can also read. */
+/* Prints the condition on labels for a list such as "3,5..9". If the list is a single range, prints
+ * it as a pair of numbers, which release 0.2 can also read. */
 static bool cmd_view_print_labels(FILE *file, const char *list)
 {
     const char *piece;
@@ -419,8 +419,8 @@ static void say_odd_fields(const char *fields, const struct sheaf_sample *sample
     }
 }
 
-/* Reads the first sample of each source to check field names. A source that cannot be read is
- * reported later. */
+/* Checks the names of fields that the user gave, with the first sample of each source. A source
+ * that cannot be read is ignored here, because it causes an error later. */
 static void cmd_view_check_fields(const struct settings *s)
 {
     const struct sheaf_sample *samples;
@@ -466,7 +466,7 @@ static void cmd_view_free_list(struct key_list *l)
     free(l->known);
 }
 
-/* Reads a whole local file into memory. Returns false on failure. */
+/* Reads a whole local file into memory, which `l` then owns. Returns false on failure. */
 static bool cmd_view_read_text(struct key_list *l, const char *path, size_t *size)
 {
     FILE *from = fopen(path, "r"), *to = open_memstream(&l->text, size);
@@ -567,8 +567,9 @@ static size_t say_unknown(const struct key_list *l, const char *file)
     return unknown;
 }
 
-/* Reports how many keys of the file occur in no source, and names some of these keys. Returns their
- * number. If the number cannot be determined, reports that and returns 0. */
+/* Looks up all keys of the file in the sources. Prints how many keys no source has, with some
+ * examples, and returns their number. If a source cannot be searched, prints a note and returns
+ * 0. */
 static size_t say_unknown_keys(const char *file, char **sources, size_t count)
 {
     struct key_list list = { .count = 0 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Describes a column for sheaf column list and sheaf info. */
+ * Prints information about a column (a field that was added after packing), for `sheaf column list`
+ * and `sheaf info`. */
 #ifndef TOOLS_COLUMN_INFO_H
 #define TOOLS_COLUMN_INFO_H
 

@@ -8,7 +8,7 @@
 #include "tools/option_table.h"
 #include "tools/verbosity.h"
 
-/* Rows of an option table for --quiet and --verbose, ended by a row without a name. */
+/* Table with the rows of the options --quiet and --verbose. The last row has no name. */
 extern const struct option verbosity_options[];
 
 /* Checks the two options. Must be called after the options of the command were parsed. Returns -1

@@ -7,9 +7,10 @@
 
 #include "sheaf.h"
 
-/* Prints a summary of the data set packed at `dest`: "fields: jpg 30,607 json 30,600", the classes
- * with the fewest and the most samples, and the fields that a few samples lack. If `split` (the
- * text of the option) is not NULL, prints a summary for each split. */
+/* Prints a summary of the data set that was packed to `dest`: the fields, as in "fields: jpg 30,607
+ * json 30,600", the classes with the fewest and the most samples, and the fields that only a few
+ * samples lack. If `split` (the text of the option --split) is not NULL, prints a summary of each
+ * split. */
 void fields_say_packed(const char *dest, const char *split);
 
 /* Prints the counts and sizes of one field as a line of `sheaf info`. A function of the type

@@ -108,7 +108,8 @@ static void put_stages(FILE *f, const char *name, size_t offset)
                 *(const uint64_t *)(const void *)((const char *)&state.stages[i] + offset));
 }
 
-/* Prints the reader's counts with the names that reader.stats() in Python uses. */
+/* Writes the reader's counts to the metrics file, with the names that reader.stats() in Python
+ * uses. */
 static void put_reader(FILE *f)
 {
     const struct sheaf_reader_stats *s = &state.reader;
@@ -150,7 +151,8 @@ static void put_all(FILE *f, int status)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
-/* Writes the metrics file. `status` is the exit status, or -1 while the command runs. */
+/* Writes the metrics file. `status` is the exit status of the command, or -1 while the command is
+ * still running. */
 static int metrics_write_file(int status)
 {
     struct replacement file;

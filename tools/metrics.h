@@ -20,12 +20,12 @@
  * variable SHEAF_JOB, or the name of the file). Returns -1 on success. If the file cannot be
  * written, prints an error and returns the exit status. */
 int metrics_begin(const char *path, const char *dataset);
-/* Records the reader's counts for the metrics. `last` marks the last call before the reader is
- * freed. */
+/* Tells the metrics from which reader to take counts. `last` must be set in the last call before
+ * the reader is freed. */
 void metrics_reader(const struct sheaf_reader *reader, bool last);
 /* Records a final count of the result. */
 void metrics_total(const char *name, uint64_t value);
-/* Writes the final version of the file, with the command's exit status. */
+/* Writes the final version of the metrics file, with the command's exit status. */
 void metrics_end(int status);
 
 #endif

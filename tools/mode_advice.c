@@ -26,7 +26,8 @@
 #define LIST_PAGE      1000.0   /* objects in one LIST response */
 #define PART_BYTES     8e6      /* of an upload's request */
 
-/* The data that one training job reads, and the work of reading it. */
+/* The reading that one training job does: the number and size of its objects, and how often it
+ * reads them. */
 struct load {
     double files, bytes;
     double reads;               /* per epoch */

@@ -45,7 +45,7 @@ enum mode_constant {
 
 struct mode_options {
     uint64_t epochs;                /* 10 */
-    /* number of times that an epoch reads each object; 0 counts as 1 */
+    /* number of times that an epoch reads each object; the value 0 means 1 */
     double reads_per_epoch;
     /* number of bytes per second that the training program consumes; 0 if it consumes data as fast
      * as the data arrives */

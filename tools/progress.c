@@ -139,7 +139,7 @@ const char *progress_stages(char text[STAGES_ROOM])
 
 sheaf_progress_fn *progress_also;
 
-/* Shows the progress line on the terminal, in place of the previous one. */
+/* Shows a new progress line on the terminal, in place of the previous progress line. */
 static void show_line(const char *text)
 {
     struct winsize window = { .ws_col = 0 };

@@ -53,7 +53,7 @@ int replace_end(struct replacement *r)
     return status;
 }
 
-/* Returns whether the first bytes of a file contain the text. */
+/* Returns whether the text `mark` occurs in the first bytes of a file. */
 static bool begins_with(const char *path, const char *mark)
 {
     FILE *file = fopen(path, "r");

@@ -12,12 +12,12 @@
  * this variable, so that a signal ends the call. */
 extern volatile int signals_caught;
 
-/* Begins to catch the signals. A signal that was ignored when the process started (nohup) stays
- * ignored. */
+/* Begins to catch SIGINT, SIGTERM and SIGHUP. A signal that was ignored when the process started
+ * (as with nohup) stays ignored. */
 void signals_catch(void);
 
-/* Sets the reader that a signal interrupts. It must be called with NULL before the reader is
- * freed. */
+/* Sets the reader that is interrupted when a signal arrives. The function must be called with NULL
+ * before the reader is freed. */
 void signals_watch(struct sheaf_reader *reader);
 
 /* Ends the process by the signal that was caught, so that its parent sees the reason. Returns if no
@@ -28,7 +28,7 @@ void signals_die(void);
  * killing the process. */
 void signals_hold_pipe(void);
 
-/* Ends the process with SIGPIPE, as a write to a pipe without a reader normally does. Returns if
+/* Ends the process by SIGPIPE, as a write to a pipe without a reader normally does. Returns only if
  * SIGPIPE was ignored when the process started. */
 void signals_die_of_pipe(void);
 

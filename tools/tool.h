@@ -46,17 +46,19 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_v(const char *format, va_list arguments);
 
-/* Prints a note if several sources of a data set have the same samples. */
+/* Prints a note if several sources of the data set contain the same samples. */
 void say_copies(const struct sheaf_dataset *dataset);
 
-/* Prints a note with the number of objects that the reader could not cache, if there are any. */
+/* Prints a note with the number of objects that the reader could not store in its cache, if there
+ * are any. */
 void say_uncached(const struct sheaf_reader_stats *stats);
 
 /* Returns a copy of a text from outside, such as a file name, in a form that is safe to print (see
  * sheaf_show). The copy is valid until the fourth following call. */
 const char *shown(const char *text);
 
-/* Returns the last error message of complain() without "sheaf: ", or "" if there was none. */
+/* Returns the last message that complain() has printed, without "sheaf: ". Returns "" if there was
+ * no message. */
 const char *last_complaint(void);
 
 /* Complains; STATUS_MISUSE. */
@@ -73,8 +75,8 @@ int fail_file(const char *path);
 int place_sample(const struct sheaf_dataset *dataset, const struct sheaf_sample *sample,
                  struct sheaf_error *error);
 
-/* Reports how many records the reader skipped as corrupt, and how many members of tars belong to no
- * sample. Called when the command has finished reading. */
+/* Prints how many records the reader has skipped as corrupt, and how many members of tars belong to
+ * no sample. Called when the command has finished reading. */
 void say_left_out(const struct sheaf_reader_stats *stats);
 void say_passed_over(uint64_t members, uint64_t samples);
 /* Prints how many samples have the same key as an earlier sample, if there are any. `first`

@@ -22,7 +22,7 @@
 #include "packing.h"
 #include "process.h"
 
-/* the size of a piece is a multiple of this number of bytes */
+/* number of bytes of which the size of each piece (allocated range of the arena) is a multiple */
 #define ARENA_GRAIN ((size_t)64 << 10)
 
 struct arena_gap {
@@ -40,7 +40,8 @@ struct shared_arena {
         size_t backed;          /* end of the memory in the part for pieces */
         size_t reader_backed;   /* and in the reader's */
         size_t pieces;
-        /* free ranges for pieces, sorted by position; no two of them are adjacent */
+        /* free ranges in the part of the arena for pieces, sorted by position; adjacent free ranges
+         * are joined into one */
         struct arena_gap *gaps;
         size_t gap_count, gap_capacity;
         size_t reader_users;    /* the reader, and everything that it gave to keep */

@@ -36,8 +36,8 @@ static PyObject *batch_names(struct batch_object *self, void *ignored);
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* Makes room for more samples, and for more references to their memory, in the tables of the
- * batch. */
+/* Enlarges the tables of the batch, so that they have room for `samples` samples and for `holds`
+ * references to the memory of samples. */
 static bool batch_reserve(struct batch_object *batch, size_t samples, size_t holds)
 {
     struct hold **more_holds = PyMem_Realloc(batch->holds, (batch->hold_count + holds + 1)
@@ -307,8 +307,8 @@ static PyObject *batch_fields(struct batch_object *self, PyObject *name_object)
     return list;
 }
 
-/* The object that stack() returns. It exports a two-dimensional array by Python's buffer
- * protocol. */
+/* The Python object that the method stack() returns. It exports a two-dimensional array by Python's
+ * buffer protocol. */
 struct stack {
     PyObject_HEAD
     struct batch_object *batch;

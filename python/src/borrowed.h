@@ -18,9 +18,9 @@ struct borrowed {
     PyObject *items;
 };
 
-/* Makes an array of fields from a mapping (a dict of names and bytes-like objects), without copying
- * the bytes. Returns -1 with an exception on failure. The struct must be zero-initialised, and must
- * be freed in any case. */
+/* Sets the fields of `b` from a mapping, such as a dict of field names and bytes-like objects,
+ * without copying the bytes. Returns -1 with an exception on failure. The struct must be
+ * zero-initialised before the call, and must be freed even after a failure. */
 int borrowed_fields(struct borrowed *b, PyObject *mapping);
 void borrowed_free(struct borrowed *b);
 

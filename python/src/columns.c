@@ -137,7 +137,8 @@ PyObject *action_column_drop(PyObject *Py_UNUSED(module), PyObject *args)
     return code == SHEAF_OK && !PyErr_Occurred() ? Py_NewRef(Py_None) : calls_raise(&error);
 }
 
-/* Appends the description of a column to the Python list. The GIL must be held. */
+/* Appends the description of one column to the Python list that is the result of the call. The GIL
+ * must be held. */
 static void add_to_list(void *context, const struct sheaf_column_info *i)
 {
     PyObject *each = PyErr_Occurred() ? NULL

@@ -22,8 +22,8 @@ struct copy {
     int code;
 };
 
-/* Initialises the struct. `reading` is a dict with options of the reader. Returns -1 with an
- * exception on failure. */
+/* Initialises the state of a call that copies data. `reading` is a dict with options of the reader.
+ * Returns -1 with an exception on failure. */
 static int copy_init(struct copy *c, PyObject *reading, PyObject *keywords)
 {
     *c = (struct copy){ .code = SHEAF_OK };

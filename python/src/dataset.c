@@ -277,7 +277,7 @@ static PyObject *dataset_fingerprint_at(struct dataset_object *self, PyObject *a
     return PyUnicode_FromString(fingerprint);
 }
 
-/* Returns a list of `count` objects. The function `entry` makes the object with the index i. */
+/* Returns a Python list of `count` objects, each of which is made by a call entry(from, i). */
 static PyObject *list_of(size_t count, PyObject *(*entry)(const void *from, size_t i),
                          const void *from)
 {

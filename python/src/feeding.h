@@ -33,8 +33,8 @@ bool feeding_is_done(struct feeding *feeding, const struct feeding_task *feed);
 /* Waits until the task is done, but at most about a tenth of a second. Returns whether the task is
  * done. */
 bool feeding_wait(struct feeding *feeding, struct feeding_task *feed);
-/* Called when nobody needs the task's result any more. Waits until the thread no longer uses the
- * task. If the task has not begun, it is not run. */
+/* Abandons a task whose result is not needed any more. A task that has not begun is not run. Waits
+ * until the thread no longer uses the task, so that the caller can free it. */
 void feeding_leave(struct feeding *feeding, struct feeding_task *feed);
 
 #endif

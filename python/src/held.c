@@ -12,12 +12,13 @@
 /* largest number of requests from one worker that may wait for an answer at the same time */
 #define AHEAD_BATCHES 8u
 #define HELD_MOST  ((size_t)256 << 20)
-/* largest number of separate ranges of requested ordinals that are recorded. There are rarely more
- * ranges than workers, because the serving thread soon notices a gap between two ranges. So the
- * limit is far above the number of workers. */
+/* Largest number of separate ranges of requested ordinals (sample numbers) that are recorded. There
+ * are rarely more ranges than workers, because the serving thread soon notices a gap between two
+ * ranges. So this limit is far above the number of workers. */
 #define ASKED_MOST 1024u
 #define HOLES_MOST ((size_t)1 << 20)
-/* largest number of samples of a stream that one call skips */
+/* largest number of samples that are read in one call while a stream is read forward to a wanted
+ * sample */
 #define PAST_STEP  ((uint64_t)256)
 
 uint32_t *held_word(const struct held *h, size_t number)
@@ -92,8 +93,8 @@ void held_forget_owner(struct held *h, int owner)
             end_lease(h, &h->leases[i]);
 }
 
-/* Frees the memory of answers that the workers no longer use. Returns a free lease (the record of
- * an answer's memory), or NULL. */
+/* Frees the memory of answers that the workers no longer use. Returns a lease (a struct that
+ * records the memory of one answer) that is not in use, or NULL if all are in use. */
 static struct lease *free_lease(struct held *h)
 {
     struct lease *lease = NULL;
@@ -322,7 +323,8 @@ void held_skip(struct held *h, uint64_t first)
         h->place = UINT64_MAX;
 }
 
-/* Reads `step` samples at a time until the reader has returned all ordinals below `end`. */
+/* Reads samples, `step` in each call of the reader, until the reader has returned all samples with
+ * ordinals below `end`. */
 static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                       struct sheaf_error *error)
 {
@@ -351,7 +353,8 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
     return code;
 }
 
-/* Returns whether the samples with these ordinals are stored here, or will be read later. */
+/* Returns whether the samples with ordinals from `first` up to, but not including, `end` are either
+ * stored in `h` or come after the reader's position. */
 static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
     for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)
@@ -481,7 +484,8 @@ static bool held_take_pieces(const struct held *h, struct piece ***list, size_t 
     return true;
 }
 
-/* Makes the answer to a request of this process. Returns NULL if memory is exhausted. */
+/* Makes the answer to a request that this process itself has made, from the samples in h->out.
+ * Returns NULL if memory is exhausted. */
 static struct held_samples *own_samples(const struct held *h)
 {
     const size_t bytes = h->out_count * sizeof(h->out[0]);
@@ -499,7 +503,8 @@ static struct held_samples *own_samples(const struct held *h)
     return own;
 }
 
-/* Makes the answer to a request of a worker. Returns false if memory is exhausted. */
+/* Makes the answer to a request of a worker, as a message with the samples in h->out. Returns false
+ * if memory is exhausted. */
 static bool answer_packed(struct held *h, int owner, struct serving_reply *reply)
 {
     struct serving_answer *answer = &reply->answer;
@@ -566,7 +571,8 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
     return false;
 }
 
-/* Reads the samples with these ordinals if necessary, and collects them in `out`. */
+/* Collects the samples with ordinals from `first` up to, but not including, `end` in h->out. Reads
+ * the samples that are not stored yet. */
 static int held_take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                      struct sheaf_error *error)
 {

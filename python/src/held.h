@@ -19,7 +19,8 @@
 #define HELD_WORDS      256u                    /* answers that workers have, at most */
 #define HELD_OWN        (-2)    /* owner of an answer: this process */
 
-/* A piece: the samples that one call of the reader returned, in the order of their ordinals. */
+/* A piece is a block of memory with the samples that one call of the reader has returned, in the
+ * order of their ordinals. */
 struct piece {
     struct piece *next;         /* next kept piece, in the order of ordinals */
     const struct sheaf_sample *samples;
@@ -35,7 +36,8 @@ struct piece {
 /* The answer to a request that this process itself has made. The process uses the samples in the
  * memory in which they were read, so they are not packed into a message. */
 struct held_samples {
-    /* the pieces in which the samples lie; the struct has a reference to each piece */
+    /* the pieces (blocks of memory) in which the samples are; the struct has a reference to each
+     * piece */
     struct piece **pieces;
     size_t piece_count, count;  /* numbers of pieces and of samples */
     struct sheaf_sample samples[];
@@ -77,7 +79,7 @@ struct held {
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
     size_t held_bytes;
-    /* error after which the reader cannot continue; code 0 if there is none */
+    /* the error after which the reader cannot continue; its code is 0 if there is no such error */
     struct sheaf_error failed;
     struct ranges asked;        /* ordinals that were requested in this pass */
     struct ranges holes;        /* ordinals that were skipped, among those read */
@@ -95,7 +97,8 @@ void held_free(struct held *h);         /* except the reader */
 /* Begins a pass (iteration over the loader) at the ordinal `first`, which is a number in the rank's
  * part of the epoch. */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
-/* Records that the ordinals from `first` up to, but not including, `end` were requested. */
+/* Records that a worker has requested the samples with ordinals from `first` up to, but not
+ * including, `end`. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
 /* In a pass (iteration over the loader), the ordinals that were requested so far may have gaps.
  * held_gap returns the first ordinal of the first gap, which follows the first requested range.

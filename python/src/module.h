@@ -40,7 +40,8 @@
 extern PyTypeObject *dataset_type, *reader_type, *batch_type, *sample_type, *field_type,
                     *packer_type;
 
-/* Makes a Python type and adds it to the module. Returns NULL on failure. */
+/* Makes a Python type from `spec` and adds it to the Python module. Returns NULL with an exception
+ * on failure. */
 PyTypeObject *module_add_type(PyObject *module, PyType_Spec *spec);
 
 /* Frees the memory of a Python object, as the last step of its deallocation. The object may belong
@@ -223,9 +224,10 @@ PyObject *batch_receive(PyObject *module, PyObject *args);
 
 /* Sample number `index` of the batch. */
 PyObject *sample_new(struct batch_object *batch, size_t index);
-/* Returns the bytes of a field as a memoryview, which keeps the batch alive. */
+/* Returns a Python memoryview of the bytes of a field. The memoryview keeps the batch alive. */
 PyObject *field_view(struct batch_object *batch, const struct sheaf_field *field);
-/* Returns the field with this name, or NULL, without an exception, if there is none. */
+/* Returns the field of the sample with this name. Returns NULL without an exception if the sample
+ * does not have this field. */
 const struct sheaf_field *sample_field(const struct sheaf_sample *sample, const char *name);
 /* label_is_whole returns whether a label is an integer. label_object returns an integer label as an
  * int, and any other label as a float. */
@@ -263,7 +265,8 @@ void calls_end(struct calls *calls);
  * none, raises the exception for `error`. Must be called after calls_end. Returns NULL. */
 PyObject *calls_raise(const struct sheaf_error *error);
 
-/* Callback functions for the options structs of the library. Their argument `context` is a struct
+/* Functions that the C library calls during a long call, which then call the program's Python
+ * callables. They are set in the library's options structs. Their argument `context` is a struct
  * calls. */
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);
@@ -297,7 +300,7 @@ int guard_init(struct guard *guard);
  * happens if a callable uses the object that calls it. */
 int guard_enter(struct guard *guard, const char *what);
 void guard_leave(struct guard *guard);
-/* returns whether this thread is inside a call that has entered the guard */
+/* returns whether the calling thread is the thread that has entered the guard */
 bool guard_is_own(const struct guard *guard);
 /* returns whether this process is a forked child of the process that made the guarded object */
 bool guard_is_foreign(const struct guard *guard);

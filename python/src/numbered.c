@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* Samples that were read by number. The struct holds the memory of their bytes, and a reference to
- * the data set, which owns the names of classes. */
+/* Keeps samples that were read by number alive. The struct owns the memory of their bytes, and has
+ * a reference to the data set, which owns the names of their classes. */
 struct numbered {
     struct sheaf_kept *kept;
     PyObject *dataset;
@@ -74,8 +74,9 @@ static const struct option column_options_table[] = {
     { NULL, OPTION_CALL, 0 },
 };
 
-/* Sets the options of a call. `reading` is a dict with the options about columns, which `columns`
- * then owns. Returns -1 with an exception on failure. */
+/* Sets the options for reading samples by number. The dict `reading` has the options about columns.
+ * Their values are stored in `columns`, which the caller frees. Returns -1 with an exception on
+ * failure. */
 static int options_take(struct sheaf_read_options *options, struct calls *calls,
                         unsigned long long memory_bytes, PyObject *reading,
                         struct sheaf_reader_options *columns)
@@ -158,8 +159,8 @@ static const char **keys_of(PyObject *list)
     return keys;
 }
 
-/* Returns the samples that were found as a Batch, or raises a KeyError if there is no sample for a
- * key. */
+/* Returns a Batch with the samples that were found by their keys. Raises a KeyError if no sample
+ * has one of the keys. */
 static PyObject *batch_of_found(struct dataset_object *self, PyObject *list,
                                 const struct sheaf_sample *samples, const size_t *firsts,
                                 struct sheaf_kept *kept)

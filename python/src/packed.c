@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts Batches to bytes and back, with the functions of packing.c. The bytes are used in
- * pickles and in messages between processes. */
+ * Converts a Batch to bytes, and bytes back to a Batch, for pickles and for messages between
+ * processes. packing.c writes the bytes. */
 #include "module.h"
 
 #include <string.h>
@@ -118,7 +118,7 @@ static void release_source(void *what)
     PyMem_Free(source);
 }
 
-/* Returns the batch that the packed bytes in `view` describe. On success, the batch owns `view`. */
+/* Makes a batch from the packed bytes in the buffer `view`. On success, the batch owns `view`. */
 static PyObject *packed_unpack(const Py_buffer *view, const struct packed_extent *there,
                                hold_fn *release, void *what)
 {

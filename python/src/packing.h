@@ -58,8 +58,8 @@ struct packed_extent {
 struct layout {
     size_t fields, labels;
     size_t text;                /* bytes */
-    /* upper limit of the number of bytes of fields that packed_put copies; 0 if all of them already
-     * lie in memory that the receiver shares */
+    /* upper limit of the number of bytes of fields that packed_put copies; 0 if all these bytes are
+     * already in memory that the receiver shares */
     size_t data;
     bool refers;                /* some fields already lie in the receiver's memory */
 };
@@ -74,7 +74,7 @@ size_t packed_bytes(size_t count, const struct layout *layout);
  * bytes end. */
 size_t packed_put(const struct sheaf_sample *samples, size_t count, const struct layout *layout,
                   char *base, const struct packed_extent *there, char *data, size_t data_at);
-/* Returns the total number of bytes in the fields of these samples. */
+/* Returns the total number of bytes in all fields of these samples. */
 size_t packed_payload(const struct sheaf_sample *samples, size_t count);
 
 #endif

@@ -357,8 +357,8 @@ struct crops_object *crops_read(struct pool_object *pool, struct server_object *
     return crops;
 }
 
-/* Waits until the samples are read, and lets Python handle signals meanwhile. Returns false with an
- * exception on failure. */
+/* Waits until another thread has read the samples of the batch. Lets Python handle signals
+ * meanwhile. Returns false with an exception on failure. */
 static bool wait_for_samples(struct crops_object *self)
 {
     bool is_done = feeding_is_done(self->pool->feeding, &self->feed);

@@ -29,8 +29,8 @@ struct slot_parts {
  * per batch. */
 struct slot_object {
     PyObject_HEAD
-    /* a tuple with one array of image crops for each view (kind of crop) and, for each mask, one
-     * array of mask crops for each view */
+    /* a tuple of arrays. There is one array of image crops for each view (kind of crop). For each
+     * mask, there is one array of mask crops for each view. */
     PyObject *arrays;
     PyObject *make_parts;           /* make_parts(arrays) returns a list of tuples */
     Py_buffer *buffers;             /* the memory of the arrays */
@@ -54,7 +54,8 @@ struct crops_object {
     struct slot_parts parts;        /* of this batch */
     /* number of samples for which the memory of the batch has room */
     size_t room;
-    /* the samples from which the crops are made, as an object; NULL if nobody has asked for it */
+    /* the samples from which the crops are made, as a Python Batch; NULL until the program uses the
+     * samples */
     struct batch_object *samples;
     size_t count;                   /* number of samples, once they are read */
     /* whether each sample of the batch has exactly one label that is a whole number */
@@ -64,7 +65,7 @@ struct crops_object {
      * sample */
     char *field;
     struct sheaf_pixels_batch *batch;
-    /* the reason why the samples could not be read; NULL if there is no error */
+    /* the error because of which the samples could not be read; NULL if there is no error */
     struct sheaf_error *error;
     /* number of samples in this rank's part of the epoch (the samples that this rank reads) */
     uint64_t real;

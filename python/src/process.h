@@ -21,8 +21,8 @@ extern volatile unsigned forks_begun;
  * Returns false if memory is exhausted. */
 bool forks_watch(void (*in_child)(void));
 
-/* Starts a thread with all signals blocked, because only the program's own threads should handle
- * signals. */
+/* Starts a thread that calls run(argument), with all signals blocked, because only the program's
+ * own threads should handle signals. */
 bool thread_start(pthread_t *thread, void *(*run)(void *), void *argument);
 /* next_tick returns the time at which a waiting thread should check for signals again, about a
  * tenth of a second from now. tick_condition_init initialises a condition variable for waits until

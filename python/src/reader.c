@@ -264,8 +264,8 @@ static PyObject *reader_close(struct reader_object *self, PyObject *Py_UNUSED(ig
 {
     if (self->reader == NULL || guard_is_foreign(&self->guard))
         Py_RETURN_NONE;
-    /* A call in another thread may be waiting for a server. Interrupt that call. It then ends as if
-     * the reader had been closed before the call began. */
+    /* A call in another thread may be waiting for a server. This function interrupts that call,
+     * which then ends as if the reader had been closed before the call began. */
     if (!guard_is_own(&self->guard)) {
         self->closing = true;
         sheaf_reader_interrupt(self->reader);

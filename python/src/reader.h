@@ -14,7 +14,7 @@
 #include "arena.h"
 #include "module.h"
 
-/* The report of a record that was skipped while the reader was being opened. */
+/* The report of a damaged record that the library skipped while the reader was being opened. */
 struct skipped {
     struct skipped *next;
     char *where;
@@ -39,9 +39,11 @@ struct reader_object {
     struct teller *teller;
     PyObject *report;
     struct calls calls;
-    /* the arena that holds the reader's samples; NULL if they have memory of their own */
+    /* the arena (shared memory) in which the reader puts its samples; NULL if the samples are in
+     * the reader's own memory */
     struct shared_arena *arena;
-    /* a batch with samples that the program has not received yet; or NULL */
+    /* a batch with samples that the program has not received yet; NULL if there are no such
+     * samples */
     struct batch_object *batch;
     size_t next;                    /* index of the batch's next sample */
     struct sheaf_error failed;      /* code 0: it has not */
@@ -77,8 +79,8 @@ static inline size_t reader_samples_left(const struct reader_object *self)
  * by one and a sample has about `sample_bytes` bytes. */
 size_t reader_ahead(uint64_t sample_bytes);
 
-/* The library calls this function, without the GIL, for each skipped record. The context is the
- * struct teller. */
+/* The C library calls this function for each skipped record, without the GIL. `context` is the
+ * struct teller that receives the report. */
 void reader_on_skip(void *context, const char *where, const struct sheaf_error *error);
 
 /* Writes the position after the last sample that the program has received to `text`. Returns the

@@ -95,8 +95,8 @@ static PyObject *server_reports(struct server_object *self, PyObject *Py_UNUSED(
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* The opening of a server's reader, which runs on its own thread. If the program stops waiting for
- * that thread, the thread still finishes its work and discards the reader. In this case, the data
+/* The state of opening a server's reader on a separate thread. If the program stops waiting for
+ * this thread, the thread still finishes its work and discards the reader. In this case, the data
  * set is not freed until the process ends. */
 struct server_opening {
     const struct sheaf_dataset *dataset;

@@ -60,8 +60,8 @@ struct serving_answer {
     int32_t code;
     uint32_t word;              /* SERVING_NO_WORD if the message contains everything */
     uint64_t samples, bytes;
-    /* number of samples in the rank's part of the epoch; for a stream UINT64_MAX until its end
-     * is found */
+    /* number of samples in the rank's part of the epoch; UINT64_MAX for a stream whose end was not
+     * found yet */
     uint64_t real;
 };
 /* An answer to a request together with its content, which is bytes (for a worker), samples (for
@@ -102,10 +102,11 @@ bool serving_listen(struct serving *serving, const char *name);
 /* Tells the thread at which sample a pass (iteration over the loader) begins. Must be called before
  * samples of the pass are requested. A new pass ends all earlier passes. */
 void serving_begin(struct serving *serving, const struct serving_pass *pass);
-/* Returns the reader's statistics. Sets *failed if the reader has failed and can only be closed. */
+/* Copies the reader's statistics to *stats. Sets *failed to whether the reader has failed, so that
+ * it can only be closed. */
 void serving_get_stats(struct serving *serving, struct sheaf_reader_stats *stats, bool *failed);
 /* Returns whether all ranks that share the thread have finished the pass (iteration over the
- * loader). If not, sets *missing to the number of ranks that have not begun it. */
+ * loader). If not, sets *missing to the number of ranks that have not begun this pass. */
 bool serving_is_over(struct serving *serving, uint64_t pass, uint32_t *missing);
 /* Returns the number of samples that the reader has skipped as corrupt in this pass (iteration over
  * the loader). Counts only samples with ordinals below `end`. */

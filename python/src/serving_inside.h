@@ -84,8 +84,8 @@ static inline bool serving_is_shared(const struct serving *s)
     return s->ranks > 1;
 }
 
-/* serving_missing returns the number of ranks that have not begun the pass (iteration over the
- * loader). serving_pass_is_over returns whether all ranks have finished the pass. */
+/* serving_missing returns the number of ranks that have not begun the present pass (iteration over
+ * the loader). serving_pass_is_over returns whether all ranks have finished this pass. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
 /* Returns whether no worker will request this ordinal any more in this pass (iteration over the

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: the limit of moving bytes over HTTP. It is a
- * bare loop over libcurl's multi interface in one thread, with one transfer per connection under
- * way and reused memory. Each line of the file LIST is one transfer. A line "FIRST LAST URL" copies
- * a range of bytes into memory. "PUT FILE URL" reads a file into memory and sends it. "POST FILE
- * URL" sends a file by POST and ignores the response.
+ * curl_loop CONNECTIONS ITEMS LIST [--check] [CACERT]: measures how fast bytes can be moved over
+ * HTTP at most.
  *
- * With --check it computes the checksums that a reliable program needs: the CRC-32C of received
- * bytes, and the CRC-64/NVME of sent ones. At an empty line, the program waits until all earlier
- * transfers are done. The lines before the first empty line are not timed, because they open
- * connections. */
+ * The program is a loop over libcurl's multi interface in one thread. Each connection has one
+ * transfer at a time, and memory is reused. Each line of the file LIST is one transfer. A line
+ * "FIRST LAST URL" copies a range of bytes into memory. "PUT FILE URL" reads a file into memory and
+ * sends it. "POST FILE URL" sends a file by POST and ignores the response.
+ *
+ * With --check, the program computes the checksums that a reliable program needs: the CRC-32C of
+ * received bytes, and the CRC-64/NVME of sent bytes. At an empty line, the program waits until all
+ * earlier transfers are done. The lines before the first empty line are not timed, because they
+ * open connections. */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>

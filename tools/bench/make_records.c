@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_records DIR COUNT BYTES: writes TFRecord shards of COUNT small records, as input for `sheaf
- * index`. Each record has BYTES bytes, which are computed from its number and differ from those of
- * every other record. The records are not Examples, so every reader returns them unchanged. The
- * program works on little-endian machines only. */
+ * make_records DIR COUNT BYTES: writes TFRecord shards with COUNT small records in total to DIR, as
+ * input for `sheaf index`. Each record has BYTES bytes, which are computed from the number of the
+ * record, so that all records differ. The records are not tf.train.Examples, so every reader
+ * returns them unchanged. The program works only on little-endian machines. */
 #include <errno.h>
 #include <inttypes.h>
 #include <isa-l/crc.h>

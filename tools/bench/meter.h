@@ -18,14 +18,15 @@ struct meter {
 };
 
 void meter_begin(struct meter *meter);
-/* Records the time of the first result. Call this function whenever a result arrives; only the
- * first call has an effect. */
+/* Records the time of the first result of the measured work. The program may call this function for
+ * each result, because only the first call has an effect. */
 void meter_first(struct meter *meter);
 void meter_print(const struct meter *meter);
 
 /* Prints the reason on standard error and exits. */
 void meter_die(const char *what, const char *why) __attribute__((noreturn));
-/* Parses a number on the command line. Ends the program if the text is not a number. */
+/* Returns the number that an argument of the command line states. Ends the program if the argument
+ * is not a number. */
 uint64_t meter_number(const char *text);
 
 #endif

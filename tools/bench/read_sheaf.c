@@ -26,8 +26,8 @@ struct work {
     struct meter meter;
 };
 
-/* Takes an option from the beginning of argv. Returns the number of arguments that the option takes
- * up, including its name, or 0 if argv does not begin with an option. */
+/* Parses the option at the beginning of argv. Returns the number of elements of argv that belong to
+ * the option, including its name. Returns 0 if argv does not begin with an option. */
 static int take_option(struct work *work, char *const *argv)
 {
     const char *const name = argv[0];

@@ -35,13 +35,14 @@ struct rate {
 
 struct connection {
     int client, server;
-    /* time at which the last byte of a request arrived; 0 if its response has begun */
+    /* time at which the last byte of the connection's request arrived; 0 when the response to this
+     * request has begun */
     _Atomic uint64_t asked_ns;
     struct rate sent, received;
 };
 
-/* Settings and state of the proxy. The settings are set before the first connection and only read
- * afterwards; all.mutex guards the other fields. */
+/* The settings and the state of the proxy. The settings do not change after the first connection.
+ * The two rate limits change, and each of them has its own mutex. */
 static struct {
     int upstream_port;
     uint64_t latency_ns;

@@ -97,7 +97,8 @@ static char *path_in(const char *directory, const char *name)
     return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
-/* Creates a file in the directory. Prints an error message if that fails. */
+/* Creates the file `name` in the directory for writing. Prints an error message and returns NULL if
+ * that fails. */
 static FILE *crop_files_create(const char *directory, const char *name, char **path)
 {
     FILE *file = NULL;
@@ -215,15 +216,15 @@ static int put_line(struct crop_files *f, const char *name, const struct sheaf_s
     return STATUS_FAILURE;
 }
 
-/* Returns the file name for the crops of a mask: the name of the mask's field, or the part of it
- * after the last slash. */
+/* Returns the part of a file name that says which mask a crop is from. It is the name of the mask's
+ * field, or the part of this name after the last slash. */
 static const char *name_of_mask(const char *field)
 {
     return strchr(field, '/') == NULL ? field : strrchr(field, '/') + 1;
 }
 
-/* Writes crop number `crop` of view v of sample i, and the same crop of each mask. `stem` is the
- * start of the file names. */
+/* Writes PNG files for crop number `crop` of view v of sample i: the crop of the image, and the
+ * same crop of each mask. `stem` is the beginning of their file names. */
 static int put_crop(struct crop_files *f, size_t v, size_t i, size_t crop, const char *stem)
 {
     const struct crop_choice *choice = f->choice;

@@ -18,7 +18,7 @@
 #define REPORT_CROPS 6u                 /* number of crops of each of them */
 #define REPORT_CROP_SIDE 64u            /* pixels of a crop */
 
-/* A sample that the report shows: a thumbnail of its image, or the beginning of its text. */
+/* A sample that the page shows, as a thumbnail of its image or as the beginning of its text. */
 struct report_picture {
     char *key, *class_name;             /* class_name: or NULL */
     /* media type of the picture's bytes, such as "image/jpeg"; NULL if there is no picture */
@@ -66,7 +66,7 @@ struct report {
     FILE *f;
     const struct sheaf_dataset *dataset;
     struct sheaf_dataset_info info;
-    /* name of the data set in the form in which the user gave it */
+    /* name of the data set, as the user has given it on the command line */
     const char *name;
     const struct sheaf_reader_options *options;
     uint64_t *class_samples;            /* samples of each class, or NULL if unknown */

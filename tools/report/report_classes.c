@@ -108,8 +108,8 @@ static void name_some(const struct report *r, const char *title, const struct cl
     fprintf(r->f, "</div></div>\n");
 }
 
-/* Prints a sentence with the least, median and largest number of samples in a class, and remarks
- * about them. */
+/* Prints a sentence with the smallest, the median and the largest number of samples in a class, and
+ * remarks about these numbers. */
 static void say_classes(const struct report *r, const struct class_count *list, size_t count)
 {
     const uint64_t median = list[count / 2].samples;

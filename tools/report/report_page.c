@@ -174,7 +174,8 @@ static int report_page_compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Prints a bar for the size of each shard, or for the mean size of several shards. */
+/* Prints a chart with one bar for the size of each shard. If there are more shards than bars, each
+ * bar shows the mean size of several shards. */
 static void shard_bars(const struct report *r, const uint64_t *bytes, uint64_t most)
 {
     const size_t count = r->info.shard_count;
