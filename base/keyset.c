@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Zeros are an empty slot's. */
+/* Changes a hash that is zero to one, because a zero marks an empty slot. */
 static XXH128_hash_t not_zero(XXH128_hash_t hash)
 {
     if (hash.low64 == 0 && hash.high64 == 0)

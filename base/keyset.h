@@ -20,7 +20,7 @@ struct keyset {
 };
 
 bool keyset_has(const struct keyset *set, const char *key);
-/* SHEAF_ERR_EXISTS if the key is there already; SHEAF_ERR_MEMORY. */
+/* Makes room for a key. Returns SHEAF_ERR_EXISTS if the set already has it. */
 int keyset_check(struct keyset *set, const char *key, struct sheaf_error *err);
 /* Adds a key that keyset_check() has just passed. */
 void keyset_add(struct keyset *set, const char *key);

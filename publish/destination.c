@@ -602,7 +602,7 @@ static void destination_add_names(struct inspection *x)
                                                                .directory = o->dest };
 }
 
-/* Takes the first stray file. */
+/* Keeps the name of the first stray file that was found, and frees the others. */
 static void take_strays(struct inspection *x)
 {
     for (size_t i = x->names_count; i-- > 0;) {

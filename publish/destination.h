@@ -53,7 +53,7 @@ int destination_read_manifest(const char *directory, struct manifest *manifest,
 /* Name of a copy of the manifest of a data set that is being replaced. The copy lists the files
  * that must be removed. */
 #define REPLACED_NAME "replaced.json"
-/* Reads it.  SHEAF_ERR_NOT_FOUND. */
+/* Reads this copy. Returns SHEAF_ERR_NOT_FOUND if there is none. */
 int destination_read_replaced(const char *directory, struct manifest *manifest,
                               struct sheaf_error *err);
 

@@ -131,7 +131,7 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 
 /* Ends a run that has appended or edited and has published its manifest. */
 int output_grown(struct output *output, struct sheaf_error *err);
-/* As output_abandon. */
+/* Does what output_abandon does, for a run that appends or edits. */
 void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
@@ -193,7 +193,7 @@ int output_listing_has_entry(const struct output_listing *listing, const struct 
 /* Removes the remains of a run that was killed at its very end, after the data set was finished.
  * Also removes the journal's directory if it is empty. */
 int output_sweep(const struct output *output, struct sheaf_error *err);
-/* Removes lost uploads, and ends the journal. */
+/* Removes lost uploads and the journal, and releases the destination. */
 int output_end(const struct output *output, struct sheaf_error *err);
 /* Ends a run that has failed, and removes the files that it has made. If keep_shards is true, files
  * that a later run can use stay. */

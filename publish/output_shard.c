@@ -116,7 +116,7 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
     return code;
 }
 
-/* A commit always frees the store's writer. */
+/* Commits the writer and sets it to NULL, because a commit always frees it. */
 static int put_writer(const struct publication *p, struct store_writer **writer,
                       const struct store_seen *seen, uint64_t *stamp, struct sheaf_error *err)
 {

@@ -21,7 +21,7 @@ struct publish_index {
     uint64_t skipped;           /* files left out */
 };
 
-/* Writes the sections from the journal, as output_content_fn. */
+/* Writes the index from the sections in the journal. Is an output_content_fn. */
 int publish_index(void *index, struct store_writer *writer, struct sheaf_error *err);
 /* Counts the samples of each class by the labels in a shard's section of the index. If the section
  * has no labels, the manifest gets no such counts. */

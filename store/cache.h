@@ -74,7 +74,7 @@ int cache_files_open(struct cache_files *files, const char *directory, uint64_t 
                      struct sheaf_error *err);
 void cache_files_close(struct cache_files *files);
 
-/* "<hash>" of an object with this version. */
+/* Makes the name "<hash>" of an object's directory in the cache, for one version of it. */
 void cache_files_name(const struct store_object *object, const char *version,
                       char name[CACHE_NAME_BYTES]);
 

@@ -33,7 +33,7 @@
 #define TEMPORARY ".new-"
 #define ABANDONED_SECONDS 3600  /* an older temporary file has no owner */
 
-/* A block by its age. */
+/* An entry in the list of blocks, which is sorted by age. */
 struct old {
     int64_t used_ns;
     uint64_t bytes;

@@ -13,7 +13,7 @@ enum file_system { FILE_SYSTEM_LOCAL, FILE_SYSTEM_FUSE, FILE_SYSTEM_LUSTRE, FILE
 /* Returns the path of a local file. `url` is this path, or "file://" and the path. */
 const char *local_path(const char *url);
 
-/* By statfs's f_type. */
+/* Returns the kind of file system for a value of f_type from statfs(). */
 enum file_system file_system_of_type(unsigned long type);
 
 /* file_system_of_path returns the kind of file system on which a path lies. file_system_of_fd does
@@ -26,7 +26,7 @@ enum file_system file_system_of_fd(int fd);
  * for a file on a local disk, where any size is good. */
 size_t file_system_read_bytes(const char *url);
 
-/* "local", "FUSE", "Lustre", "NFS". */
+/* Returns the name for messages: "local", "FUSE", "Lustre" or "NFS". */
 const char *file_system_name(enum file_system kind);
 
 #endif

@@ -169,7 +169,7 @@ void hf_explain(bool has_token, struct sheaf_error *err)
                                 "hub says so, too, of one that does not exist)");
 }
 
-/* libcurl does not send the header to another host. */
+/* Adds the token. libcurl does not send it on to another host. */
 static int hf_sign(struct request *r, struct sheaf_error *err)
 {
     return r->at->bearer == NULL ? SHEAF_OK

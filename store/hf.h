@@ -33,7 +33,7 @@ struct hf_name {
 /* Sends the target's bearer token, if it has one. */
 extern const struct request_signing hf_signing;
 
-/* Splits a URL and asks for the commit. */
+/* Splits a URL, and finds the commit of the revision that it names. */
 int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err);
 void hf_name_free(struct hf_name *name);
 

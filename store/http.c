@@ -43,7 +43,7 @@ struct http_engine {
         bool cancels;               /* some exchange has `cancel` set */
         bool ending;
     } locked;
-    /* The thread's own. */
+    /* Only the engine's thread uses these fields. */
     struct exchanges queued, active;
     size_t active_count;
     CURL *spare[ACTIVE_MOST];

@@ -97,7 +97,7 @@ struct http_exchange {
      * ended. The function must not block. It may free the exchange or submit it again. */
     void (*done)(struct http_exchange *exchange);
 
-    /* The outcome. */
+    /* The outcome, which the engine sets: */
     enum http_failure failure;
     int status;                     /* 200, ...; 0 if there was no status line */
     int proxy_status;               /* status of the proxy's response to CONNECT */
@@ -106,7 +106,7 @@ struct http_exchange {
     uint64_t first_byte_ns;         /* after it was started; 0: none has come */
     char detail[HTTP_DETAIL_SIZE];  /* libcurl's words on a failure */
 
-    /* The engine's. */
+    /* Fields that the engine sets: */
     void *easy, *header_list;
     uint64_t due_ns, began_ns, quiet_since_ns;
     /* how many nanoseconds the exchange (a request and its response) was silent when it ended as

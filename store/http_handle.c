@@ -122,7 +122,7 @@ static int http_handle_on_socket(void *context, curl_socket_t fd, curlsocktype p
 
 /* ---- Setting a handle up --------------------------------------------------------------------- */
 
-/* Keeps the first failure of a sequence of settings. */
+/* Sets an option, unless an earlier one has failed. */
 #define SET(option, value) \
     do { if (code == CURLE_OK) code = curl_easy_setopt(easy, option, value); } while (0)
 

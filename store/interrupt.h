@@ -19,7 +19,7 @@
  * registered before. At the end, the caller must register that flag again. */
 const volatile int *interrupt_watch(const volatile int *flag);
 
-/* Return this thread's flag, and whether it is raised. */
+/* interrupt_watched returns this thread's flag, interrupt_is_raised whether it is raised. */
 const volatile int *interrupt_watched(void);
 bool interrupt_is_raised(void);
 

@@ -14,7 +14,7 @@ struct listing {                /* zero-initialised */
 
 /* Adds a copy of an entry to the listing. The copy has the name, but not the ETag. */
 int listing_add(struct listing *listing, const struct store_entry *entry, struct sheaf_error *err);
-/* Forgets what was added. */
+/* Removes all entries from the listing. */
 void listing_clear(struct listing *listing);
 /* Calls `each` for all entries in order, and frees the listing. If `code` is an error, only frees
  * the listing, and returns `code`. */

@@ -126,7 +126,7 @@ static int local_read_examine(struct file_object *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Keeps the file open, or parks it. */
+/* Closes the file for now if open objects use half of the allowed descriptors. */
 static void keep_or_park(struct file_object *o)
 {
     struct rlimit limit;
@@ -401,7 +401,7 @@ int local_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error
     return SHEAF_END;
 }
 
-/* Waits until there is data, or the end. */
+/* Waits until the pipe has data or has ended. */
 static int wait_readable(struct file_object *o, struct sheaf_error *err)
 {
     const uint64_t start = clock_ns();

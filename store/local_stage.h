@@ -8,7 +8,7 @@
 
 #include "sheaf.h"
 
-/* The calls of the store's table. */
+/* The functions for stages in the store's table (see store/stage.h). */
 int local_stage_take(const char *partial, const char *from, const char *stage,
                      struct sheaf_error *err);
 bool local_stage_is_there(const char *stage);

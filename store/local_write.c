@@ -62,7 +62,7 @@ static void local_write_run_piece(struct job *job)
     p->code = w->code;
 }
 
-/* Waits for the piece and empties it. */
+/* Waits until the piece is written, and empties it. */
 static int take_back(struct local_write *w, struct local_piece *p, struct sheaf_error *err)
 {
     if (w->thread != NULL && p->job.run != NULL)

@@ -43,7 +43,7 @@ struct local_write {
 void local_write_open(struct local_write *write, int fd, const char *url);
 int local_write_add(struct local_write *write, const void *data, size_t size,
                     struct sheaf_error *err);
-/* Waits until the kernel has all bytes. */
+/* Waits until all bytes were passed to the kernel. */
 int local_write_end(struct local_write *write, struct sheaf_error *err);
 /* Waits until the write in progress has ended, and frees both buffers. Does not close the
  * descriptor. */

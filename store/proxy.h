@@ -7,7 +7,7 @@
 #ifndef STORE_PROXY_H
 #define STORE_PROXY_H
 
-/* "" for none. */
+/* Returns the proxy for a URL, or "" if it has none. */
 const char *proxy_of(const char *url);
 
 #endif

@@ -15,7 +15,7 @@ struct read_item {
     struct store_read read;     /* the caller sets object, offset, data and size */
 };
 
-/* Called on a thread of the store. */
+/* The function `done` of a read. Called on a thread of the store. */
 static inline void read_item_done(struct store_read *read)
 {
     inflight_done((struct inflight_item *)(void *)((char *)read -
@@ -29,7 +29,7 @@ static inline void read_item_start(struct inflight *window, struct read_item *it
     store_read_start(&item->read);
 }
 
-/* For inflight_open. */
+/* The function for cancelling that inflight_open needs. */
 static inline void read_item_cancel(struct inflight_item *item)
 {
     store_read_cancel(&((struct read_item *)item)->read);

@@ -22,7 +22,7 @@ struct remote_service {
                 const char *container_origin, struct sheaf_error *err);
     void (*close)(void *state);
 };
-/* The service's state. */
+/* Sets *state to the state of the service, and opens the service if necessary. */
 int remote_service(const struct remote_service *service, void **state, struct sheaf_error *err);
 
 /* For tests: drops all shared state, and sets the patience of requests and the address of the

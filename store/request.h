@@ -58,7 +58,7 @@ struct target {
     uint64_t connect_ns;        /* 0: the engine's default */
 
     const struct request_signing *signing;      /* NULL: requests are not signed */
-    /* For the signer: */
+    /* Used for signing: */
     struct credentials_cache *credentials;      /* NULL: none */
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
@@ -76,7 +76,7 @@ struct target {
 /* Sets the fields origin and host from a URL. The path in the URL is ignored. */
 int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
 void target_free(struct target *target);    /* Frees the memory that the target owns. */
-/* Where its requests go now. */
+/* Returns the target to which requests go now: `target` itself, or its `moved`. */
 const struct target *target_now(const struct target *target);
 
 struct request {
@@ -102,14 +102,14 @@ struct request {
      * contain `what`. Called on the thread of the HTTP engine. The pointer is NULL if any text is
      * accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
-    /* Called once, as http_exchange.done. */
+    /* Called once when the request has ended, as http_exchange.done is. */
     void (*done)(struct request *request);
 
     /* The outcome. */
     int code;
     struct sheaf_error error;
 
-    /* The request's own. */
+    /* Set by the functions of store/request.c and by the signer: */
     const struct target *at;            /* destination of the last attempt: `target` or its
                                            `moved` */
     struct retry retry;
@@ -141,7 +141,7 @@ bool request_follow(struct request *request, const char *region);
 /* Sets a header for all attempts of the request. `name` must be a static string in lower case. */
 int request_set_header(struct request *request, const char *name, const char *value,
                        struct sheaf_error *err);
-/* Returns whether the header was set. */
+/* Removes a header. Returns whether the request had it. */
 bool request_remove_header(struct request *request, const char *name);
 
 /* Prepares the signature, for example by hashing the body, and starts the request. If this fails,

@@ -479,7 +479,7 @@ static void get_note(const char *url, char note[STORE_NOTE_SIZE])
     note[MAX(size, 0)] = '\0';
 }
 
-/* Answered at once. */
+/* Asks the kernel, and calls `done` before it returns. */
 static void file_stat_start(struct store_stat *stat)
 {
     if (stat->note != NULL)

@@ -86,7 +86,7 @@ static bool is_one_of(const char *code, const char *const *list, size_t count)
     return false;
 }
 
-/* Makes a single line of a text from outside. */
+/* Replaces line ends and other control characters by spaces. */
 static void make_line(char *text)
 {
     for (; *text != '\0'; text++)

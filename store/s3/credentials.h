@@ -32,7 +32,7 @@ struct credentials *credentials_new(const char *access_key_id, const char *secre
                                     const char *session_token, int64_t expires_ms);
 void credentials_release(struct credentials *set);      /* NULL is fine */
 
-/* Milliseconds since 1970, now. */
+/* Returns the present time in milliseconds since 1970. */
 int64_t credentials_now_ms(void);
 
 /* Parses a time such as "2026-11-20T21:00:00Z" into milliseconds since 1970. The seconds may have a
@@ -55,7 +55,7 @@ struct credentials_source {
 
 struct credentials_cache;
 
-/* Takes the source, also on failure. */
+/* Opens a cache for the sets of a source. The cache owns the source, even after a failure. */
 int credentials_cache_open(struct credentials_cache **cache, struct credentials_source *source,
                            struct sheaf_error *err);
 /* Opens a cache that has a copy of the given set, and never fetches another set. */

@@ -69,7 +69,7 @@ static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *e
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "credential_process: cannot start");
 }
 
-/* All it prints, within the time. */
+/* Reads all output of a program. Fails if it does not end in time. */
 static int read_output(int fd, struct buf *output, struct sheaf_error *err)
 {
     const uint64_t end_ns = clock_ns() + PROCESS_SECONDS * SECOND_NS;

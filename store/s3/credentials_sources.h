@@ -31,12 +31,12 @@ struct credentials_context {
     const char *container_origin;   /* of relative URIs: "http://169.254.170.2" */
 };
 
-/* The whole search, as a cache. */
+/* Opens a cache that asks all sources in order whenever it needs credentials. */
 int credentials_open(struct credentials_cache **cache, const struct credentials_context *context,
                      struct sheaf_error *err);
 
 int credentials_from_environment(struct credentials **set, struct sheaf_error *err);
-/* 2 to 7. */
+/* Asks the second to the seventh source of the list at the top of this file. */
 int credentials_from_profile(const struct credentials_context *context, const char *profile,
                              struct credentials **set, struct sheaf_error *err);
 int credentials_from_sso(const struct credentials_context *context, const char *profile,
@@ -67,7 +67,7 @@ int credentials_assume_role(const struct credentials_context *context, const str
  * response must say when the set expires. */
 int credentials_from_xml(const struct request *request, bool expires, struct credentials **set,
                          struct sheaf_error *err);
-/* request.check: the answer has them. */
+/* A request.check function: checks that the response contains credentials. */
 int credentials_check_xml(struct request *request, struct sheaf_error *err);
 
 /* Parses credentials in JSON. The members are "AccessKeyId", "SecretAccessKey", "Token" or

@@ -124,7 +124,7 @@ struct parse {
     char outer[NAME_MOST];
 };
 
-/* Among the entries from `first` on. */
+/* Returns whether the entries from number `first` on, of this file, have such a key. */
 static bool is_there(const struct parse *p, size_t first, const char *section, const char *key)
 {
     for (size_t i = first; i < p->profiles->count; i++) {

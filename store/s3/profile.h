@@ -43,7 +43,7 @@ int profiles_parse(struct profiles *profiles, enum profile_file file, const char
 int profiles_load(struct profiles *profiles, struct sheaf_error *err);
 void profiles_free(struct profiles *profiles);
 
-/* NULL for what is not there. */
+/* profiles_section_get returns NULL if the section or the key does not exist. */
 bool profiles_section_has(const struct profiles *profiles, const char *section);
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key);

@@ -27,7 +27,7 @@ extern const struct s3_checksum s3_crc64nvme, s3_crc32c;
 
 /* Returns the checksum with this setting's name, or NULL. */
 const struct s3_checksum *s3_checksum_of(const char *name);
-/* As headers have it. */
+/* Writes a checksum in base64, the form that it has in headers. */
 void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3_CRC_SIZE]);
 /* Returns the checksum of the bytes A followed by the bytes B. `whole` is the checksum of A, and
  * `part` that of B. */

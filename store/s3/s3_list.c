@@ -94,7 +94,7 @@ int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err)
                    "may not have encoded it, though it was asked to", prefix, key);
 }
 
-/* Reads all pages. `delimiter` NULL lists every depth. */
+/* Reads all pages. If `delimiter` is NULL, lists every depth. */
 static int list_pages(const struct s3_bucket *bucket, const char *prefix, const char *delimiter,
                       s3_xml_entry_fn *each, void *context, struct sheaf_error *err)
 {

@@ -13,7 +13,7 @@
 #include "store/s3/s3.h"
 #include "store/s3/s3_xml.h"
 
-/* Zeroed before the first page. */
+/* Must be all zeros before the first page. */
 struct s3_pages {
     uint64_t count;             /* pages so far */
     unsigned empty;             /* number of consecutive pages without an entry */

@@ -27,7 +27,7 @@ struct s3_place {
     bool may_move;              /* the service may name another region */
 };
 
-/* `region` NULL: the configured one. */
+/* Finds the server of a bucket. If `region` is NULL, the configured region is used. */
 int s3_place_find(const struct s3_config *config, const char *bucket, const char *region,
                   struct s3_place *place, struct sheaf_error *err);
 void s3_place_free(struct s3_place *place);

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* Different from all others. */
+/* Settings in a list in which no two entries are equal. */
 struct known_settings {
     struct s3_settings settings;
     struct known_settings *next;

@@ -102,7 +102,7 @@ static bool take_owner(const char *value, char **header)
     return strlen(value) == 12 && strspn(value, "0123456789") == 12;
 }
 
-/* "k=v&k=v", percent-encoded: no key is empty. */
+/* Checks percent-encoded tags such as "k=v&k=v". No key may be empty. */
 static bool take_tags(const char *value, char **header)
 {
     unsigned count = 1;

@@ -273,7 +273,8 @@ static int s3_upload_begin_check(struct request *r, struct sheaf_error *err)
                             ((struct beginning *)r)->upload_id, err);
 }
 
-/* Directory buckets keep checksums of checksums. */
+/* Requests a checksum of the whole object. A directory bucket does not have one: it keeps a
+ * checksum of the checksums of the parts. */
 static int ask_for_checksum(struct request *r, const struct s3_bucket *bucket,
                             const struct s3_proving *proving, struct sheaf_error *err)
 {

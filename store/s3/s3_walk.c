@@ -53,7 +53,7 @@ struct prefix_walk {
     struct inflight window;     /* of lanes */
 };
 
-/* Takes the string. */
+/* Adds a prefix that must be listed. Owns the string, even after a failure. */
 static int push_prefix(struct prefix_walk *w, char *prefix, struct sheaf_error *err)
 {
     if (w->waiting_count == w->waiting_capacity) {
@@ -75,7 +75,7 @@ static int push_prefix(struct prefix_walk *w, char *prefix, struct sheaf_error *
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* On the engine's thread. */
+/* The function `done` of a request. Called on the engine's thread. */
 static void page_done(struct request *r)
 {
     inflight_done((struct inflight_item *)(void *)((char *)r - offsetof(struct walk_lane,
@@ -234,7 +234,7 @@ static int s3_walk_take_page(struct walk_lane *lane, struct sheaf_error *err)
 
 /* ---- The walk -------------------------------------------------------------------------------- */
 
-/* Ends everything under way after a failure. */
+/* Cancels all requests after a failure, and waits for their end. */
 static void walk_stop(struct prefix_walk *w)
 {
     struct walk_lane *lane;

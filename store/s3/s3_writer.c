@@ -100,7 +100,7 @@ static void s3_writer_end_part(struct part_slot *slot, const struct sheaf_error 
     inflight_done(&slot->item);
 }
 
-/* Takes the result of a part. */
+/* Keeps the result of a part, and makes its slot idle. */
 static void s3_writer_settle(struct s3_writer *w, struct part_slot *slot)
 {
     if (slot->error.code == SHEAF_OK)
@@ -121,7 +121,7 @@ static struct part_slot *s3_writer_slot_of(struct s3_put *put)
     return (struct part_slot *)(void *)((char *)put - offsetof(struct part_slot, put));
 }
 
-/* On the engine's thread. */
+/* The function `done` of a request. Called on the engine's thread. */
 static void s3_writer_part_done(struct request *r)
 {
     s3_writer_end_part(s3_writer_slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL
