@@ -22,7 +22,7 @@
 #include "packing.h"
 #include "process.h"
 
-/* number of bytes of which the size of each piece (allocated range of the arena) is a multiple */
+/* the size of each piece (allocated range of the arena) is a multiple of this number of bytes */
 #define ARENA_GRAIN ((size_t)64 << 10)
 
 struct arena_gap {

@@ -408,8 +408,8 @@ static void skip_beginning(struct serving *s, const struct client *c)
         held_skip(&s->held, first);
 }
 
-/* Skips samples, from the ordinal `from` on, that belong to ranks that have left the pass
- * (iteration over the loader) early. */
+/* Skips the samples of ranks that have left the pass (iteration over the loader) early. `from` is
+ * the ordinal (number) of the first of these samples. */
 static void serving_pass_over(struct serving *s, const struct client *c, uint64_t from)
 {
     const uint64_t to = held_gap_end(&s->held, from);
