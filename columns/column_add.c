@@ -583,7 +583,8 @@ static int add_column(struct add *a, const char *dataset, struct sheaf_column_re
 
     if (code == SHEAF_OK)
         code = column_check_name(a->name, err);
-    if (code == SHEAF_OK)       /* checked before the source is read, which may take long */
+    /* checked before the source is read, which may take long */
+    if (code == SHEAF_OK)
         code = column_write_begins(a->base, a->name, &a->options, &a->first, &layer, err);
     a->begin = a->first;
     a->end = code == SHEAF_OK ? dataset_samples(a->base) : 0;

@@ -21,7 +21,8 @@ struct column_row {
     const void *data;
     size_t size;
     bool is_file;
-    uint64_t line;              /* line of the source that states the value; 0 for a file */
+    /* line of the source that states the value; 0 for a file */
+    uint64_t line;
     /* if is_file is set: a number that changes when the file's content changes */
     uint64_t stamp;
 };

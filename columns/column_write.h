@@ -28,7 +28,8 @@ struct sheaf_column_writer {
     struct sections sections;
     struct index_section *section;      /* index section of the base's shard number `shard` */
     uint32_t shard;
-    uint64_t open_bytes, open_samples;  /* size and number of records of the layer's open shard */
+    /* size and number of records of the layer's open shard */
+    uint64_t open_bytes, open_samples;
     struct sheaf_column_result result;
     bool is_finished;
 };

@@ -17,7 +17,8 @@
 #include "image/room.h"
 
 #define SIDE_MOST 16384u        /* largest width or height of a crop */
-#define BYTES_MOST ((size_t)1 << 30)    /* largest size of all crops of one picture, in bytes */
+/* largest size of all crops of one picture, in bytes */
+#define BYTES_MOST ((size_t)1 << 30)
 
 void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size)
 {

@@ -32,7 +32,8 @@ struct crop_plan {
     size_t mask_count;
     struct crop_view *views;
     size_t count;
-    size_t *group_bytes;        /* bytes of the crops of one picture, for each group */
+    /* bytes of the crops of one picture, for each group */
+    size_t *group_bytes;
     size_t group_count, bytes;  /* number of groups, and bytes of all their crops */
 };
 

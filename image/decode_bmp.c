@@ -198,7 +198,8 @@ struct runs {
     const struct bmp *bmp;
     const struct pixels *pixels;
     const uint8_t *at, *end;
-    uint64_t x, y;              /* position of the next pixel; y counts from the bottom */
+    /* position of the next pixel; y counts from the bottom */
+    uint64_t x, y;
 };
 
 static void put_pixel(struct runs *r, unsigned index)

@@ -18,7 +18,8 @@ struct gif_reading {
     const uint8_t *at, *end;
     struct decoding *d;
     GifFileType *gif;
-    int transparent;            /* index of the transparent colour; -1 if there is none */
+    /* index of the transparent colour; -1 if there is none */
+    int transparent;
     struct sheaf_error *err;
 };
 

@@ -61,7 +61,8 @@ int pixels_open(struct pixels *p, struct decoding *d, uint64_t width, uint64_t h
     if (code != SHEAF_OK)
         return code;
     needed = bytes + library_bytes;
-    if (d->copies)              /* room for the copy, and for one channel of it */
+    /* room for the copy, and for one channel of it */
+    if (d->copies)
         needed = bytes + MAX(bytes + bytes / channels, library_bytes) +
                  RESAMPLE_BYTES * (width + height);
     needed += d->beside;

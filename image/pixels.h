@@ -28,7 +28,8 @@ struct decoding {
      * file's picture was reduced. */
     uint32_t width, height;
     unsigned divisor;           /* set by the decoder */
-    bool checks;                /* true if the caller only checks that all pixels can be decoded */
+    /* true if the caller only checks that all pixels can be decoded */
+    bool checks;
     /* set by the decoder if it delivers the picture row by row, so that only one row is in
      * memory */
     bool by_row;

@@ -84,12 +84,15 @@
 
 struct needs {
     uint64_t slots;             /* number of samples in all shuffle buffers */
-    uint64_t frames;            /* approximate size of these samples in the heap, plus a quarter */
-    uint64_t frames_most;       /* upper bound for the size of these samples in the heap */
+    /* approximate size of these samples in the heap, plus a quarter */
+    uint64_t frames;
+    /* upper bound for the size of these samples in the heap */
+    uint64_t frames_most;
     /* largest mean size of a sample in a shard: the mean of the shard with the largest samples, in
      * bytes */
     uint64_t mean;
-    uint64_t block;             /* largest number of bytes that a codec block adds to a read */
+    /* largest number of bytes that a codec block adds to a read */
+    uint64_t block;
     /* memory in bytes for the index sections of all shards that are open at one time */
     uint64_t sections;
     uint64_t tables;

@@ -66,7 +66,8 @@ struct mixing {
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
-    uint64_t source_epoch;          /* epoch of the source from which the last sample was drawn */
+    /* epoch of the source from which the last sample was drawn */
+    uint64_t source_epoch;
 };
 
 /* ---- Begin and end -------------------------------------------------------------------------- */

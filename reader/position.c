@@ -188,7 +188,8 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
 struct field {
     const char *before;         /* the text before the value */
     uint64_t *number;           /* the value if it is a number */
-    char *word;                 /* the value if it is a word of at most 7 lower-case letters */
+    /* the value if it is a word of at most 7 lower-case letters */
+    char *word;
     uint64_t most;
 };
 

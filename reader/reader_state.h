@@ -63,7 +63,8 @@ struct sheaf_reader {
      * lane is asked for a sample.) A stream is read forward to this position by the first call of
      * sheaf_reader_next. */
     uint64_t start_turns;
-    bool is_reading;                /* true if a sample of the epoch has been requested */
+    /* true if a sample of the epoch has been requested */
+    bool is_reading;
     /* number of samples returned since the epoch began or was resumed */
     uint64_t handed;
     struct sum sum;

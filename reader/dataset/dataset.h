@@ -42,7 +42,8 @@ struct sheaf_dataset {
     /* URL of the first source, as the caller gave it, without passwords */
     char *url;
     bool has_manifest;
-    bool is_remote;                     /* true if the shards are in a remote store, such as S3 */
+    /* true if the shards are in a remote store, such as S3 */
+    bool is_remote;
     /* Directory of the cache if the data set was opened offline, that is, without its servers.
      * Otherwise NULL. */
     char *offline;
@@ -126,7 +127,8 @@ struct sheaf_dataset {
      * the name in the sample is used. */
     bool renames_classes;
     /* The following fields are set in each source of a union. */
-    uint32_t first_shard, end_shard;    /* the shards of the source, as numbers of the union */
+    /* the shards of the source, as numbers of the union */
+    uint32_t first_shard, end_shard;
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
@@ -137,7 +139,8 @@ struct sheaf_dataset {
     uint32_t *class_map;
     size_t class_map_count;             /* number of labels in class_map */
     int class_map_first;                /* the first label in class_map */
-    bool class_rest_stays;              /* true if labels that are not in class_map stay the same */
+    /* true if labels that are not in class_map stay the same */
+    bool class_rest_stays;
     const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
     uint64_t chosen;                    /* in a view: number of the source's chosen samples */
     /* in a view (a mix of data sets): the part of an epoch's samples that is drawn from this
@@ -370,8 +373,10 @@ void dataset_forget_counts(struct sheaf_dataset *d);
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
 struct union_options {
-    bool is_view;       /* true for a view, in which a data set may occur twice */
-    bool by_number;     /* true if labels stay the same, even if class names differ */
+    /* true for a view, in which a data set may occur twice */
+    bool is_view;
+    /* true if labels stay the same, even if class names differ */
+    bool by_number;
     /* classes to which a view (a mix of data sets) gives other names or numbers; NULL if it does
      * not change any */
     const struct view_class *classes;

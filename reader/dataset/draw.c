@@ -17,11 +17,13 @@ struct class_drawing {
     const struct sheaf_dataset *dataset;
     const uint32_t *labels;     /* label of each sample, plus 1 */
     uint32_t end;               /* one more than the largest label */
-    uint64_t *samples, *seen;   /* numbers of samples of each label: all, and visited so far */
+    /* numbers of samples of each label: all, and visited so far */
+    uint64_t *samples, *seen;
     /* number of samples to select for each label, and number of samples selected so far for each
      * label */
     uint64_t *wanted, *drawn;
-    size_t *next;               /* for each label: index in `numbers` for its next sample */
+    /* for each label: index in `numbers` for its next sample */
+    size_t *next;
     uint64_t *numbers;
 };
 

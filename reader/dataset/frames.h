@@ -41,7 +41,8 @@ struct frames {
     bool (*again)(void *context);
     void *context;
     size_t limit;                   /* largest frame (stored record) that is accepted, in bytes */
-    uint64_t given;                 /* number of the frame or damage that was returned last */
+    /* number of the frame or damage that was returned last */
+    uint64_t given;
     /* compressed bytes that were read but not decompressed yet; empty if the shard is not
      * compressed */
     struct buf input;
@@ -59,7 +60,8 @@ struct frames {
      * caller sets this pointer; it may be NULL. */
     struct frames_large *large;
     bool has_large;                 /* true if this reader holds the lock of `large` */
-    size_t own_limit;               /* largest size of the window without this memory, in bytes */
+    /* largest size of the window without this memory, in bytes */
+    size_t own_limit;
 };
 
 /* A frame, which is a record as it is stored in the shard. `data` is valid until the next call of

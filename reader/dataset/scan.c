@@ -19,7 +19,8 @@
 
 struct scan_extent {
     uint64_t begin, end;
-    uint64_t key;               /* offset of the key in `keys`, if samples are joined */
+    /* offset of the key in `keys`, if samples are joined */
+    uint64_t key;
 };
 
 /* framing_bytes.show */

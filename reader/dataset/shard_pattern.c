@@ -25,9 +25,11 @@
 struct brace {
     const char *at;             /* position of the opening brace */
     size_t length;              /* length, including both braces */
-    bool is_range;              /* true for a range; false for texts separated by commas */
+    /* true for a range; false for texts separated by commas */
+    bool is_range;
     uint64_t low, high, step;
-    int width;                  /* number of digits of the first number; 0 for a range of letters */
+    /* number of digits of the first number; 0 for a range of letters */
+    int width;
 };
 
 /* Returns the length of the brace expression that begins at `text`, or 0 if its closing brace is

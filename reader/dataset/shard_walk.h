@@ -22,7 +22,8 @@ struct walk {
     atomic_uint_fast64_t *progress;     /* number of bytes read by all walks together */
     const volatile int *interrupt;
     uint64_t stored_bytes;              /* size of the stored shard in bytes */
-    bool may_repeat;                    /* true if the shard is remote and was not read again yet */
+    /* true if the shard is remote and was not read again yet */
+    bool may_repeat;
 };
 
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)

@@ -27,10 +27,12 @@
 /* A sample that the lane (a sequence of samples) has drawn, but not yet returned to the caller. */
 struct due {
     struct ref ref;
-    uint64_t record;            /* number of the record, if the sample is not in memory */
+    /* number of the record, if the sample is not in memory */
+    uint64_t record;
     uint32_t shard;
     bool repeats;
-    struct shard *opened;       /* shard of the sample, kept open until the read begins */
+    /* shard of the sample, kept open until the read begins */
+    struct shard *opened;
 };
 
 struct lane {
@@ -41,7 +43,8 @@ struct lane {
     /* State of the shuffle after some further draws. It shows which slots of the shuffle buffer
      * will be used soon. */
     struct shuffle ahead;
-    struct ref *slots;          /* slots of the shuffle buffer; NULL if the lane has none */
+    /* slots of the shuffle buffer; NULL if the lane has none */
+    struct ref *slots;
     uint64_t slot_count;
     /* number of slots of the shuffle buffer that have been filled so far, while the lane (a
      * sequence of samples) starts */

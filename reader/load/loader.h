@@ -38,7 +38,8 @@ struct loader {
     struct shards shards;
     struct cache *cache;            /* NULL if there is no cache */
     struct pipe_shift pipe_shift;
-    const struct queue_ops *queue_ops;      /* functions of the queues, which are all of one kind */
+    /* functions of the queues, which are all of one kind */
+    const struct queue_ops *queue_ops;
     /* the queues of all lanes (sequences of samples) of this reader, in the order in which the
      * lanes return samples */
     struct queue *queues;

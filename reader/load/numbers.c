@@ -70,7 +70,8 @@ struct call {
     size_t count;
     struct shard_part *parts;
     size_t part_count, opened;
-    struct run *runs;           /* runs (ranges of records) of the group that is being planned */
+    /* runs (ranges of records) of the group that is being planned */
+    struct run *runs;
     struct record_group groups[READS_MOST]; /* a ring, whose oldest entry is at `oldest` */
     size_t oldest, group_count;
 };

@@ -46,9 +46,11 @@ _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned f
  *
  *     | item | column | column | */
 struct item_column {
-    const uint8_t *data;        /* NULL if the column has no record for the sample */
+    /* NULL if the column has no record for the sample */
+    const uint8_t *data;
     uint32_t size;
-    uint32_t base_crc;          /* checksum that the index states for the item's own record */
+    /* checksum that the index states for the item's own record */
+    uint32_t base_crc;
 };
 _Static_assert(sizeof(struct item_column) % 16 == 0, "as for items");
 
@@ -76,7 +78,8 @@ struct read_needs {
     uint64_t work;              /* buffers that are needed until the job has finished */
     /* if items lie together: block that is kept until the last item is released */
     uint64_t block;
-    uint64_t pieces;            /* if items lie apart: sum of the items' allocations in the heap */
+    /* if items lie apart: sum of the items' allocations in the heap */
+    uint64_t pieces;
     size_t count;               /* items */
     size_t span;                /* number of items, including the skipped positions before them */
     /* size of the records in bytes, and size of their names and their records in columns */
@@ -129,7 +132,8 @@ struct work {
     struct work *next;          /* in the list of spare buffers */
     struct read *read;
     const struct sheaf_dataset *dataset;
-    struct run *runs;           /* runs (ranges of records) of the read, whose shards are in use */
+    /* runs (ranges of records) of the read, whose shards are in use */
+    struct run *runs;
     size_t run_count;
     enum read_how how;
     volatile int cancelled;     /* not zero: the job ends soon */

@@ -67,9 +67,11 @@ struct shards {
     /* True if all records of small columns are kept in memory while a shard is open. Then a sample
      * needs no other read for these columns. */
     bool keep_columns;
-    bool keep_short;                    /* true if a truncated shard is read as far as possible */
+    /* true if a truncated shard is read as far as possible */
+    bool keep_short;
     struct index_files indexes;
-    struct shard **open;                /* shards by their numbers; NULL if a shard is not open */
+    /* shards by their numbers; NULL if a shard is not open */
+    struct shard **open;
     struct shard *newest, *oldest;      /* list of idle shards, kept for the next use */
     size_t idle_count, idle_most;       /* their number, and its limit */
     uint64_t bytes;                     /* memory of all open shards, idle or in use */

@@ -19,7 +19,8 @@
 struct stretch {
     struct sequence *sequence;
     const struct order_line *line;
-    const struct horizon *horizon;  /* tells which samples should be in memory; NULL if all */
+    /* tells which samples should be in memory; NULL if all */
+    const struct horizon *horizon;
     /* the open shard that contains the first sample of the new read */
     struct shard *shard;
     /* Position of the new read's first sample in the sequence of the lane (a sequence of samples).

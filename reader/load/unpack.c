@@ -27,7 +27,8 @@ struct unpack_place {
     /* stored bytes of the present step that the decoder has not used yet */
     const uint8_t *data;
     size_t size;
-    uint64_t stored;            /* offset in the shard at which the next step begins */
+    /* offset in the shard at which the next step begins */
+    uint64_t stored;
     uint64_t held, held_end;    /* stored bytes [held, held_end) are in memory */
     uint64_t raw;               /* offset in the uncompressed block */
 };

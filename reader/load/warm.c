@@ -49,7 +49,8 @@ struct warmth {
     struct shards *shards;
     const struct order_line *line;
     struct sequence *sequence;
-    struct run due[DUE];            /* runs of one record each, whose shards are in use */
+    /* runs of one record each, whose shards are in use */
+    struct run due[DUE];
     bool repeats[DUE];
     size_t first, count;
     struct warming warming[JOBS];

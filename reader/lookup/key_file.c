@@ -19,7 +19,8 @@
 #define KEYS_ONCE   ((size_t)1024)          /* number of keys looked up together */
 #define GAP_LOCAL   ((uint64_t)4 << 10)     /* largest gap between ranges of one read */
 #define GAP_REMOTE  ((uint64_t)32 << 10)
-#define READS_MOST  ((size_t)64)            /* largest number of reads that run at the same time */
+/* largest number of reads that run at the same time */
+#define READS_MOST  ((size_t)64)
 #define CHECK_BYTES ((uint64_t)4 << 20)     /* size of the buckets that are checked together */
 
 /* ---- The file -------------------------------------------------------------------------------- */

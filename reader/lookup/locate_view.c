@@ -24,7 +24,8 @@
 /* A requested sample. */
 struct wanted_number {
     size_t source;
-    uint64_t rank;              /* number of the sample among the chosen samples of its source */
+    /* number of the sample among the chosen samples of its source */
+    uint64_t rank;
     size_t asked;
 };
 

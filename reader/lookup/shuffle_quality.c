@@ -42,7 +42,8 @@ struct drawn {
     size_t source;
     uint64_t rank;                  /* its number among the chosen samples of its source */
     uint64_t number;                /* its number in the data set */
-    bool comes_again;               /* true if the line of a host repeats the sample */
+    /* true if the line of a host repeats the sample */
+    bool comes_again;
 };
 
 struct mixing_tally {

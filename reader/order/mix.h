@@ -95,7 +95,8 @@ struct mix_turns {
     const struct mix *mix;
     struct order order;
     uint32_t lane;
-    uint64_t step, steps;       /* next step, and number of steps without the one that pads */
+    /* next step, and number of steps without the one that pads */
+    uint64_t step, steps;
     size_t stage;
     uint64_t stage_end;         /* step; */
     const uint16_t *table;

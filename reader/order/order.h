@@ -48,7 +48,8 @@ struct order_line {
      * (the sequence of samples before shuffling) then consists of pieces and not of shards.
      * Otherwise NULL. */
     const struct order_chosen *of;
-    uint32_t *pieces;               /* numbers of the pieces, in the order of the line */
+    /* numbers of the pieces, in the order of the line */
+    uint32_t *pieces;
     uint64_t piece;                 /* number of samples in each piece */
     /* One piece (range of consecutive chosen samples) may be shorter than the others: its position
      * in the line, and its number of samples. */
@@ -69,7 +70,8 @@ struct order_chosen {
     struct selection chosen;        /* numbers within the source, from 0 */
     /* number of the source's first sample in the whole data set */
     uint64_t first_number;
-    const uint64_t *first_numbers;  /* number of the first sample in each shard of the data set */
+    /* number of the first sample in each shard of the data set */
+    const uint64_t *first_numbers;
     uint32_t first_shard, end_shard;    /* range of the shards that belong to the source */
 };
 

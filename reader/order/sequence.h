@@ -25,7 +25,8 @@ struct sequence {
     struct order_lane range;
     uint64_t count;             /* number of positions; UINT64_MAX if unknown (a stream) */
     /* In order: */
-    uint64_t fill;              /* number of positions at the beginning that fill the slots */
+    /* number of positions at the beginning that fill the slots */
+    uint64_t fill;
     uint64_t after;             /* the first input after them */
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending */
     /* If the lane (a sequence of samples) is resumed: fill_slots[i] is the slot of the shuffle

@@ -24,7 +24,8 @@ struct shuffle {
 
 struct shuffle_step {
     uint64_t slot;                  /* slot from which the input is drawn */
-    bool refill;                    /* true if the input `input` is then put into this slot */
+    /* true if the input `input` is then put into this slot */
+    bool refill;
     uint64_t input;
     /* Used if no input is left to replace the drawn input. The input in slot `last` then moves to
      * the empty slot, and slot `last` is removed. `last` may be the empty slot itself. */

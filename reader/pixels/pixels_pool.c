@@ -32,7 +32,8 @@ struct sheaf_pixels_batch {
     struct sheaf_pixels_pool *pool;
     const struct sheaf_sample *samples;
     size_t count;
-    char *field;                    /* name of the field with the image; NULL for the first one */
+    /* name of the field with the image; NULL for the first one */
+    char *field;
     uint8_t **out;
     struct sheaf_crop_box *crops;
     struct sheaf_error **errors;    /* for each sample: NULL if it has its crops */

@@ -39,7 +39,8 @@ struct check {
     /* The error with which opening the shard has failed. The message is empty if it has not failed.
      */
     struct sheaf_error open_error;
-    struct buf lines;               /* a part of the .lst file of a RecordIO shard */
+    /* a part of the .lst file of a RecordIO shard */
+    struct buf lines;
     uint64_t lines_offset;
     struct decode_scratch scratch;
     struct peer_index peers;
@@ -81,7 +82,8 @@ struct checks {
     size_t *first_classes;          /* index of each source's first class, and the end */
     uint64_t *key_sums;             /* sum of key_table_part for each part of each source */
     struct tally *fields;           /* one for each source */
-    struct repeated_keys repeated;  /* repeated keys in sources that our packer has not made */
+    /* repeated keys in sources that our packer has not made */
+    struct repeated_keys repeated;
 };
 
 void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t sizeof_options)

@@ -15,7 +15,8 @@
 
 #define MAGIC       "SHEAFCHO"
 #define WORD        sizeof(uint64_t)
-#define HEAD        (2 * WORD)              /* bytes before the bits of each source: id and total */
+/* bytes before the bits of each source: id and total */
+#define HEAD        (2 * WORD)
 #define BYTES_MOST  ((size_t)1 << 32)
 
 static size_t bits_bytes(uint64_t total)

@@ -14,9 +14,11 @@
 
 struct reading {
     const struct index_section *section;
-    uint64_t gap;               /* largest gap in bytes that is read with the records beside it */
+    /* largest gap in bytes that is read with the records beside it */
+    uint64_t gap;
     uint64_t last;              /* 1 + the record added last; 0 if none */
-    uint64_t next_block;        /* number of the first block that is not counted yet */
+    /* number of the first block that is not counted yet */
+    uint64_t next_block;
     uint64_t raw_chosen, read;
 };
 
