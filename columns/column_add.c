@@ -583,7 +583,8 @@ static int add_column(struct add *a, const char *dataset, struct sheaf_column_re
 
     if (code == SHEAF_OK)
         code = column_check_name(a->name, err);
-    /* checked before the source is read, which may take long */
+    /* Check whether the column can be written before the source is read, because reading may take
+     * long. */
     if (code == SHEAF_OK)
         code = column_write_begins(a->base, a->name, &a->options, &a->first, &layer, err);
     a->begin = a->first;

@@ -37,7 +37,8 @@ struct resampler {
     size_t kept_stride;
     unsigned kept_planes;       /* number of planes in `kept` */
     size_t kept_plane;          /* bytes from one plane in `kept` to the next */
-    /* room in rows, number of the first kept row, and number of kept rows */
+    /* number of rows for which `kept` has room, number of the first kept row, and number of kept
+     * rows */
     uint32_t kept_rows, kept_first, kept_count;
     uint8_t *to;
     /* distance in bytes from one row of the result to the next, and from one plane to the next */

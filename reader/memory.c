@@ -84,9 +84,9 @@
 
 struct needs {
     uint64_t slots;             /* number of samples in all shuffle buffers */
-    /* approximate size of these samples in the heap, plus a quarter */
+    /* approximate size, in the heap, of the samples in all shuffle buffers, plus a quarter */
     uint64_t frames;
-    /* upper bound for the size of these samples in the heap */
+    /* upper bound for the size, in the heap, of the samples in all shuffle buffers */
     uint64_t frames_most;
     /* largest mean size of a sample in a shard: the mean of the shard with the largest samples, in
      * bytes */

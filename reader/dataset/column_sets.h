@@ -70,7 +70,7 @@ struct column_place {
     /* layer that has the records; NULL if there are no records */
     const struct sheaf_dataset *layer;
     uint32_t shard;             /* number of the layer's shard that has the records */
-    /* number of the first of these records in its shard */
+    /* number of the first record for this shard of the base, within the layer's shard */
     uint64_t first;
 };
 

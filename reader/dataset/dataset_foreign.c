@@ -202,7 +202,7 @@ static int add_other(struct urls *urls, const char *source, struct sheaf_error *
                        "listed)", why.message);
     if (is_directory || code != SHEAF_ERR_NOT_FOUND)
         return code;
-    /* a pipe, or a missing file; opening it will show which */
+    /* The source is a pipe, or it does not exist. Opening it will show which. */
     return add_url(urls, strdup(source), err);
 }
 

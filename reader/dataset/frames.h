@@ -60,7 +60,7 @@ struct frames {
      * caller sets this pointer; it may be NULL. */
     struct frames_large *large;
     bool has_large;                 /* true if this reader holds the lock of `large` */
-    /* largest size of the window without this memory, in bytes */
+    /* largest size of the window without the memory `large`, in bytes */
     size_t own_limit;
 };
 

@@ -34,7 +34,7 @@ struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
     /* line (sequence of samples before shuffling) that the sequence refers to */
     const struct order_line *line;
-    /* tells which samples should be in memory; NULL if all */
+    /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;
     /* Approximate number of samples that are taken from this queue in one round. In a round, each
      * lane of the reader returns one sample. So the pace is 1, except in a view (a mix of data

@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct item) % 16 == 0, "what follows an item is aligned f
  *
  *     | item | column | column | */
 struct item_column {
-    /* NULL if the column has no record for the sample */
+    /* bytes of the record; NULL if the column has no record for the sample */
     const uint8_t *data;
     uint32_t size;
     /* checksum that the index states for the item's own record */

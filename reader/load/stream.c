@@ -32,7 +32,7 @@ struct stream {
     size_t stride;                  /* distance to the stream's next shard */
     bool ended;                     /* true if all shards have been read */
     bool failed;
-    /* true if it is unknown to which attribute the next record belongs */
+    /* true if damage makes it unknown to which attribute of a sample the next record belongs */
     bool lost;
     volatile int cancelled;         /* not zero if reads of a pipe must end */
     struct store_object *object;    /* the shard at `place`; NULL if not open */

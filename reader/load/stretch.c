@@ -103,8 +103,9 @@ static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_
         return false;
     joined = is_next || ((!resumed || s->blocks != NULL)
                          && stretch_joins(s, end - 1, record, stretch_gap_of(c->shard)));
+    /* A read from a shard with codec blocks or from a remote shard must be one range. */
     if (!joined && (s->blocks != NULL || c->shard->object->is_remote))
-        return false;           /* a read from such a shard must be one range */
+        return false;
     if (!joined)
         c->stop += s->offsets[record] - s->offsets[end];
     if (s->offsets[record + 1] > c->stop || (!is_next && t->plan.run_count == STRETCH_RUNS))

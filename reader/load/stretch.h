@@ -19,7 +19,7 @@
 struct stretch {
     struct sequence *sequence;
     const struct order_line *line;
-    /* tells which samples should be in memory; NULL if all */
+    /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;
     /* the open shard that contains the first sample of the new read */
     struct shard *shard;

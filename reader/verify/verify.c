@@ -110,7 +110,7 @@ problem(struct check *c, const char *format, ...)
         return;
     grown = realloc(c->problems, (c->told + 1) * sizeof(*grown));
     if (grown == NULL)
-        return;     /* no memory for the message: the problem is only counted */
+        return;     /* no memory: the problem is only counted */
     c->problems = grown;
     grown = &c->problems[c->told++];
     va_start(args, format);
