@@ -364,8 +364,8 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
     return code;
 }
 
-/* Makes the fields of the sample `number` from the values in `all`. They are sorted by extension,
- * and values with the same extension are in the order of the source.
+/* Makes the fields of the sample `number` from the values in `all`. The values are sorted by
+ * extension, and values with the same extension are in the order of the source.
  *
  * Values were assigned to the sample by a part of the hash of their key, so some may belong to
  * another sample. If the values have different keys, the sample is read from the base, and only the

@@ -338,7 +338,7 @@ struct shares {
 };
 
 /* Sets the limits of the heap for this epoch. Replaces the heap by a new one if it is larger than
- * its new limit. Otherwise keeps it from the last epoch. */
+ * its new limit. Otherwise, the heap of the last epoch is used again. */
 static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 {
     struct loader *l = &r->load;
