@@ -145,6 +145,8 @@ int err_prefix(struct sheaf_error *err, const char *format, ...)
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     used = strlen(text);
+    if (strncmp(err->message, text, used) == 0)
+        return err->code;
     snprintf(text + used, sizeof(text) - used, "%s", err->message);
     set_message(err, text);
     return err->code;

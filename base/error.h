@@ -36,7 +36,8 @@ int err_because(struct sheaf_error *err, int code, enum sheaf_reason reason);
 int err_errno(struct sheaf_error *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts text, such as "shard-000001.tar: ", before the message of the error. Returns err->code. */
+/* Puts text, such as "shard-000001.tar: ", before the message of the error, unless the message
+ * begins with this text already. Returns err->code. */
 int err_prefix(struct sheaf_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -64,6 +64,7 @@ static void test_the_reason_for_programs(void **state)
                      SHEAF_ERR_EXISTS);
     assert_int_equal(err.reason, SHEAF_REASON_DATASET);
     err_prefix(&err, "there: ");
+    err_prefix(&err, "there: ");        /* a place is named once */
     err_append(&err, ": after all");
     assert_string_equal(err.message, "there: x: after all");
     assert_int_equal(err.reason, SHEAF_REASON_DATASET);
