@@ -85,6 +85,12 @@ static bool is_classification(const struct augmented_line *l, const struct attri
     return size >= sizeof(wanted) && strcmp(type + size + 1 - sizeof(wanted), wanted) == 0;
 }
 
+/* Returns whether a JSON value is a number, or true or false, which are numbers as labels. */
+static bool is_label_number(const json_t *value)
+{
+    return json_is_number(value) || json_is_boolean(value);
+}
+
 /* Returns whether a JSON value can be a label: a number, an array of numbers, or a text that names
  * a class. */
 static bool can_be_label(const json_t *value)
@@ -93,9 +99,9 @@ static bool can_be_label(const json_t *value)
     size_t i;
 
     if (!json_is_array(value))
-        return json_is_number(value) || json_is_string(value);
+        return is_label_number(value) || json_is_string(value);
     json_array_foreach(value, i, item) {
-        if (!json_is_number(item))
+        if (!is_label_number(item))
             return false;
     }
     return true;

@@ -140,7 +140,7 @@ static void test_malformed(void **state)
 {
     static const char *const lines[] = {
         "{", "[]", "{}", "1", "{\"a-ref\": 1}", "{\"a-ref\": \"x\"}", "{\"a-ref\": \"s3://b\"}",
-        "{\"a-ref\": \"s3://b/\"}", "{\"label\": {}}", "{\"label\": \"\"}", "{\"label\": true}",
+        "{\"a-ref\": \"s3://b/\"}", "{\"label\": {}}", "{\"label\": \"\"}", "{\"label\": [null]}",
         "{\"x\": 1, \"x\": 2}", "{\"x\": 1} y", "{\"label\": [1, \"a\"]}", "{\"label\": 1e300}",
         "{\"a-ref\": \"s3://b/x.y\", \"c-ref\": null}",
     };

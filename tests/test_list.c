@@ -185,10 +185,12 @@ static void test_jsonl(void **state)
         { "{\"path\": \"a.jpg\", \"label\": 9007199254740992}", "a.jpg", "9.00719925e+15" },
         { "{\"path\": \"a.jpg\", \"label\": 1152921504606846976}", "a.jpg", "1.1529215e+18" },
         { "{\"path\": \"a.jpg\", \"label\": 1e+38}", "a.jpg", "9.99999968e+37" },
+        { "{\"path\": \"a.jpg\", \"label\": true}", "a.jpg", "1" },
+        { "{\"path\": \"a.jpg\", \"label\": [false, 2, true]}", "a.jpg", "0 2 1" },
     };
     static const char *const malformed[] = {
         "a.jpg", "{", "[]", "{}", "{\"path\": 3}", "{\"path\": \"a\"} x",
-        "{\"path\": \"a\", \"label\": true}", "{\"path\": \"a\", \"label\": [\"x\"]}",
+        "{\"path\": \"a\", \"label\": [null]}", "{\"path\": \"a\", \"label\": [\"x\"]}",
         "{\"path\": \"a\", \"label\": {}}", "{\"path\": \"a\", \"label\": \"\"}",
         "{\"path\": \"a\", \"path\": \"b\"}", "{\"path\": \"a\", \"label\": 9007199254740993}",
         "{\"path\": \"a\", \"label\": 9223372036854775807}",

@@ -17,8 +17,8 @@
 
 static int malformed_label(struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_CORRUPT, "\"label\" must be a number, an array of numbers or "
-                   "the name of a class");
+    return err_set(err, SHEAF_ERR_CORRUPT, "\"label\" must be a number, true or false, an array "
+                   "of these, or the name of a class");
 }
 
 /* Converts an integer to a label, which is a double. Returns false if the double would not be
@@ -29,15 +29,16 @@ static bool integer_label(json_int_t integer, double *label)
     return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
 }
 
-/* Appends a JSON number to the labels of the line. The rule is the same as for labels in text: an
- * integer must be exact, otherwise it is an error. A number with a point or an exponent is rounded
- * to a 32-bit float, unless it is a whole number up to 2^53 such as 1.0. */
+/* Appends a JSON number, or true or false (1 or 0), to the labels of the line. The rule for numbers
+ * is the same as for labels in text: an integer must be exact, otherwise it is an error. A number
+ * with a point or an exponent is rounded to a 32-bit float, unless it is a whole number up to 2^53
+ * such as 1.0. */
 static int list_jsonl_add_number(struct list_parser *p, const json_t *number,
                                  struct sheaf_error *err)
 {
-    double value = json_number_value(number);
+    double value = json_is_true(number) ? 1 : json_number_value(number);
 
-    if (!json_is_number(number))
+    if (!json_is_number(number) && !json_is_boolean(number))
         return malformed_label(err);
     if (json_is_integer(number) && !integer_label(json_integer_value(number), &value))
         return err_set(err, SHEAF_ERR_CORRUPT, "the label %lld is beyond 2^53 and no 32-bit float "
