@@ -68,6 +68,7 @@ class ReadmeTest(Case):
                 self.assertIn('if __name__ == "__main__":', example)
         self.assertGreaterEqual(len(found), least)
         for number, example in enumerate(found, 1):
+            compile(example, "%s, example %d" % (readme, number), "exec")
             if missing(example):
                 print("example %d of %s: no %s" % (number, readme, missing(example)))
                 continue
