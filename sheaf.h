@@ -1038,7 +1038,8 @@ struct sheaf_pack_options {
     /* Default NULL. Called for each class of a plan: by sheaf_plan_make, and by other calls if
      * dry_run is set. */
     sheaf_class_count_fn *class_count;
-    enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open and sheaf_convert */
+    enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open, sheaf_convert, and
+                                                   sheaf_plan_make if the source is a data set */
     /* Default FAIL. Says what packing does with a file that has vanished or changed since the
      * source was listed. SKIP leaves the file out, but only if on_error is SKIP as well. */
     enum sheaf_on_error on_change;
@@ -1309,6 +1310,12 @@ struct sheaf_plan_info {
     /* number of parts into which the last sheaf_pack_part divided the plan; 0 if unknown */
     uint32_t parts;
     size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
+    /* number of fields `cls` that planning has examined, and number of these fields that do not
+     * consist of numbers */
+    uint64_t cls_looked, cls_words;
+    /* for a conversion: number of samples whose key an earlier sample has, and number of these
+     * samples that are left out; the others get new keys */
+    uint64_t duplicates, dropped;
 };
 /* Reads a plan, and finds out which of its shards are already packed. May be called while parts are
  * being packed. A shard that no longer has the ETag, or the inode and time, that it had after

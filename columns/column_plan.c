@@ -17,7 +17,7 @@
 #include "columns/column_rows.h"
 #include "columns/column_write.h"
 #include "formats/origin.h"
-#include "packer/plan_convert.h"
+#include "packer/plan_store.h"
 
 /* Smallest number of samples in a planned shard of the column. The shard ends at the next end of a
  * shard of the base data set.

@@ -137,14 +137,6 @@ static int block_read_make_fields(struct block *b, const struct plan_sample *s,
     return SHEAF_OK;
 }
 
-/* Counts a sample whose field `cls` does not consist of numbers. Stores the key of the first such
- * sample for a report. */
-static void count_word(struct cls_words *words, const struct sheaf_sample *sample)
-{
-    if (words->samples++ == 0)
-        snprintf(words->first, sizeof(words->first), "%s", sample->key);
-}
-
 /* Replaces the sample's labels by the numbers in its field `cls`. If the field does not consist of
  * numbers, the labels stay unchanged. */
 static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_error *err)
@@ -166,12 +158,12 @@ static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_e
     labels = (const double *)(const void *)b->labels.data;
     count = label_parse(field->data, field->size, (double *)(void *)b->labels.data, most);
     if (count <= 0) {
-        count_word(sample->label_count == 0 ? &b->unread : &b->kept_labels, sample);
+        cls_words_count(sample->label_count == 0 ? &b->unread : &b->kept_labels, sample->key);
         return SHEAF_OK;
     }
     if (sample->label_count != 1 || count != 1 || labels[0] != sample->labels[0]) {
         if (sample->class_name != NULL)
-            count_word(&b->replaced, sample);
+            cls_words_count(&b->replaced, sample->key);
         sample->class_name = NULL;      /* because it is the name of the other label */
     }
     sample->labels = labels;

@@ -350,9 +350,11 @@ static int commit_plan(struct commit_run *c, struct sheaf_error *err)
     if (finished) {
         c->result = (struct sheaf_pack_result){ .shards = 0 };
         code = destination_result(output, &c->result, err);
-        c->result.files_packed = c->planned.file.facts.found - c->result.skipped;
+        if (c->planned.file.facts.found != 0)
+            c->result.files_packed = c->planned.file.facts.found - c->result.skipped;
     }
     c->result.files = c->planned.file.facts.found;
+    c->result.duplicates = c->planned.file.facts.repeat_count;
     return code == SHEAF_OK ? commit_clean(c, err) : code;
 }
 

@@ -251,6 +251,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
     free(p->classes);
     class_names_free(&p->class_names);
     buf_free(&p->labels);
+    buf_free(&p->numbers);
     free(p->dest);
     free(p->prefix);
     free(p->index);
@@ -448,60 +449,6 @@ static int encode_sample(struct sheaf_packer *p, const struct sheaf_sample *samp
     return code;
 }
 
-/* ---- Keys ------------------------------------------------------------------------------------ */
-
-static int packer_check_key(struct sheaf_packer *p, const char *key)
-{
-    if (p->keys_differ)
-        return SHEAF_OK;
-    if (keyset_has_hash(&p->kept_keys, key_hash(key)))
-        return keyset_refuse(key, &p->error);
-    return keyset_check(&p->keys, key, &p->error);
-}
-
-static void remember_key(struct sheaf_packer *p, const char *key)
-{
-    if (!p->keys_differ)
-        keyset_add(&p->keys, key);
-}
-
-/* Changes the repeated key of a sample to the first free one of KEY-2, KEY-3, ... */
-static int number_key(struct sheaf_packer *p, struct sheaf_sample *s)
-{
-    int code = SHEAF_ERR_EXISTS;
-
-    for (uint64_t number = 2; code == SHEAF_ERR_EXISTS; number++) {
-        p->new_key.limit = SIZE_MAX / 4;
-        p->new_key.size = 0;
-        code = buf_printf(&p->new_key, &p->error, "%s-%llu", s->key, (unsigned long long)number);
-        if (code == SHEAF_OK)
-            code = packer_check_key(p, (const char *)p->new_key.data);
-    }
-    s->key = (const char *)p->new_key.data;
-    return code;
-}
-
-/* Handles a sample whose key may be repeated, as the option duplicate_keys demands. Returns
- * SHEAF_END if the sample is left out. */
-static int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *s)
-{
-    int code = packer_check_key(p, s->key);
-
-    if (code != SHEAF_ERR_EXISTS || p->options.duplicate_keys == SHEAF_DUPLICATE_FAIL)
-        return code;
-    if (p->options.duplicate_keys == SHEAF_DUPLICATE_NUMBER)
-        code = number_key(p, s);
-    else {
-        struct sheaf_error why;
-
-        err_set(&why, SHEAF_ERR_EXISTS, "left out: a sample with this key is already packed");
-        code = packer_leave_out(p, s, s->key, &why);
-        code = code == SHEAF_OK ? SHEAF_END : code;
-    }
-    p->duplicates += code == SHEAF_OK || code == SHEAF_END;
-    return code;
-}
-
 /* ---- Images ---------------------------------------------------------------------------------- */
 
 size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count)
@@ -618,7 +565,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     bool ends;
     int code;
 
-    remember_key(p, s->key);
+    packer_remember_key(p, s->key);
     packer_count_sample(p, s, payload);
     code = resumed_take(&p->resumed, &p->shard, &ends, &p->error);
     if (code != SHEAF_OK)
@@ -697,8 +644,11 @@ static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t p
 {
     struct sheaf_sample packed = *s;
     uint64_t packed_bytes = payload;
+    bool is_word = false;
     int code = use_ready(p, &packed, &packed_bytes);
 
+    if (code == SHEAF_OK)
+        code = packer_look_at_cls(p, s, &is_word);
     if (code == SHEAF_OK)
         code = packer_open_block(p);
     if (code == SHEAF_OK) {
@@ -708,7 +658,11 @@ static int append_new(struct sheaf_packer *p, struct sheaf_sample *s, uint64_t p
         code = encode_sample(p, &packed, packed_bytes);
     }
     if (code == SHEAF_OK) {
-        remember_key(p, s->key);
+        struct block *b = &p->slot->block;
+
+        if (is_word)
+            cls_words_count(s->label_count == 0 ? &b->unread : &b->kept_labels, s->key);
+        packer_remember_key(p, s->key);
         packer_count_sample(p, s, payload);
     } else if (is_refused(p, code) && p->options.on_error == SHEAF_SKIP)
         code = packer_leave_out(p, s, s->key, &p->error);

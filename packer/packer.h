@@ -63,6 +63,7 @@ struct sheaf_packer {
     struct block_need need;     /* needs of its samples */
     uint64_t block_cost;        /* as plan_block_end() counts */
     struct buf labels;          /* double[]: labels of the current sample, rounded */
+    struct buf numbers;         /* double[]: the numbers in the field `cls` of the current sample */
     struct plan_shard shard;    /* the open shard: sample_count and payload so far */
     bool shard_done;            /* whether the next sample starts another shard */
     struct sheaf_error error;
@@ -116,6 +117,18 @@ int packer_leave_out(struct sheaf_packer *p, const struct sheaf_sample *sample, 
  * until the packer is freed. */
 void packer_inherit(struct sheaf_packer *p, const struct manifest *const *sources, size_t count,
                     bool whole);
+/* Sets *is_word to whether the sample has a field `cls` that does not consist of numbers.
+ * (packer_cls.c) */
+int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *sample, bool *is_word);
+/* packer_keys.c */
+/* Applies the option for repeated keys, or the plan of the part, to a sample. Returns SHEAF_END if
+ * the sample was left out. */
+int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *sample);
+/* Adds the key of a packed sample to the keys that later samples must not have. */
+void packer_remember_key(struct sheaf_packer *p, const char *key);
+/* Replaces the content of `out` by KEY-number, the new key of a sample with a repeated key. */
+int packer_numbered_key(struct buf *out, const char *key, uint64_t number,
+                        struct sheaf_error *err);
 /* Returns SHEAF_OK if the packer still accepts calls, and otherwise the first error that it had. */
 int packer_check_open(struct sheaf_packer *p);
 /* Submits the open block. */

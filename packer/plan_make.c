@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements sheaf_plan_make, which makes a plan as sheaf_pack does, and stores it so that several
- * processes can pack it. */
+ * Makes a plan of files as sheaf_pack does, and stores it so that several processes can pack it. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,11 +11,10 @@
 #include "packer/pack_output.h"
 #include "packer/pack_options.h"
 #include "packer/plan/plan_file.h"
-#include "packer/plan_convert.h"
+#include "packer/plan_store.h"
 #include "packer/planner.h"
 #include "packer/run.h"
 #include "store/file_system.h"
-#include "store/scopes.h"
 
 struct making {
     struct sheaf_pack_options options;
@@ -27,7 +25,8 @@ struct making {
     struct plan_facts facts;
     struct block_setup setup;
     struct output output;
-    char *dest, *root;
+    const char *dest;
+    char *root;
     char *json[SPLIT_LIMIT];
     struct sheaf_pack_result result;
 };
@@ -69,6 +68,8 @@ static int plan_make_set_facts(struct making *m, struct buf *skipped, struct she
     f->skipped = (const char *)skipped->data;
     f->skipped_bytes = skipped->size;
     f->found = m->planner.files;
+    f->cls_looked = m->planner.sort.cls_looked;
+    f->cls_words = m->planner.sort.cls_words;
     for (uint32_t s = 0; s < f->plan.split_count; s++)
         f->options_json[s] = m->json[s];
     return code;
@@ -93,9 +94,7 @@ static bool is_same_place(const char *a, const char *b)
            a_stat.st_ino == b_stat.st_ino;
 }
 
-/* Returns an error if a plan for another destination is stored at `url`, because processes may be
- * packing its parts. A plan for the same destination may be replaced. */
-static int refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
+int plan_make_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err)
 {
     struct plan_file there;
     uint64_t bytes;
@@ -221,45 +220,23 @@ static void plan_make_close_all(struct making *m)
     for (uint32_t s = 0; s < SPLIT_LIMIT; s++)
         free(m->json[s]);
     free(m->root);
-    free(m->dest);
 }
 
-int sheaf_plan_make(const char *const *sources, size_t count, const char *dest, const char *plan,
+int plan_make_files(const char *const *sources, size_t count, const char *dest, const char *plan,
                     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
-                    struct sheaf_error *error)
+                    struct sheaf_error *err)
 {
-    struct making m = { .dest = plan_absolute(dest), .output.lock = -1 };
-    struct store_scopes scopes = { .count = 0 };
-    struct sheaf_error found;
-    bool is_conversion = false;
-    int code = m.dest == NULL ? err_memory(&found, strlen(dest))
-                              : pack_options_take_usual(options, &m.options, &found);
+    struct making m = { .options = *options, .dest = dest, .output.lock = -1 };
+    int code = class_list_take(&m.list, &m.options, err);
 
-    if (code == SHEAF_OK && count == 0)
-        code = err_set(&found, SHEAF_ERR_ARGUMENT, "no sources");
-    if (code == SHEAF_OK)
-        code = scopes_open(&scopes, m.dest, plan, m.options.s3, &found);
-    if (code == SHEAF_OK)
-        code = refuse_replacing(plan, m.dest, &found);
-    if (code == SHEAF_OK && count == 1) {
-        code = plan_convert(sources[0], m.dest, plan, &m.options, &m.result, &found);
-        is_conversion = code != SHEAF_END;
-        code = code == SHEAF_END ? SHEAF_OK : code;
-    }
-    if (code == SHEAF_OK && !is_conversion)
-        code = class_list_take(&m.list, &m.options, &found);
-    if (code == SHEAF_OK && !is_conversion) {
+    if (code == SHEAF_OK) {
         if (m.options.check_images == SHEAF_CHECK_USUAL)
             m.options.check_images = SHEAF_CHECK_MARKERS;
         pack_options_setup(&m.options, &m.setup);
         pack_options_watch(&m.options, &m.watch, &m.problems);
-        code = make_and_write(&m, sources, count, plan, &found);
+        code = make_and_write(&m, sources, count, plan, err);
     }
     plan_make_close_all(&m);
-    scopes_close(&scopes);
-    if (result != NULL)
-        *result = m.result;
-    if (code != SHEAF_OK && error != NULL)
-        *error = found;
+    *result = m.result;
     return code;
 }

@@ -206,6 +206,10 @@ void sheaf_plan_get_info(const struct sheaf_plan *p, struct sheaf_plan_info *inf
         .done_samples = p->done_samples, .done_payload_bytes = p->done_payload_bytes,
         .committed = p->committed, .parts = p->parts,
         .class_count = facts->plan.class_count, .label_base = facts->label_base,
+        .cls_looked = facts->cls_looked, .cls_words = facts->cls_words,
+        .duplicates = facts->repeat_count,
+        .dropped = facts->repeat_count != 0 && facts->repeats[0].number == 0
+                       ? facts->repeat_count : 0,
     };
 
     sized_give(info, size, &all, sizeof(all));

@@ -66,7 +66,7 @@ static const struct advice all[] = {
     { SHEAF_REASON_ODD_IMAGE, 0, " convert ",
       "--fix-images makes plain JPEGs of such images, --on-corrupt skip leaves out such samples, "
       "--check-images none keeps them" },
-    { SHEAF_REASON_REPEATED_KEY, 0, " convert unpack ",
+    { SHEAF_REASON_REPEATED_KEY, 0, " convert unpack plan ",
       "--duplicate-keys number gives it a key of its own, --duplicate-keys drop leaves it out" },
     { SHEAF_REASON_SOURCE_LOST, 0, " pack append ",
       "when the source is back, --resume keeps what is finished" },

@@ -81,7 +81,10 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     if (code != SHEAF_OK)
         return refuse(&error);
     detail_packing(&result);
-    say_skipped_if_quiet(result.skipped, result.files);
+    if (result.files != 0)
+        say_skipped_if_quiet(result.skipped, result.files);
+    /* the plan of a conversion leaves out only samples with repeated keys */
+    say_duplicates(&result, result.skipped != 0 ? SHEAF_DUPLICATE_DROP : SHEAF_DUPLICATE_NUMBER);
     if (is_quiet())
         return STATUS_OK;
     printf("%s %" PRIu64 " sample%s (%" PRIu64 " payload byte%s) in %" PRIu64 " shard%s (%" PRIu64

@@ -11,19 +11,6 @@
 #include "tools/progress.h"
 #include "tools/signals.h"
 
-/* Prints how many samples were left out, and how many got another key because their key was
- * repeated. */
-static void say_changes(const char *dest, const struct sheaf_pack_result *r,
-                        const struct sheaf_pack_options *options)
-{
-    if (r->skipped > 0)         /* even with --quiet */
-        complain("%" PRIu64 " sample%s left out: skipped.tsv in %s lists the keys", r->skipped,
-                 plural(r->skipped), shown(dest));
-    if (r->duplicates > 0 && options->duplicate_keys == SHEAF_DUPLICATE_NUMBER)
-        say("%" PRIu64 " sample%s had the key of another sample: the keys are now numbered",
-            r->duplicates, plural(r->duplicates));
-}
-
 /* Prints the result of the conversion. */
 static void cmd_convert_print_result(const char *dest, const struct sheaf_pack_result *result,
                                      const struct sheaf_pack_options *options,
@@ -31,7 +18,11 @@ static void cmd_convert_print_result(const char *dest, const struct sheaf_pack_r
 {
     say_uncached(stats);
     say_left_out(stats);
-    say_changes(dest, result, options);
+    if (result->skipped > 0)            /* even with --quiet */
+        complain("%" PRIu64 " sample%s left out: skipped.tsv in %s lists the keys",
+                 result->skipped, plural(result->skipped), shown(dest));
+    if (options->duplicate_keys == SHEAF_DUPLICATE_NUMBER)
+        say_duplicates(result, SHEAF_DUPLICATE_NUMBER);
     detail_reading(stats);
     detail_packing(result);
     if (is_quiet())
@@ -98,6 +89,7 @@ static int convert_part(const char *plan, const char *text,
     if (code != SHEAF_OK)
         return refuse(&error);
     detail_packing(&result);
+    say_duplicates(&result, result.skipped != 0 ? SHEAF_DUPLICATE_DROP : SHEAF_DUPLICATE_NUMBER);
     if (is_quiet())
         return STATUS_OK;
     printf("part %u of %u: %" PRIu64 " sample%s in %" PRIu64 " shard%s, and %" PRIu64 " kept\n",

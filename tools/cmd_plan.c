@@ -49,6 +49,7 @@ static int cmd_plan_do(char **sources, size_t count, const char *output,
         return refuse(&error);
     say_source(&result);
     say_few_shards(options, &result);
+    say_duplicates(&result, options->duplicate_keys);
     detail_packing(&result);
     say_skipped_if_quiet(result.skipped, result.files);
     if (is_quiet())
@@ -76,6 +77,7 @@ static int cmd_plan(const struct command *command, int argc, char **argv)
             { "output", OPTION_TEXT, "PLAN", .letter = 'o', .text = &output,
               .meaning = "destination of the plan: a path, or an s3:// URL (required)" },
             PACK_ROWS(&lists, &o),
+            DUPLICATE_KEYS_ROW(&o),
             { .name = NULL },
         };
 
@@ -99,8 +101,9 @@ const struct command plan_command = {
             "shards, and stores the result as a plan. Each part of it can then be packed "
             "anywhere, with sheaf pack --plan PLAN --part I/N; sheaf commit PLAN publishes the "
             "data set, byte for byte the same as that of sheaf pack SRC DEST. sheaf info PLAN "
-            "shows the progress.\n\nIf SRC is a data set that sheaf made, the plan is for its "
-            "conversion, shard by shard, with sheaf convert --plan PLAN --part I/N.\n\nPaths are "
+            "shows the progress.\n\nIf SRC is a data set, the plan is for its conversion, shard by "
+            "shard, with sheaf convert --plan PLAN --part I/N. --duplicate-keys is for such a "
+            "plan, and says what happens to samples with a repeated key.\n\nPaths are "
             "stored as absolute paths and must mean the same on all machines.",
     .example = "  sheaf plan photos/ s3://bucket/train/ -o train.plan --format webdataset\n",
     .run = cmd_plan,

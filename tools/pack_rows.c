@@ -73,6 +73,18 @@ void say_skipped_if_quiet(uint64_t skipped, uint64_t files)
                  files, plural(files));
 }
 
+void say_duplicates(const struct sheaf_pack_result *r, enum sheaf_duplicate_keys rule)
+{
+    if (r->duplicates == 0)
+        return;
+    if (rule == SHEAF_DUPLICATE_DROP)
+        complain("%" PRIu64 " sample%s left out: an earlier sample has the key", r->duplicates,
+                 plural(r->duplicates));
+    else
+        say("%" PRIu64 " sample%s had the key of another sample: the keys are now numbered",
+            r->duplicates, plural(r->duplicates));
+}
+
 void print_images(const struct sheaf_pack_result *r)
 {
     if (r->converted != 0)

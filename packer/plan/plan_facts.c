@@ -43,6 +43,22 @@ bool plan_facts_is_column(const struct plan_facts *f)
     return strcmp(f->source, COLUMN_PLAN_SOURCE) == 0;
 }
 
+const struct plan_repeat *plan_facts_repeat(const struct plan_facts *f, uint64_t sample)
+{
+    size_t first = 0, end = f->repeat_count;
+
+    while (first < end) {
+        const size_t middle = first + (end - first) / 2;
+
+        if (f->repeats[middle].sample < sample)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < f->repeat_count && f->repeats[first].sample == sample ? &f->repeats[first]
+                                                                         : NULL;
+}
+
 /* ---- Writing --------------------------------------------------------------------------------- */
 
 static int put_number(struct buf *out, uint64_t value, struct sheaf_error *err)
@@ -116,6 +132,26 @@ static int put_images(const struct plan_facts *f, struct buf *out, struct sheaf_
     return code == SHEAF_OK ? plan_facts_put_text(out, f->images.libraries, err) : code;
 }
 
+/* Writes the facts that version 4 has in addition to version 3. */
+static int put_latest(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
+{
+    const uint64_t numbers[] = { f->cls_looked, f->cls_words, f->repeat_count };
+    uint64_t before = 0;
+    int code = put_number(out, (uint64_t)f->on_change, err);
+
+    if (code == SHEAF_OK)
+        code = plan_facts_put_text(out, f->max_skipped == NULL ? "" : f->max_skipped, err);
+    for (size_t i = 0; i < COUNT_OF(numbers) && code == SHEAF_OK; i++)
+        code = put_number(out, numbers[i], err);
+    for (size_t i = 0; i < f->repeat_count && code == SHEAF_OK; i++) {
+        code = put_number(out, f->repeats[i].sample - before, err);
+        if (code == SHEAF_OK)
+            code = put_number(out, f->repeats[i].number, err);
+        before = f->repeats[i].sample;
+    }
+    return code;
+}
+
 int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
     const char *const texts[] = { f->plan.hash, f->plan.identity, f->dest, f->root, f->source,
@@ -138,11 +174,7 @@ int plan_facts_write(const struct plan_facts *f, struct buf *out, struct sheaf_e
         code = plan_facts_put_bytes(out, f->skipped, f->skipped_bytes, err);
     if (code == SHEAF_OK)
         code = put_images(f, out, err);
-    if (code == SHEAF_OK)
-        code = put_number(out, (uint64_t)f->on_change, err);
-    return code == SHEAF_OK ? plan_facts_put_text(out, f->max_skipped == NULL ? "" : f->max_skipped,
-                                                  err)
-                            : code;
+    return code == SHEAF_OK ? put_latest(f, out, err) : code;
 }
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -440,6 +472,53 @@ static int take_skipping(struct facts_cursor *c, uint32_t version)
     return problems_check_limit(f->max_skipped, c->err);
 }
 
+/* Reads the samples with repeated keys. They are in order, and each is listed once. */
+static int take_repeats(struct facts_cursor *c)
+{
+    struct plan_facts *f = c->facts;
+    struct plan_repeat *repeats;
+    uint64_t count, before = 0;
+    int code = plan_facts_take_number(c, (uint64_t)(c->end - c->at) / 2, &count,
+                                      "the number of repeated keys");
+
+    if (code != SHEAF_OK || count == 0)
+        return code;
+    repeats = arena_take(&f->arena, count * sizeof(*repeats));
+    if (repeats == NULL)
+        return err_memory(c->err, count * sizeof(*repeats));
+    for (uint64_t i = 0; i < count && code == SHEAF_OK; i++) {
+        uint64_t more;
+
+        code = plan_facts_take_number(c, UINT64_MAX - before, &more, "a repeated key's sample");
+        if (code == SHEAF_OK)
+            code = plan_facts_take_number(c, UINT64_MAX, &repeats[i].number,
+                                          "a repeated key's number");
+        if (code == SHEAF_OK && (more == 0 || repeats[i].number == 1))
+            code = plan_facts_malformed(c, "a repeated key");
+        before += more;
+        repeats[i].sample = before;
+    }
+    f->repeats = repeats;
+    f->repeat_count = (size_t)count;
+    return code;
+}
+
+/* Reads the counts of fields `cls` and the repeated keys. Plans of earlier versions do not have
+ * them. */
+static int take_samples_facts(struct facts_cursor *c, uint32_t version)
+{
+    struct plan_facts *f = c->facts;
+    int code;
+
+    if (version < 4)
+        return SHEAF_OK;
+    code = plan_facts_take_number(c, UINT64_MAX, &f->cls_looked, "the number of fields cls");
+    if (code == SHEAF_OK)
+        code = plan_facts_take_number(c, f->cls_looked, &f->cls_words,
+                                      "the number of fields cls that are not numbers");
+    return code == SHEAF_OK ? take_repeats(c) : code;
+}
+
 /* The list of index files has its own parser. */
 static int plan_facts_check_interop(struct facts_cursor *c)
 {
@@ -475,6 +554,8 @@ int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct p
         code = plan_facts_take_images(&c, version);
     if (code == SHEAF_OK)
         code = take_skipping(&c, version);
+    if (code == SHEAF_OK)
+        code = take_samples_facts(&c, version);
     if (code == SHEAF_OK && c.at != c.end)
         code = plan_facts_malformed(&c, "something after the end of its facts");
     if (code != SHEAF_OK)

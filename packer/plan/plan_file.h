@@ -14,6 +14,12 @@
 #include "packer/plan/plan_section.h"
 #include "store/store.h"
 
+/* A sample of a data set that is converted, whose key an earlier sample has. */
+struct plan_repeat {
+    uint64_t sample;            /* its number in the data set */
+    uint64_t number;            /* its new key is KEY-number; 0: the sample is left out */
+};
+
 /* The facts about a whole plan, without its samples. If the plan was read from a file, the texts
  * lie in `arena`. */
 struct plan_facts {
@@ -44,6 +50,10 @@ struct plan_facts {
         uint64_t fix, check, quality, resize, mode;
         const char *libraries;  /* "": none matter */
     } images;
+    /* fields `cls` that planning has examined, and how many of them do not consist of numbers */
+    uint64_t cls_looked, cls_words;
+    const struct plan_repeat *repeats;  /* in order of the samples */
+    size_t repeat_count;
     struct arena arena;
 };
 
@@ -102,6 +112,8 @@ void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *
 /* Returns whether the plan is for a column, which adds a field to an existing data set (see
  * formats/column_record.h). */
 bool plan_facts_is_column(const struct plan_facts *facts);
+/* Returns the entry in `repeats` for the sample with this number, or NULL if its key is new. */
+const struct plan_repeat *plan_facts_repeat(const struct plan_facts *facts, uint64_t sample);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,
                     struct sheaf_error *err);

@@ -370,6 +370,12 @@ void problems_tell_labels(const struct problems *p, bool set_has_labels,
              p->first_unlabelled);
 }
 
+void cls_words_count(struct cls_words *words, const char *key)
+{
+    if (words->samples++ == 0)
+        snprintf(words->first, sizeof(words->first), "%s", key);
+}
+
 void cls_words_add(struct cls_words *words, const struct cls_words *more)
 {
     if (words->samples == 0)

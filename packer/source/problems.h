@@ -60,6 +60,8 @@ struct problems {
     struct cls_words replaced;
 };
 
+/* Counts a sample, and keeps the key of the first one. */
+void cls_words_count(struct cls_words *words, const char *key);
 /* Adds the samples of `more` to `words`. */
 void cls_words_add(struct cls_words *words, const struct cls_words *more);
 /* Reports such samples. */

@@ -92,6 +92,9 @@ class Dataset(_sheaf.Dataset):
             super().__init__(source, (*source[:2], *manifest), source.wait_seconds)
             self.wait_seconds = source.wait_seconds
         else:
+            for part in source if isinstance(source, (list, tuple)) else [source]:
+                if offline and isinstance(part, View):
+                    part._save_offline(cache)
             super().__init__(source, join=_join, offline=_text(cache) if offline else None)
         info = self._info()
         self.world: Optional[Tuple[int, int]] = info["world"] if info["world"][1] else None

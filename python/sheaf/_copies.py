@@ -177,6 +177,7 @@ def info(source: Union[Source, Dataset]) -> Dict[str, Any]:
             return found
     dataset = _opened(source)
     stream = dataset.is_stream
+    counts = dataset._info()
     container = dataset.container or ("several" if len(dataset.sources) > 1 else "unknown")
     return {
         "url": dataset.url, "container": container, "codec": dataset.codec,
@@ -187,4 +188,6 @@ def info(source: Union[Source, Dataset]) -> Dict[str, Any]:
         "fields": None if dataset.fields is None else [f._asdict() for f in dataset.fields],
         "sources": [source._asdict() for source in dataset.sources],
         "shards": [shard._asdict() for shard in dataset.shards],
+        **({} if dataset.is_view else {"repeated_keys": None if stream else counts["repeated_keys"]}),
+        **(counts["packing"] if dataset.has_manifest and not dataset.is_view else {}),
     }

@@ -20,7 +20,8 @@ from ._types import (S3, Labels, Note, PackResult, Path, PlanShard, Problem, Pro
 
 class Packer(_sheaf.Packer):
     """Makes a data set at `dest` from samples that the program makes. Used as a context manager, it finishes the data
-    set at the end of the block. If the block raises an exception, nothing is left at `dest`.
+    set at the end of the block. If the block raises an exception, nothing is left at `dest`. duplicate_keys is as in
+    convert().
 
         with sheaf.Packer("shards/", format="tfrecord", classes=["cat", "dog"]) as packer:
             packer.append("pets/1", {"jpg": data}, labels=1)"""
@@ -32,13 +33,14 @@ class Packer(_sheaf.Packer):
                  overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
                  memory_bytes: Size = 512 << 20, memory: Optional[Size] = None,
                  progress: Optional[Callable[[Progress], Any]] = None,
-                 s3: S3 = None) -> None:
+                 s3: S3 = None, duplicate_keys: str = "fail") -> None:
         super().__init__(dest, format=format, codec=codec,
                          shard_bytes=_size("shard_size", shard_size, shard_bytes), prefix=prefix,
                          label_base=label_base,
                          overwrite=overwrite, index=index, jobs=jobs,
                          memory_bytes=_size("memory", memory, memory_bytes),
-                         progress=_told(progress, Progress), s3=_s3(s3))
+                         progress=_told(progress, Progress), s3=_s3(s3),
+                         duplicate_keys=duplicate_keys)
         self._dest = os.fsdecode(dest)
         self._classes = None if classes is None else list(classes)
         self._label_base = label_base
@@ -175,7 +177,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
          transform: Optional[Callable[[Any], Any]] = None, version: Optional[str] = None,
          start_method: Optional[str] = None,
          classes: Classes = None, s3: S3 = None, on_change: str = "fail",
-         max_skipped: Union[None, int, str] = None, class_depth: int = 0) -> PackResult:
+         max_skipped: Union[None, int, str] = None, class_depth: int = 0,
+         duplicate_keys: str = "fail") -> PackResult:
     """Packs a directory tree, a list, or several of these into a data set at `dest`, as `sheaf pack` does.
 
     `include` and `exclude` are patterns as in a .gitignore. All `include` patterns are applied before the `exclude`
@@ -198,7 +201,8 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
 
     `source` may also be samples: one of sheaf.sources, a sheaf.Dataset, a Hugging Face Dataset, or an iterable. They
     are packed in their order, unless `seed` shuffles them or `split` divides them. Both options need disk space for a
-    second copy while they run. `classes` names the labels; it is an error if no sample has a label. If samples are
+    second copy while they run. If a key is repeated, duplicate_keys="number" gives the later sample a free key such as
+    KEY-2, and "drop" leaves it out. `classes` names the labels; it is an error if no sample has a label. If samples are
     sorted by class, `note` is called, or a warning is given.
 
     `resume` continues a run that was killed, after its last finished shard. The source, the options, the name of
@@ -240,6 +244,10 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
         _refuse("is for a transform", start_method=start_method)
     if transform is None and _is_files(source):
         _refuse("is for a transform", version=version)
+        _refuse("is for samples: files with one key are one sample",
+                duplicate_keys=duplicate_keys if duplicate_keys != "fail" else None)
+    else:
+        writing.update(duplicate_keys=duplicate_keys)
     if transform is not None:
         _refuse("is for what is packed without a transform", fix_images=fix_images, resize=resize)
     if _is_files(source) and (transform is None or dry_run):
@@ -261,7 +269,7 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
     _refuse("is not possible with a transform: pack with split alone, and then each part of that, "
             "sheaf.pack(sheaf.Dataset(\"parts/train\"), ..., transform=...)", split=split)
     with _class_file(classes) as choosing["classes"]:
-        planning = dict(writing, shard_bytes=size, label_base=label_base, **choosing)
+        planning = dict(writing, shard_bytes=size, label_base=label_base, duplicate_keys="fail", **choosing)
         return _making.pack_planned(source, dest, made, on_error == "skip", size, shard_count,
                                     planning, tell, writing)
 
@@ -282,10 +290,14 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
          resize: int = 0, resize_mode: str = "shorter",
          note: Optional[Callable[[Note], Any]] = None, s3: S3 = None,
          on_change: str = "fail", max_skipped: Union[None, int, str] = None,
-         classes: Classes = None, class_depth: int = 0) -> PackResult:
+         classes: Classes = None, class_depth: int = 0,
+         duplicate_keys: str = "fail") -> PackResult:
     """Makes a plan for packing on many machines. Call `plan` once, then pack_part for each part, on any machine, then
     commit. `plan` lists the sources, decides which sample goes into which shard of `dest`, and stores the plan at
-    `plan`, a path or an s3:// URL, as `sheaf plan` does."""
+    `plan`, a path or an s3:// URL, as `sheaf plan` does.
+
+    If the source is a data set, the plan is for its conversion: convert(plan=...) converts a part. duplicate_keys is
+    for such a plan, and is as in convert()."""
     with _class_file(classes) as file:
         return PackResult(**_sheaf.plan(
             source, dest, plan, format=format, codec=codec,
@@ -299,7 +311,7 @@ def plan(source: Union[Path, Sequence[Path]], dest: Path, plan: Path, *,
             fix_images=fix_images, check_images=check_images, quality=quality,
             resize=resize, resize_mode=resize_mode, note=_told(note, Note), s3=_s3(s3),
             on_change=on_change, max_skipped=_limit(max_skipped), class_depth=class_depth,
-            classes=file))
+            classes=file, duplicate_keys=duplicate_keys))
 
 
 def _part(part: Optional[int], parts: Optional[int]) -> Tuple[int, int]:

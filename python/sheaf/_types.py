@@ -121,6 +121,7 @@ class PackResult(NamedTuple):
     filtered: int
     converted: int
     resized: int
+    duplicates: int = 0
 
 
 class FetchResult(NamedTuple):

@@ -77,6 +77,7 @@ class View:
         self._rest = {"samples": samples, "until": until, "classes": classes, "stages": stages}
         self._chosen: Dict[int, List[int]] = {}     # numbers that a function chose, for each source with a function
         self._path: Optional[str] = None
+        self._cache: Optional[sheaf.Path] = None    # set if no server may be asked; see _save_offline
 
     def save(self, path: sheaf.Path, *, overwrite: bool = False,
              progress: Optional[Callable[[int, int], Any]] = None) -> str:
@@ -90,14 +91,33 @@ class View:
         for i, where in enumerate(wheres or []):
             if callable(where) and i not in self._chosen:
                 self._chosen[i] = self._choose(i, where, progress)
-        _sheaf.view_write(json.dumps(self._document(name)), name, overwrite)
+        document = json.dumps(self._document(name))
+        if self._cache is None:
+            _sheaf.view_write(document, name, overwrite)
+        else:                           # it is checked when it is opened
+            with open(name, "w", encoding="utf-8") as file:
+                file.write(document)
         self._path = name
         return name
 
+    def _save_offline(self, cache: sheaf.Path) -> None:
+        """Saves an unsaved view to a temporary file without asking a server. `cache` has the manifests, and the samples
+        that functions judge."""
+        if self._path is None:
+            self._cache = cache
+            try:
+                os.fspath(self)
+            finally:
+                self._cache = None
+
+    def _source(self, i: int) -> sheaf.Dataset:
+        offline = self._cache is not None and "://" in self._sources[i]
+        return sheaf.Dataset(self._sources[i], cache=self._cache, offline=offline)
+
     def _choose(self, i: int, where: Callable[["sheaf.Sample"], Any],
                 progress: Optional[Callable[[int, int], Any]]) -> List[int]:
-        dataset, chosen = sheaf.Dataset(self._sources[i]), []
-        reader = sheaf.Reader(dataset, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1,
+        dataset, chosen = self._source(i), []
+        reader = sheaf.Reader(dataset, cache=self._cache, no_shuffle=True, rank=0, world_size=1, worker=0, workers=1,
                               seed=0, epoch=0, lanes=1, shuffle_buffer=0)
         judged = 0
         for batch in reader.batches(PROGRESS_EVERY):
@@ -118,7 +138,7 @@ class View:
         for i, source in enumerate(self._sources):
             members = {name: values[i] for name, values in self._each.items() if values is not None}
             if i in self._chosen:
-                members["where"] = {"numbers": sheaf.Dataset(source)._write_numbers(
+                members["where"] = {"numbers": self._source(i)._write_numbers(
                     self._chosen[i], path)}
             elif not members["where"]:
                 del members["where"]

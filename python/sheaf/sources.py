@@ -147,8 +147,8 @@ class _Source(collections.abc.Sequence):        # type: ignore[type-arg]
 # ---- Parquet -------------------------------------------------------------------------------------
 
 class parquet(_Source):                 # pylint: disable=invalid-name
-    """Returns the rows of a Parquet file, of several files, or of the files in a directory, in byte order of their
-    names. Files at s3://, https:// and hf:// are first copied to a temporary directory.
+    """Returns the rows of a Parquet file, of several files, or of the files in a directory and its
+    subdirectories, in byte order of their paths. Files at s3://, https:// and hf:// are first copied to a temporary directory.
 
         sheaf.pack(sheaf.sources.parquet("train/", key="id", fields={"image": "jpg"}), "shards/")"""
 
@@ -242,11 +242,12 @@ class parquet(_Source):                 # pylint: disable=invalid-name
 
 
 def _below(path: Path, suffix: str) -> List[str]:
-    """Returns a file, or the files in a directory."""
+    """Returns a file, or the files in a directory and its subdirectories."""
     text = os.fsdecode(path)
     if not os.path.isdir(text):
         return [text]
-    found = sorted(os.path.join(text, name) for name in os.listdir(text) if name.endswith(suffix))
+    found = sorted(os.path.join(at, name) for at, _, names in os.walk(text) for name in names
+                   if name.lower().endswith(suffix) and not name.startswith("."))
     if not found:
         raise ArgumentError("%s: there is no file *%s in it" % (text, suffix))
     return found

@@ -10,7 +10,7 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *r)
 {
 #define COUNT(name) #name, (unsigned long long)r->name
     return Py_BuildValue("{s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:N,s:K,s:K,"
-                         "s:K}",
+                         "s:K,s:K}",
                          COUNT(files),
                          COUNT(files_packed), COUNT(samples), COUNT(payload_bytes),
                          COUNT(stored_bytes),
@@ -18,7 +18,7 @@ PyObject *pack_result_dict(const struct sheaf_pack_result *r)
                          COUNT(multipart_records), COUNT(memory_peak_bytes), COUNT(plan_bytes),
                          COUNT(passed_over), COUNT(left_out), COUNT(unlabelled),
                          "first_unlabelled", text_of(r->first_unlabelled), COUNT(filtered),
-                         COUNT(converted), COUNT(resized));
+                         COUNT(converted), COUNT(resized), COUNT(duplicates));
 #undef COUNT
 }
 

@@ -192,7 +192,8 @@ static PyObject *plan_dict(const struct sheaf_plan *plan)
     const struct sheaf_plan_info *r = &info;
 
     sheaf_plan_get_info(plan, &info, sizeof(info));
-    return Py_BuildValue("{s:N,s:s,s:N,s:z,s:z,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:O,s:I}",
+    return Py_BuildValue("{s:N,s:s,s:N,s:z,s:z,s:s,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:K,s:O,s:I,s:K,"
+                         "s:K,s:K,s:K}",
                          "dest", text_of(info.dest), "source", info.source,
                          "root", text_of(info.root),
                          "container", sheaf_container_name(info.container),
@@ -200,7 +201,8 @@ static PyObject *plan_dict(const struct sheaf_plan *plan)
                          COUNT(plan_bytes), COUNT(files), COUNT(samples), COUNT(payload_bytes),
                          COUNT(shards), COUNT(done_shards), COUNT(done_samples),
                          COUNT(done_payload_bytes), "committed",
-                         info.committed ? Py_True : Py_False, "parts", (unsigned)info.parts);
+                         info.committed ? Py_True : Py_False, "parts", (unsigned)info.parts,
+                         COUNT(cls_looked), COUNT(cls_words), COUNT(duplicates), COUNT(dropped));
 }
 
 PyObject *action_plan_info(PyObject *Py_UNUSED(module), PyObject *args)

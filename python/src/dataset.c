@@ -190,6 +190,31 @@ static PyObject *count_or_none(const struct sheaf_dataset_info *info, uint64_t c
     return info->is_stream ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(count);
 }
 
+/* Returns the counts that the manifest has about packing, as a dict. A count that is unknown is
+ * None. */
+static PyObject *packing_counts(const struct sheaf_dataset_info *info)
+{
+    const struct {
+        const char *name;
+        uint64_t count;
+    } counts[] = {
+        { "images_converted", info->images_converted }, { "images_resized", info->images_resized },
+        { "skipped", info->skipped }, { "left_out_values", info->left_out_values },
+        { "cls_words", info->cls_words },
+    };
+    PyObject *dict = PyDict_New();
+
+    for (size_t i = 0; dict != NULL && i < sizeof(counts) / sizeof(counts[0]); i++) {
+        PyObject *count = counts[i].count == UINT64_MAX
+                              ? Py_NewRef(Py_None) : PyLong_FromUnsignedLongLong(counts[i].count);
+
+        if (count == NULL || PyDict_SetItemString(dict, counts[i].name, count) != 0)
+            Py_CLEAR(dict);
+        Py_XDECREF(count);
+    }
+    return dict;
+}
+
 static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(ignored))
 {
     struct sheaf_dataset_info info;
@@ -201,7 +226,7 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
     container = sheaf_container_name(info.container);
     codec = sheaf_codec_name(info.codec);
     return Py_BuildValue("{s:(II),s:(II),s:{s:K,s:K,s:K,s:I},s:O,"
-                         "s:N,s:O,s:O,s:z,s:z,s:N,s:O,s:N,s:K,s:K,s:i,s:s,s:z,s:z,s:N}",
+                         "s:N,s:O,s:O,s:z,s:z,s:N,s:O,s:N,s:K,s:K,s:i,s:s,s:z,s:z,s:N,s:K,s:N}",
                          "world", self->rank, self->world_size, "host", (unsigned)info.host,
                          (unsigned)info.hosts,
                          "order", "seed", (unsigned long long)self->order.seed,
@@ -221,7 +246,9 @@ static PyObject *dataset_info(struct dataset_object *self, PyObject *Py_UNUSED(i
                          "label_base", info.label_base, "fingerprint", info.fingerprint,
                          "manifest_json", info.manifest_json, "world_by", self->world_by,
                          "description", self->description == NULL ? Py_NewRef(Py_None)
-                                                                  : text_of(self->description));
+                                                                  : text_of(self->description),
+                         "repeated_keys", (unsigned long long)info.repeated_keys,
+                         "packing", packing_counts(&info));
 }
 
 static void count_stretch(void *context, const struct sheaf_stretch *stretch)

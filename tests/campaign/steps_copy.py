@@ -158,6 +158,10 @@ def convert_refused(shards, target):
     return words or None
 
 
+def has_repeated_keys(shards):
+    return len({sample.key for sample in shards.samples}) < len(shards.samples)
+
+
 def convert(chain, shards):
     target, source = Target(chain, shards.is_set), shards
     if not target.size and any(sample.fields for sample in shards.samples) and \
@@ -168,8 +172,7 @@ def convert(chain, shards):
         chain.sheaf(*words, status=1)
         chain.sheaf("info", target.dest, status=1)
         raise Foreseen("fields that cannot have other names")
-    keys = [sample.key for sample in shards.samples]
-    if len(set(keys)) < len(keys) and not target.shuffle and not target.count and \
+    if has_repeated_keys(shards) and not target.shuffle and not target.count and \
             not target.size and chain.chance.random() < 0.7:
         target.repeated = chain.chance.choice(["number", "drop"])
         shards = told_apart(shards, target.repeated)
@@ -230,11 +233,14 @@ def convert_parts(chain, shards):
     """Runs plan, convert --plan for each part, and commit."""
     if not shards.is_set or not shards.samples:
         raise Foreseen("nothing to plan")
-    target, plan = Target(chain), chain.new("plan")
+    source, target, plan = shards, Target(chain), chain.new("plan")
+    if has_repeated_keys(shards) and chain.chance.random() < 0.8:
+        target.repeated = chain.chance.choice(["number", "drop"])
+        shards = told_apart(shards, target.repeated)
     refused = convert_refused(shards, target)
     if refused is not None:
         raise Foreseen(refused[0])
-    chain.sheaf("plan", shards.arguments[0], target.dest, "-o", plan, *target.options())
+    chain.sheaf("plan", source.arguments[0], target.dest, "-o", plan, *target.options())
     count = chain.chance.choice([1, 2, 3])
     for part in chain.chance.sample(range(count), count):
         words = ["convert", "--plan", plan, "--part", "%d/%d" % (part, count)]

@@ -125,6 +125,11 @@ class AfarTest(Case):
         self.assertEqual(both.targets, sheaf.Dataset([self.set, own]).targets)
         self.assertEqual([sample.label for sample in sheaf.Reader(self.path("offline.view"), cache=cache,
                                                                   offline=True)][:2], [3, 3])
+        for where in ({"label": 3}, lambda sample: sample.label == 3):      # a view that is not saved
+            view = sheaf.View([self.url, other + "/"], where=where)
+            own_view = sheaf.View([self.set, own], where=where)
+            self.assertEqual([s.key for s in sheaf.Reader(view, cache=cache, offline=True, no_shuffle=True)],
+                             [s.key for s in sheaf.Reader(own_view, no_shuffle=True)])
         with self.assertRaisesRegex(sheaf.UnsupportedError, "opened offline, and the table of its keys"):
             both.get(["c0/00000"])
         self.assertEqual((self.server.sent_bytes, server.sent_bytes), counts)

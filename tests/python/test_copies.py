@@ -158,6 +158,27 @@ class CopiesTest(Case):
             self.assertEqual([Image.open(io.BytesIO(bytes(s["jpg"]))).size for s in reader],
                              [(12, 9)])
 
+    def test_repeated_keys_by_parts(self):
+        folder, plan = self.path("twice"), self.path("plan")
+        os.makedirs(folder)
+        for name in ("a", "b"):
+            shutil.copy(os.path.join(self.set, "shard-000000.tar"), os.path.join(folder, name + ".tar"))
+        sheaf.index(folder)
+        with self.assertRaises(sheaf.ExistsError):
+            sheaf.plan(folder, self.path("many"), plan, format="tfrecord")
+        for how in ("number", "drop"):
+            one, many = self.path("one-" + how), self.path("many-" + how)
+            found = sheaf.convert(folder, one, format="tfrecord", duplicate_keys=how)
+            made = sheaf.plan(folder, many, plan + how, format="tfrecord", duplicate_keys=how)
+            self.assertEqual((made.duplicates, sheaf.info(plan + how)["duplicates"]), (found.duplicates,) * 2)
+            parts = [sheaf.convert(plan=plan + how, part=part, parts=2) for part in (1, 0)]
+            self.assertEqual(sum(part.duplicates for part in parts), found.duplicates)
+            done = sheaf.commit(plan + how)
+            self.assertEqual((done.samples, done.skipped, done.duplicates),
+                             (found.samples, found.skipped, found.duplicates))
+            self.assertEqual([s.key for s in sheaf.Reader(many, no_shuffle=True)],
+                             [s.key for s in sheaf.Reader(one, no_shuffle=True)])
+
     def test_parts_of_a_plan(self):
         plan = self.path("plan")
         sheaf.plan(self.set, self.path("parts"), plan, format="recordio")

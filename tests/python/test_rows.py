@@ -44,6 +44,14 @@ class LabelsTest(RowsCase):
         with self.assertRaisesRegex(sheaf.ArgumentError, "the label 0 is the class 'cat', not 'dog'"):
             self.packed(iter([{"txt": "x", "label": 0, "class": "dog"}]), classes=["cat", "dog"])
 
+    def test_booleans_are_numbers(self):
+        for container in CONTAINERS:
+            found = self.packed(iter([{"txt": "x", "label": True}, {"txt": "x", "label": False}]), format=container)
+            self.assertEqual([row[1] for row in found], [1, 0])
+            with sheaf.Packer(self.path("own"), format=container, overwrite=True) as packer:
+                packer.append("a", {"txt": b"x"}, labels=[True, False])
+            self.assertEqual([sample.labels for sample in sheaf.Reader(self.path("own"))], [(1, 0)])
+
     def test_a_table_has_the_same_names(self):
         class Table(sheaf.sources._Source):
             samples = 3
@@ -194,6 +202,24 @@ class OrderTest(RowsCase):
         for split in ("train=0.5", "train=0.9,val=0.9", "train", "a=rest,b=rest", "a=x,b=rest"):
             with self.assertRaisesRegex(sheaf.ArgumentError, "^split="):
                 sheaf.pack(iter(self.rows()), self.path("bad"), split=split)
+
+    def test_repeated_keys(self):
+        rows = [{"__key__": key, "txt": "%d" % i, "label": i % 2} for i, key in enumerate(("a", "b", "a", "a-2", "a"))]
+        for more in ({}, {"seed": 1}, {"split": "x=0.5,y=0.5"}):
+            with self.assertRaises(sheaf.ExistsError):
+                sheaf.pack(iter(rows), self.path("set"), overwrite=True, **more)
+            for how, keys in (("number", ["a", "a-2", "a-2-2", "a-3", "b"]), ("drop", ["a", "a-2", "b"])):
+                sheaf.pack(iter(rows), self.path("set"), overwrite=True, duplicate_keys=how, **more)
+                sets = [self.path("set", name) for name in "xy"] if "split" in more else self.path("set")
+                self.assertEqual(sorted(sample.key for sample in sheaf.Dataset(sets)), keys)
+        result = sheaf.pack(iter(rows), self.path("set"), overwrite=True, duplicate_keys="drop")
+        self.assertEqual((result.samples, result.skipped, result.duplicates), (3, 2, 2))
+        with sheaf.Packer(self.path("own"), duplicate_keys="number") as packer:
+            for row in rows:
+                packer.append(row["__key__"], {"txt": row["txt"].encode()})
+        self.assertEqual([sample.key for sample in sheaf.Dataset(self.path("own"))], ["a", "b", "a-2", "a-2-2", "a-3"])
+        with self.assertRaisesRegex(sheaf.ArgumentError, "is for samples"):
+            sheaf.pack(self.path("set"), self.path("no"), duplicate_keys="drop")
 
     def test_a_sorted_source_is_told(self):
         notes = []

@@ -349,6 +349,34 @@ class Append(Case):
         sheaf(*words, "--resume")
         self.assertEqual(tree_of(self.dest), whole)
 
+    def test_all_splits_others_meanwhile(self):
+        """While one run appends to all splits, other runs at these splits are refused, or lose nothing."""
+        spec = "train=0.5,val=0.5"
+        more, other = self.more("b"), self.more("x", count=2)
+        for at in ("shard-000001.tar", "dataset-1.index", "dataset.json"):
+            for place in ("", "train", "val"):
+                for how in ((), ("--resume",), ("--overwrite",)):
+                    with self.subTest(at=at, place=place, how=how):
+                        shutil.rmtree(self.dest, ignore_errors=True)
+                        before = self.splits(spec)
+                        run, mark = held(self, at, "append", more, self.dest, "--shard-count", "1")
+                        done = sheaf("append", other, os.path.join(self.dest, place), *how, status=None)
+                        status = released(run, mark)[0]
+                        self.assertIn((done.returncode, status), ((1, 0), (0, 1), (0, 0)))
+                        after = self.split_keys(spec)
+                        self.assertEqual(sum(map(len, after.values())), len(set().union(*after.values())))
+                        keys = set().union(*after.values()) - set().union(*before.values())
+                        new = {key for key in keys if key[4] == "b"}
+                        self.assertEqual(len(keys - new), 4 * (done.returncode == 0))
+                        self.assertEqual(len(new) == 40, status == 0)
+                        for name in before:
+                            sheaf("verify", os.path.join(self.dest, name))
+                        sheaf("append", more, self.dest, "--shard-count", "1", "--on-error", "skip", "--resume",
+                              status=None)
+                        sheaf("append", more, self.dest, "--on-error", "skip", "--overwrite")
+                        keys = set().union(*self.split_keys(spec).values())
+                        self.assertEqual(sum(key[4] == "b" for key in keys), 40)
+
     def test_a_bad_file_changes_no_split(self):
         spec = "train=0.5,val=0.5"
         self.splits(spec)

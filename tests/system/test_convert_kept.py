@@ -328,6 +328,45 @@ class RepeatedKeys(Case):
         self.assertEqual(read(self.path("o/skipped.tsv")).decode().count(
             "left out: a sample with this key is already packed"), 3)
 
+    def test_by_parts(self):
+        """A plan decides about repeated keys like a conversion in one run, across shards and parts."""
+        tars, _ = self.sources()
+        write(self.path("w/2.tar"), read(self.path("w/0.tar")))        # all of its keys are repeated
+        sheaf("index", tars)
+        plan = self.path("plan")
+        done = sheaf("plan", tars, self.path("many"), "-o", plan, "--format", "tfrecord", status=1)
+        self.assert_error(done, "6 of its samples have the key of an earlier sample",
+                          "--duplicate-keys number")
+        for rule, keys in (("number", "k l k-2 k-3 m k-4 l-2 k-5 l-3 k-2-2"), ("drop", "k l k-2 m")):
+            one, many, plan = (self.path(name + rule) for name in ("one-", "many-", "plan-"))
+            options = ("--format", "tfrecord", "--duplicate-keys", rule)
+            sheaf("convert", tars, one, *options)
+            said = {"number": b"6 samples had the key of another sample",
+                    "drop": b"6 samples left out"}[rule]
+            done = sheaf("plan", tars, many, "-o", plan, *options)
+            self.assertIn(said, done.stderr)
+            hashes = [json.loads(read(self.path(one, "dataset.json")))["options"]["plan"],
+                      json.loads(sheaf("info", plan, "--json").stdout)["hash"]]
+            self.assertEqual(hashes[0], hashes[1])
+            found = json.loads(sheaf("info", plan, "--json").stdout)
+            self.assertEqual((found["duplicates"], found["dropped"]), (6, 6 * (rule == "drop")))
+            self.assertIn(b"repeated keys 6 samples ", sheaf("info", plan).stdout)
+            for part in (2, 0, 1):
+                sheaf("convert", "--plan", plan, "--part", "%d/3" % part)
+            done = sheaf("commit", plan, "--quiet")
+            self.assertEqual(done.stderr != b"", rule == "drop")
+            self.assertEqual(tree_of(many), tree_of(one))
+            self.assertEqual([line.split("\t")[0] for line in listing(many, "--no-shuffle")],
+                             keys.split())
+            self.assertIn(said, sheaf("commit", plan).stderr)
+        self.assertEqual(json.loads(sheaf("info", many, "--json").stdout)["skipped"], 6)
+
+    def test_a_plan_of_files_has_no_repeated_keys(self):
+        source = make_tree(self.path("source"), {"a/1.txt": b"1"})
+        done = sheaf("plan", source, self.path("o"), "-o", self.path("p"), "--format", "tfrecord",
+                     "--duplicate-keys", "drop", status=2)
+        self.assert_error(done, "is not a data set")
+
     def test_files_of_one_key_are_not_torn_apart(self):
         """Two samples with one key and different suffixes do not collide, unless an option requests it."""
         write(self.path("i.tar"), writers.tar([("a.jpg", b"A"), ("b.jpg", b"B"), ("a.cls", b"1")]))

@@ -167,6 +167,19 @@ class Columns(Labels):
                     self.assertEqual(labels_of(dest), {"a, b": "0", "c": "1"},
                                      (between, head, name))
 
+    def test_booleans_are_numbers(self):
+        """In JSON Lines, true and false are 1 and 0, as in the rows of Python. In a CSV, they are words."""
+        self.tree("a.jpg", "b.jpg", "c.jpg")
+        for name in ("label", "Class"):
+            lines = "".join(json.dumps({"path": path, name: label}) + "\n" for path, label in (
+                ("a.jpg", True), ("b.jpg", False), ("c.jpg", [True, 2, False])))
+            for container in CONTAINERS:
+                dest, _ = self.pack(self.put("l.jsonl", lines), container=container)
+                self.assertEqual(labels_of(dest), {"a": "1", "b": "0", "c": "1 2 0"})
+        dest, _ = self.pack(self.put("l.csv", "path,label\na.jpg,true\nb.jpg,false\n"))
+        self.assertEqual(decoders.DataSet(dest).classes, ["false", "true"])
+        self.assertEqual(labels_of(dest), {"a": "1", "b": "0"})
+
     def test_plain_lists_stay_plain(self):
         self.tree("d/a,b.jpg", "d/a;1.jpg", "d/x.jpg,7")
         source = self.put("l.txt", "d/a,b.jpg\nd/a;1.jpg\nd/x.jpg,7\n")
@@ -236,6 +249,17 @@ class Cls(Labels):
         self.assertIn(b"1 of 1 field cls that were looked at, such as that of new, is not", done.stderr)
         sheaf("append", more, self.path("parts"))
         self.assertEqual(self.words_of(self.path("parts")), 9)
+        for status in (json.loads(sheaf("info", self.path("plan"), "--json").stdout),):
+            self.assertEqual((status["cls_words"], status["cls_looked"]), (8, 12))
+        self.assertIn(b"cls words     8 of 12 fields cls that planning has examined are not numbers",
+                      sheaf("info", self.path("plan")).stdout)
+        for name in CONTAINERS:
+            sheaf("convert", self.path("parts"), self.path("as-" + name), "--format", name)
+            self.assertEqual(self.words_of(self.path("as-" + name)), 9)
+        sheaf("plan", self.path("all"), self.path("many"), "-o", self.path("plan-2"), "--format", "webdataset")
+        sheaf("convert", "--plan", self.path("plan-2"))
+        sheaf("commit", self.path("plan-2"))
+        self.assertEqual(self.words_of(self.path("many")), 8)
 
     def test_numbers_alone_are_the_labels(self):
         """If the labels are numbers, the directories of an unpacked data set are not classes."""

@@ -103,6 +103,18 @@ static void plan_status_print_classes(const struct status *s)
                shown(sheaf_plan_class(s->plan, i)));
 }
 
+/* Prints what planning has found about fields `cls` and repeated keys. */
+static void print_found(const struct sheaf_plan_info *i)
+{
+    if (i->cls_words != 0)
+        printf("cls words     %" PRIu64 " of %" PRIu64 " field%s cls that planning has examined %s "
+               "not numbers\n", i->cls_words, i->cls_looked, plural(i->cls_looked),
+               i->cls_words == 1 ? "is" : "are");
+    if (i->duplicates != 0)
+        printf("repeated keys %" PRIu64 " sample%s %s\n", i->duplicates, plural(i->duplicates),
+               i->dropped != 0 ? "left out" : "with new, numbered keys");
+}
+
 static int plan_status_print_text(struct status *s)
 {
     const struct sheaf_plan_info *i = &s->info;
@@ -124,6 +136,7 @@ static int plan_status_print_text(struct status *s)
     printf("committed     %s\n", !i->committed ? "no" : i->done_shards == i->shards ? "yes"
            : "yes, but shards are missing or altered since");
     plan_status_print_classes(s);
+    print_found(i);
     if (i->done_shards == i->shards)
         return SHEAF_OK;
     if (i->parts != 0) {
@@ -154,6 +167,9 @@ static int plan_status_print_json(struct status *s)
            sheaf_container_name(i->container), sheaf_codec_name(i->codec), i->hash,
            i->plan_bytes, i->files, i->samples, i->payload_bytes, i->shards, i->done_shards,
            i->done_samples, i->done_payload_bytes, i->committed ? "true" : "false", i->parts);
+    printf(",\n  \"cls_looked\": %" PRIu64 ",\n  \"cls_words\": %" PRIu64
+           ",\n  \"duplicates\": %" PRIu64 ",\n  \"dropped\": %" PRIu64, i->cls_looked,
+           i->cls_words, i->duplicates, i->dropped);
     printf(",\n  \"label_base\": %d,\n  \"classes\": [", i->label_base);
     for (size_t k = 0; k < i->class_count; k++) {
         printf(k == 0 ? "" : ", ");

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Stores plans without samples; see plan_store.h. */
+#include "packer/plan_store.h"
+
+#include "packer/pack_options.h"
+#include "packer/pack_output.h"
+
+/* Writes the plan and prepares the destination, in the same order of steps as plan_make_files. The
+ * plan is stored before anything at the destination is removed. */
+static int plan_store_write(const struct plan_facts *facts, enum output_ask ask, const char *url,
+                            struct output *output, struct sheaf_error *err)
+{
+    struct plan_writer *w = NULL;
+    bool finished;
+    int code = plan_writer_open(url, &w, err);
+
+    for (size_t i = 0; i < facts->plan.shard_count && code == SHEAF_OK; i++)
+        code = plan_sections_end_shard(plan_writer_sections(w), err);
+    if (code == SHEAF_OK)
+        code = output_check(output, ask, err);
+    if (code == SHEAF_OK)
+        code = plan_writer_commit(w, facts, err);
+    else
+        plan_writer_abort(w);
+    if (code == SHEAF_OK)
+        code = output_claim(output, ask, &finished, err);
+    return code;
+}
+
+int plan_store(const struct plan_facts *facts, const struct sheaf_pack_options *options,
+               const char *source, const char *url, struct sheaf_error *err)
+{
+    const enum output_ask ask = output_ask(options->resume, options->overwrite, false);
+    struct block_setup setup;
+    struct output output;
+    int code;
+
+    pack_options_setup(options, &setup);
+    code = pack_output_open(&output, facts->dest, &setup, options->prefix, &facts->plan, err);
+    output.sources = &source;
+    output.source_count = source != NULL;
+    output.joins = true;
+    if (code == SHEAF_OK)
+        code = plan_store_write(facts, ask, url, &output, err);
+    output_close(&output);
+    return code;
+}

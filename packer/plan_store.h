@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Makes and stores plans. The plan of a conversion stores no samples, and has one shard for each
+ * shard of an existing data set. The plan of a column (a field that is added to a data set) has one
+ * shard for one or more shards of this data set. */
+#ifndef PACKER_PLAN_STORE_H
+#define PACKER_PLAN_STORE_H
+
+#include "packer/plan/plan_file.h"
+
+/* plan_make.c */
+/* Lists the files of the sources, makes their plan and stores it. `dest` must be absolute. Sets
+ * *result even after a failure. */
+int plan_make_files(const char *const *sources, size_t count, const char *dest, const char *plan,
+                    const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
+                    struct sheaf_error *err);
+/* Returns an error if there is already a plan at `url` for a destination other than `dest`, because
+ * parts of that plan may be running. A plan for the same destination may be replaced. */
+int plan_make_refuse_replacing(const char *url, const char *dest, struct sheaf_error *err);
+
+/* Stores a plan without samples at `url`, and claims the plan's destination (puts a file there that
+ * reserves it). `source` is NULL or a data set, which must not contain the destination. */
+int plan_store(const struct plan_facts *facts, const struct sheaf_pack_options *options,
+               const char *source, const char *url, struct sheaf_error *err);
+
+/* Returns the absolute form of a path, which the caller frees. A URL is returned unchanged. */
+char *plan_absolute(const char *url);
+
+#endif
