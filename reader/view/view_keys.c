@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Conditions of a view (a mix of data sets) on keys: lists of keys, and patterns such as "cat/*";
+ * Conditions of a view (a mix of data sets) on keys: lists of keys, and patterns such as "cat-*";
  * see view_keys.h. */
 #include "reader/view/view_keys.h"
 
