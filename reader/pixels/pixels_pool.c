@@ -3,17 +3,19 @@
  * The threads that make the crops of batches.
  *
  *     sheaf_pixels_begin --a job for each thread--> workers --> the caller's memory
- *     sheaf_pixels_wait  <--all jobs of the batch are done--+
+ *     sheaf_pixels_wait  <--the last job of the batch has ended--+
  *
  * A job needs memory for one picture at a time. It takes all of this memory at once, from the
  * memory_bytes of the pool. If too little is left, the job waits until other jobs have given back
  * memory. The other jobs can always continue, because they have all the memory that they need. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/timed_wait.h"
 #include "base/workers.h"
 #include "image/crop_mask.h"
 #include "image/crop_pixels.h"
@@ -43,6 +45,13 @@ struct sheaf_pixels_batch {
     _Atomic size_t next;            /* first sample that no job has taken */
     struct crop_job *jobs;          /* one for each thread, at most */
     size_t job_count;
+    /* The last job wakes the threads that wait for the batch. If each job did, a training loop
+     * would be woken once for each thread of the pool. */
+    pthread_mutex_t lock;
+    pthread_cond_t made;
+    struct {
+        size_t unfinished;          /* number of jobs that have not ended */
+    } locked;
 };
 
 /* A job that makes the crops of samples in a batch. It takes one sample after another. The other
@@ -210,6 +219,14 @@ static uint64_t thread_ns(void)
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+static void end_crop_job(struct sheaf_pixels_batch *b)
+{
+    pthread_mutex_lock(&b->lock);
+    if (--b->locked.unfinished == 0)
+        pthread_cond_broadcast(&b->made);
+    pthread_mutex_unlock(&b->lock);
+}
+
 static void pixels_pool_run(struct job *job)
 {
     struct sheaf_pixels_batch *b = ((struct crop_job *)(void *)job)->batch;
@@ -229,6 +246,7 @@ static void pixels_pool_run(struct job *job)
         b->bad++;
     }
     b->pool->busy_ns += thread_ns() - begun;
+    end_crop_job(b);
 }
 
 /* ---- A batch --------------------------------------------------------------------------------- */
@@ -264,6 +282,8 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
     b->samples = samples;
     b->count = count;
     b->crops = crops;
+    pthread_mutex_init(&b->lock, NULL);
+    timed_cond_init(&b->made);
     (void)err_memory(&b->lacks_memory, sizeof(b->lacks_memory));
     code = make_batch(b, field, out, err);
     if (code != SHEAF_OK) {
@@ -271,7 +291,7 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
         sheaf_pixels_batch_free(b);
         return code;
     }
-    b->job_count = MIN(count, p->threads);
+    b->job_count = b->locked.unfinished = MIN(count, p->threads);
     for (size_t i = 0; i < b->job_count; i++) {
         b->jobs[i] = (struct crop_job){ .job = { .run = pixels_pool_run }, .batch = b };
         workers_submit(p->workers, &b->jobs[i].job);
@@ -282,23 +302,24 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
 
 size_t sheaf_pixels_wait(struct sheaf_pixels_batch *b)
 {
-    for (size_t i = 0; i < b->job_count; i++)
-        (void)workers_wait(b->pool->workers, &b->jobs[i].job);
+    pthread_mutex_lock(&b->lock);
+    while (b->locked.unfinished != 0)
+        pthread_cond_wait(&b->made, &b->lock);
+    pthread_mutex_unlock(&b->lock);
     return b->bad;
 }
 
 int sheaf_pixels_wait_for(struct sheaf_pixels_batch *b, uint64_t timeout_ns)
 {
-    const uint64_t start = clock_ns();
+    const struct timespec deadline = wait_deadline(timeout_ns);
+    bool is_made;
 
-    for (size_t i = 0; i < b->job_count; i++) {
-        const uint64_t waited = clock_ns() - start;
-
-        if (!workers_wait_for(b->pool->workers, &b->jobs[i].job,
-                              waited < timeout_ns ? timeout_ns - waited : 0))
-            return 0;
-    }
-    return 1;
+    pthread_mutex_lock(&b->lock);
+    while (b->locked.unfinished != 0 && wait_until(&b->made, &b->lock, &deadline))
+        ;
+    is_made = b->locked.unfinished == 0;
+    pthread_mutex_unlock(&b->lock);
+    return is_made;
 }
 
 const struct sheaf_error *sheaf_pixels_error(const struct sheaf_pixels_batch *b, size_t i)
@@ -311,7 +332,10 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
     if (b == NULL)
         return;
     b->next = b->count;             /* no job takes another sample */
-    (void)sheaf_pixels_wait(b);
+    for (size_t i = 0; i < b->job_count; i++)   /* then the pool no longer uses them */
+        (void)workers_wait(b->pool->workers, &b->jobs[i].job);
+    pthread_cond_destroy(&b->made);
+    pthread_mutex_destroy(&b->lock);
     for (size_t i = 0; i < b->count; i++)
         if (b->errors[i] != &b->lacks_memory)
             free(b->errors[i]);
