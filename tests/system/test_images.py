@@ -85,6 +85,14 @@ class Fixed(Case):
         pack(self.tree, self.path("out"), "webdataset", "none", "--overwrite", "--on-error", "skip")
         self.assertFalse(os.path.exists(self.path("out", "converted.tsv")))
 
+    def test_grey_of_16_bits(self):
+        """The upper eight bits are used. Pillow clips the values to 255 instead."""
+        photo = images.photo(40, 30)
+        tree = make_tree(self.path("grey"), {"c/a.jpg": images.png16("L", photo)})
+        pack(tree, self.path("grey-set"), "webdataset", "none", "--fix-images")
+        self.assertEqual(read(os.path.join(self.unpacked("grey-set"), "c/a.jpg")),
+                         images.converted(images.saved(photo.convert("L"), "PNG"), 90))
+
     def test_small_files_that_become_large(self):
         """A block of tiny files is encoded again, with the memory that their JPEGs need."""
         flat = images.saved(images.photo(8, 8).resize((1500, 1200), 0), "PNG", compress_level=9)

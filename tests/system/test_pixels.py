@@ -117,9 +117,10 @@ class Pixels(Case):
             picture = images.opened(data).convert("RGB")
             for _ in range(5):
                 self.check(data, picture)
-        data = images.png16("RGB", photo)
-        for _ in range(5):
-            self.check(data, photo)
+        for mode in ("RGB", "L"):
+            data = images.png16(mode, photo)
+            for _ in range(5):
+                self.check(data, photo.convert(mode).convert("RGB"))
 
     def test_turned_and_cmyk(self):
         """Turned and CMYK pictures must look as after --fix-images: upright and RGB."""
