@@ -33,7 +33,7 @@ PARTS_BYTES = 1 << 17               # and the most bytes of their labels and box
 _OF_IMAGE = ("CORRUPT", "TRUNCATED", "UNSUPPORTED")
 
 
-class PixelBatch:
+class PixelBatch(_sheaf.Crops):
     """A batch with the crops of its images. It also has everything that a sheaf.Batch has: keys, fields(name), seeds,
     repeated, and the samples themselves.
 
@@ -43,24 +43,26 @@ class PixelBatch:
     list of arrays [samples, crops, height, width]). `labels` is an array [samples] or [samples, labels], or None if
     there are no labels."""
 
-    def __init__(self, stage: Stage, made: _sheaf.Crops, rest: Optional[List[int]] = None) -> None:
-        self._stage, self._made = stage, made
-        self.rest = rest                # numbers of the samples with crops, if some have none
-        labels, _, self.pixels, self.masks, self.labels, self.crops = made.parts
-        if not made.has_labels:
-            self.labels = stage.other_labels(self._read)
-        if len(made) != len(labels) or rest is not None:
-            self._shorten(slice(len(made)) if rest is None else rest)
+    rest: Optional[List[int]] = None    # numbers of the samples with crops, if some have none
 
-    def _shorten(self, chosen: Any) -> None:
-        """Leaves only the chosen samples in the arrays."""
+    def shorten(self, rest: Optional[List[int]]) -> None:
+        """Leaves only the samples `rest` in the arrays, or all that were given if `rest` is None."""
         def shorter(arrays: Any) -> Any:
             return [each[chosen] for each in arrays] if isinstance(arrays, list) else arrays[chosen]
 
+        self.rest = rest
+        if rest is None and self.given == len(self.crops):
+            return
+        chosen: Any = slice(self.given) if rest is None else rest
         self.pixels, self.crops = shorter(self.pixels), self.crops[chosen]
         self.masks = {name: shorter(mask) for name, mask in self.masks.items()}
         if self.labels is not None:
             self.labels = self.labels[chosen]
+
+    def _other_labels(self) -> Any:
+        """Returns the labels if not every sample has one that is a whole number."""
+        labels, show = _labels(self._read), self._parts[-1]
+        return None if labels is None else show(labels)
 
     def __repr__(self) -> str:
         sizes = [list(view.shape) for view in (self.pixels if isinstance(self.pixels, list) else [self.pixels])]
@@ -71,20 +73,8 @@ class PixelBatch:
     def samples(self) -> Any:
         return self._read if self.rest is None else [self._read[i] for i in self.rest]
 
-    @property
-    def _read(self) -> Batch:
-        """The samples, including those without crops."""
-        samples = self._made.samples
-        assert samples is not None
-        return samples
-
-    @property
-    def given(self) -> int:
-        """The number of samples, including those without crops."""
-        return len(self._made)
-
     def __len__(self) -> int:
-        return len(self._made if self.rest is None else self.rest)
+        return self.given if self.rest is None else len(self.rest)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.samples)
@@ -116,23 +106,35 @@ def plain(shape: Tuple[int, ...]) -> Any:
     return numpy.empty(shape, numpy.uint8)
 
 
-def as_array(array: Any) -> Any:
-    return array
+class Form(NamedTuple):
+    """The form in which the program gets arrays. show(array) returns an array of NumPy in this form. zeros(shape,
+    type) returns new memory, as an array of NumPy and in this form."""
+    show: Callable[[Any], Any]
+    zeros: Callable[[Any, str], Tuple[Any, Any]]
 
 
-def parts_of_batches(pixels: Pixels, size: int, show: Callable[[Any], Any], arrays: Sequence[Any],
+def _zeros(shape: Any, kind: str) -> Tuple[Any, Any]:
+    array = numpy.zeros(shape, kind)
+    return array, array
+
+
+ARRAYS = Form(lambda array: array, _zeros)
+
+
+def parts_of_batches(pixels: Pixels, size: int, form: Form, arrays: Sequence[Any],
                      most: int = PARTS_MOST) -> List[Any]:
-    """Returns (labels, boxes, pixels, masks, shown labels, shown boxes) for each of the next batches whose crops are
-    in `arrays`. They are made for several batches at once: the first object of a batch takes several times as long as
-    the following ones, because the processor's caches have to be filled first."""
+    """Returns (memory of labels, memory of boxes, parts) for each of the next batches whose crops are in `arrays`. The
+    parts of a batch are (pixels, masks, labels, boxes, form.show). They are made for several batches at once: the
+    first object of a batch takes several times as long as the following ones, because the processor's caches have to
+    be filled first."""
     views, made = len(pixels.views), []
     box = (size, pixels.crops, BOX) if pixels.has_views else (size, BOX)
     for _ in range(max(1, min(most, PARTS_BYTES // (size * (8 + pixels.crops * 4 * BOX))))):
-        labels, boxes = numpy.zeros(size, numpy.int64), numpy.zeros(box, numpy.int32)
-        shown: List[Any] = [show(array) for array in arrays]
+        (labels, own_labels), (boxes, own_boxes) = form.zeros(size, "int64"), form.zeros(box, "int32")
+        shown: List[Any] = [form.show(array) for array in arrays]
         if pixels.has_views:
             shown = [shown[i:i + views] for i in range(0, len(shown), views)]
-        made.append((labels, boxes, shown[0], dict(zip(pixels.masks, shown[1:])), show(labels), show(boxes)))
+        made.append((labels, boxes, (shown[0], dict(zip(pixels.masks, shown[1:])), own_labels, own_boxes, form.show)))
     return made
 
 
@@ -168,20 +170,17 @@ class Shares(NamedTuple):
 
 
 class Stage:
-    """Makes PixelBatches from batches of samples. show(array) returns an array in the form in which the program gets
-    it."""
-    batch_type = PixelBatch
+    """Makes PixelBatches from batches of samples. The program gets their arrays in this form."""
 
     def __init__(self, pixels: Pixels, shares: Shares, policy: Policy,
-                 allocate: Callable[[Tuple[int, ...]], Any] = plain,
-                 show: Callable[[Any], Any] = as_array) -> None:
+                 allocate: Callable[[Tuple[int, ...]], Any] = plain, form: Form = ARRAYS) -> None:
         self.pixels, self.policy, self.shares = pixels, policy, shares
-        self.show = show
         self.pool = pixels.open(pixels.thread_count, shares.decoding)
+        self.pool.batch_type = PixelBatch
         self.allocate, self.slots = allocate, 0         # number of batches for which there is memory
         self.shapes = [pixels.shape(view) for view in pixels.views] + \
             [pixels.mask_shape(view) for _ in pixels.masks for view in pixels.views]
-        self.parts = functools.partial(parts_of_batches, pixels, shares.batch_size, show)
+        self.parts = functools.partial(parts_of_batches, pixels, shares.batch_size, form)
         # the largest number of full batches that are being made
         self.ahead = min(max(UNDER_WAY, shares.ahead // shares.batch_size), BATCHES_MOST)
         self.handing_ns = 0             # time that the program's thread has spent on making batches
@@ -194,8 +193,8 @@ class Stage:
                                        self.parts, False))
         self.slots += 1
 
-    def begin(self, samples: Batch) -> _sheaf.Crops:
-        """Begins to make the crops of samples. end() waits for them."""
+    def begin(self, samples: Batch) -> Any:
+        """Begins to make the crops of samples, and returns their PixelBatch. end() waits for them."""
         began, made = time.monotonic_ns(), self.pool.begin(samples, self.pixels.field)
         while made is None:
             self.add_slot()
@@ -203,31 +202,28 @@ class Stage:
         self.handing_ns += time.monotonic_ns() - began
         return made
 
-    def end(self, made: _sheaf.Crops) -> Optional[PixelBatch]:
+    def end(self, batch: PixelBatch) -> Optional[PixelBatch]:
         """Returns a batch when its crops are made, or None if it has no samples."""
-        bad = made.wait()
+        bad = batch._wait()
         began = time.monotonic_ns()
-        batch = PixelBatch(self, made) if bad is None else self.part(made, bad)
+        if bad is not None and not self.part(batch, bad):
+            return None
         self.handing_ns += time.monotonic_ns() - began
         return batch
 
-    def part(self, made: _sheaf.Crops, bad: List[Tuple[int, int, str, str]]) -> Optional[PixelBatch]:
-        """Returns a batch that does not fill its memory, or that has bad images. Returns None if it has no samples.
+    def part(self, batch: PixelBatch, bad: List[Tuple[int, int, str, str]]) -> bool:
+        """Shortens a batch that does not fill its memory, or that has bad images. Returns False if it has no samples.
         """
-        samples, rest = made.samples, None
+        samples, rest = batch._read, None
         if samples is None:
-            return None
+            return False
         if bad:
             for i, code, name, message in bad:
                 self.policy(samples[i], code, name, message)
             lost = {i for i, *_ in bad}
             rest = [i for i in range(len(samples)) if i not in lost]
-        return PixelBatch(self, made, rest)
-
-    def other_labels(self, samples: Batch) -> Any:
-        """Returns the labels if not every sample has one that is a whole number."""
-        labels = _labels(samples)
-        return None if labels is None else self.show(labels)
+        batch.shorten(rest)
+        return True
 
     def run(self, batches: Iterable[Tuple[Any, Any]]) -> Iterator[Tuple[Any, Any]]:
         """Yields (PixelBatch, other) for each (batch, other), in order. An object that is not a Batch is passed on

@@ -7,7 +7,7 @@ the program's thread reads them instead."""
 from __future__ import annotations
 
 import time
-from typing import Any, Iterator, List, Optional
+from typing import Any, Iterator, Optional, Tuple
 
 import torch
 
@@ -15,7 +15,15 @@ import sheaf
 from sheaf import _sheaf
 from sheaf._loader import BITS
 from sheaf._map_style import Dataset, Nothing
-from sheaf._pixel_stage import PixelBatch, Policy, Stage, memory_of, parts_of_batches
+from sheaf._pixel_stage import Form, PixelBatch, Policy, Stage, memory_of, parts_of_batches
+
+
+def _zeros(shape: Any, kind: str) -> Tuple[Any, torch.Tensor]:
+    tensor = torch.zeros(shape, dtype=getattr(torch, kind))
+    return tensor.numpy(), tensor
+
+
+TENSORS = Form(torch.from_numpy, _zeros)
 
 
 class PixelStage(Stage):
@@ -28,7 +36,7 @@ class PixelStage(Stage):
         shares = memory_of(pixels, options["memory_bytes"] or 1 << 30, batch_size)
         options["memory_bytes"] = shares.reading
         self.dataset, self.pins = dataset, pins and torch.cuda.is_available()
-        super().__init__(pixels, shares, policy, show=torch.from_numpy)
+        super().__init__(pixels, shares, policy, form=TENSORS)
 
     def add_slot(self) -> None:
         """Makes memory for one more batch. Pinned memory is for one batch only, because a copy to a GPU may still read
@@ -41,7 +49,7 @@ class PixelStage(Stage):
         tensors = [torch.empty((count, *shape), dtype=torch.uint8, pin_memory=True) for shape in self.shapes]
         # the program gets these tensors themselves, because PyTorch then also knows the memory of a part of a tensor
         self.pool.add(_sheaf.PixelSlot(self.pool, [tensor.numpy() for tensor in tensors], count, lambda _: (
-            parts_of_batches(self.pixels, count, torch.as_tensor, tensors, 1)), True))
+            parts_of_batches(self.pixels, count, TENSORS._replace(show=torch.as_tensor), tensors, 1)), True))
 
     def queue(self, own: Any, drops_last: bool) -> Optional[_sheaf.PixelQueue]:
         """Returns the batches of the pass `own`, or None if another process may read them."""
@@ -51,14 +59,14 @@ class PixelStage(Stage):
         return _sheaf.PixelQueue(self.pool, server, own, own.number, own.first, own.count, self.shares.batch_size,
                                  self.ahead, drops_last, self.pixels.field)
 
-    def new_pass(self, loader: Any, queues: List[_sheaf.PixelQueue]) -> PixelPass:
-        return PixelPass(self, loader, queues)
+    def new_pass(self, loader: Any) -> PixelPass:
+        return PixelPass(self, loader)
 
-    def unlike_others(self, made: _sheaf.Crops, bad: Any) -> Any:
+    def unlike_others(self, batch: PixelBatch, bad: Any) -> Any:
         """Returns a batch of a stream, or one that does not fill its memory, or what stands for it."""
-        batch, (first, count) = self.part(made, bad or []), made.asked
-        nothing = self.dataset._nothing(batch is not None, made.real, count, first + count - 1)
-        return self._unless_empty(batch) if nothing is None and batch is not None else nothing
+        is_any, (first, count) = self.part(batch, bad or []), batch._asked
+        nothing = self.dataset._nothing(is_any, batch._real, count, first + count - 1)
+        return self._unless_empty(batch) if nothing is None else nothing
 
     def of_others(self, loader: Any, own: Any) -> Iterator[Any]:
         """Yields the batches of a pass whose samples another process may read."""
@@ -90,10 +98,8 @@ class PixelPass:
     """The batches of a pass, which begins when the first batch is requested. An exception of a signal handler leaves
     the batch that is waited for in place, so that the program can ask for it again."""
 
-    def __init__(self, stage: PixelStage, loader: Any, queues: List[_sheaf.PixelQueue]) -> None:
-        """If ready() of the pass's queue may be used instead of this iterator, the queue is later put into `queues`.
-        """
-        self.stage, self.loader, self.queues = stage, loader, queues
+    def __init__(self, stage: PixelStage, loader: Any) -> None:
+        self.stage, self.loader = stage, loader
         self.is_stream = stage.dataset.dataset.is_stream
         self.own: Any = None
         self.queue: Optional[_sheaf.PixelQueue] = None
@@ -119,26 +125,29 @@ class PixelPass:
     def close(self) -> None:
         """Ends the pass."""
         self.queue = None
-        self.queues.clear()
+
+    @property
+    def queue_of_complete(self) -> Optional[_sheaf.PixelQueue]:
+        """The queue, if a complete batch of it needs no attention of this object, or None."""
+        return None if self.is_stream else self.queue
 
     def _begin(self) -> None:
         self.own = self.loader.sampler.begin()
         self.queue = self.stage.queue(self.own, self.loader.drop_last)
         if self.queue is None:
             self.others = self.stage.of_others(self.loader, self.own)
-        elif not self.is_stream:
-            self.queues.append(self.queue)
 
     def _next(self, queue: _sheaf.PixelQueue) -> Any:
-        stage, made = self.stage, queue.first()
-        while made is False:
+        stage, batch = self.stage, queue.first()
+        while batch is False:
             stage.add_slot()
-            made = queue.first()
-        if made is None:
+            batch = queue.first()
+        if batch is None:
             raise StopIteration
-        bad = made.wait()
+        bad = batch._wait()
         queue.remove()
         began = time.monotonic_ns()
-        batch = PixelBatch(stage, made) if bad is None and not self.is_stream else stage.unlike_others(made, bad)
+        if bad is not None or self.is_stream:
+            batch = stage.unlike_others(batch, bad)
         stage.handing_ns += time.monotonic_ns() - began
         return batch

@@ -53,14 +53,16 @@ atexit.register(close_all)
 ENDLESS = 1 << 62       # number of ordinals of a stream, whose end is not known
 
 
-class _Progress:
+class _Progress(_sheaf.Progress):
     """The progress of a pass of a sampler. It is an object of its own, so that a loader and its reader are freed with
     the last reference to the loader, even if an iterator still exists."""
 
     def __init__(self, place: Place, number: int, first: int, count: int) -> None:
         self.place, self.number, self.first, self.count = place, number, first, count
-        self.yielded = 0
-        self.is_over = False            # the end of the pass was reached
+
+    def __reduce__(self) -> Any:
+        counts = {"yielded": self.yielded, "is_over": self.is_over, "handed": self.handed}
+        return _Progress, (self.place, self.number, self.first, self.count), (None, counts)
 
 
 class Sampler(torch.utils.data.distributed.DistributedSampler[Any]):
@@ -265,7 +267,6 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if pixels is not None:
             from sheaf._torch_pixels import PixelStage      # which needs NumPy
             self._stage = PixelStage(dataset, pixels, batch_size, options.get("pin_memory", False))
-        self._handed = _Handed()
         self._is_ahead = False
         self.undecoded = 0                              # samples that were left out because decode failed
         self._times = [0] * 6           # number of batches; ns of waiting, stepping, reading, decoding, collating
@@ -279,9 +280,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     def __iter__(self) -> Any:
         self._is_ahead = _is_wrapped(self, sys._getframe(1))
         if self._stage is not None:
-            return _PixelBatches(self)
+            return _PixelBatches(self, self.sampler.latest, self._stage.new_pass(self))
         before = self.sampler.latest
-        passing = _Batches(self, super().__iter__())
+        passing = _Batches(self, before, super().__iter__())
         if self.sampler.latest is not before:       # workers have already taken numbers
             passing.has_given(0)
         return passing
@@ -297,8 +298,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             raise sheaf.StateError("where the program is cannot be told: what wraps the loader has "
                                    "taken a batch ahead; with Ray, prepare_data_loader(loader, "
                                    "move_to_device=False)")
-        state = self.sampler.state(self.sampler.latest, self._handed.batches, self.batch_size,
-                                   self.drop_last)
+        latest = self.sampler.latest
+        state = self.sampler.state(latest, None if latest is None else latest.handed, self.batch_size, self.drop_last)
         if self._stage is not None:
             state["pixels"] = pixels_version
         return state
@@ -309,7 +310,6 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if self._stage is not None:
             _check_pixels(state)
         self.sampler.load_state_dict(state)
-        self._handed.batches = None
 
     def stats(self) -> sheaf.Stats:
         """Returns the counts of this rank's reader, the number of samples that were left out because decode failed,
@@ -318,8 +318,10 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         stats, stage, threads = self.dataset.stats(), self._stage, 0
         if stage is not None:
             stats = stats._replace(corrupt=stats.corrupt + stage.policy.count)
-            read, decode, collate = read + stage.pool.read_ns, stage.pool.busy_ns, collate + stage.handing_ns
-            threads = stage.pixels.thread_count
+            ready = stage.pool.ready_times
+            batches, wait, step = batches + ready[0], wait + ready[1], step + ready[2]
+            read, decode = read + stage.pool.read_ns, stage.pool.busy_ns
+            collate, threads = collate + stage.handing_ns + ready[3], stage.pixels.thread_count
         return stats._replace(
             undecoded=self.undecoded, batches=batches, wait_ns=wait, step_ns=step, read_ns=read,
             decode_ns=decode, collate_ns=collate, workers=self.num_workers, decode_threads=threads)
@@ -366,23 +368,17 @@ def _advise(loader: DataLoader, error: Exception) -> None:
                       "'__main__':" % error,)
 
 
-class _Handed:
-    """The number of batches that the program has received in the pass under way, or None if there is no pass. It is
-    an object of its own, because setting an attribute of PyTorch's DataLoader takes long."""
-
-    def __init__(self) -> None:
-        self.batches: Optional[int] = None
-
-
 class _Batches:
     """One pass of a DataLoader. It counts the batches that the program has received."""
 
-    def __init__(self, loader: DataLoader, inner: Any) -> None:
+    def __init__(self, loader: DataLoader, before: Optional[_Progress], inner: Any) -> None:
+        """`before` is the loader's pass before this one."""
         self.loader, self.inner, self.given = loader, inner, 0
         self.has_any, self.last_problem = False, ""     # whether any batch had samples left after decode
         self.left_ns = 0                # time when the program received its latest batch
         self.own: Optional[_Progress] = None
-        loader._handed.batches = None
+        if before is not None:
+            before.handed = None
 
     def __iter__(self) -> "_Batches":
         return self
@@ -443,12 +439,11 @@ class _Batches:
         return batch
 
     def has_given(self, batches: Optional[int]) -> None:
-        """Tells the loader how many batches this pass has returned, or None if the pass is over. Does nothing if a
-        later pass has begun."""
+        """Notes how many batches this pass has returned, or None if the pass is over."""
         if self.own is None:
             self.own = self.loader.sampler.latest
-        if self.loader.sampler.latest is self.own:
-            self.loader._handed.batches = batches
+        if self.own is not None:
+            self.own.handed = batches
 
     def _drain(self) -> None:
         """Takes the remaining batches of a stream that has ended, because workers were already asked for places after
@@ -463,47 +458,16 @@ class _Batches:
             self.loader.dataset.reader.wait_for_others(self.own.number)
 
 
-class _PixelBatches(_Batches):
-    """One pass of a DataLoader with pixels."""
+class _PixelBatches(_sheaf.ReadyBatches, _Batches):
+    """One pass of a DataLoader with pixels. Almost every batch is complete. ReadyBatches returns such a batch itself,
+    and does the same as _Batches in less time."""
 
-    def __init__(self, loader: DataLoader) -> None:
-        self.queues: List[_sheaf.PixelQueue] = []       # that of the pass, once it has begun
-        self.stage, self.clock = loader._stage, time.monotonic_ns
-        self.times, self.sampler, self.handed = loader._times, loader.sampler, loader._handed
-        super().__init__(loader, self.stage.new_pass(loader, self.queues))
-
-    def __next__(self) -> Any:
-        """Returns the next batch. Almost every batch is complete, and comes from ready() of the queue. The lines here
-        that handle such a batch do the same as the lines for all other batches, in less time."""
-        if not self.queues:
-            return super().__next__()
-        clock, times = self.clock, self.times
-        begun = clock()
+    def _next_other(self) -> Any:
+        """Returns a batch that is not complete, or that is the first one of its pass."""
         try:
-            made = self.queues[0].ready()
-        except Exception:
-            self._fail()
-            raise
-        if made is None:
-            return super().__next__()
-        came = clock()
-        batch = self.stage.batch_type(self.stage, made)
-        self.given += 1
-        if self.sampler.latest is self.own:
-            self.handed.batches = self.given
-        left = clock()
-        times[0] += 1
-        times[1] += left - begun
-        times[2] += begun - self.left_ns
-        self.stage.handing_ns += left - came
-        self.left_ns = left
-        return batch
-
-    def _fail(self) -> None:
-        """Ends the pass, because a batch could not be read."""
-        self.inner.close()
-        self.has_given(self.given)
-        self.loader.dataset.reader.tell()
+            return _Batches.__next__(self)
+        finally:
+            self.queue = self.inner.queue_of_complete
 
 
 _DATASET_OPTIONS = (inspect.signature(Dataset).parameters.keys() | READER_OPTIONS.keys()) - \

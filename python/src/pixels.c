@@ -3,7 +3,7 @@
  * PixelPool: threads of the library that make the crops of batches.
  * Crops: a batch whose crops are being made.
  *
- *     PixelPool.begin  samples ----------------------+--> sheaf_pixels_begin --> Crops.wait
+ *     PixelPool.begin  samples ----------------------+--> sheaf_pixels_begin --> Crops._wait
  *     PixelQueue       a thread reads the samples ---+
  */
 #include "pixels.h"
@@ -116,6 +116,7 @@ static void pool_dealloc(struct pool_object *self)
         Py_END_ALLOW_THREADS
     }
     Py_XDECREF(self->slots);
+    Py_XDECREF((PyObject *)self->batch_type);
     object_free(self);
     Py_DECREF(type);
 }
@@ -189,14 +190,16 @@ static void crops_dealloc(struct crops_object *self)
         held_samples_free(self->read);
         Py_END_ALLOW_THREADS
     }
-    slot_parts_free(&self->parts);
+    Py_DECREF(self->parts.tuple);
+    for (size_t i = 0; i < CROPS_PARTS; i++)
+        Py_XDECREF(self->replaced[i]);
     leave_slot(self);
     free(self->field);
     free(self->error);
     Py_XDECREF((PyObject *)self->samples);
     Py_XDECREF((PyObject *)self->server);
     Py_DECREF((PyObject *)self->pool);
-    PyObject_Free(self);
+    object_free(self);
     Py_DECREF(type);
 }
 
@@ -204,7 +207,7 @@ static void crops_dealloc(struct crops_object *self)
 static void pixels_take_labels(struct crops_object *self, const struct sheaf_sample *samples,
                                size_t count)
 {
-    int64_t *labels = self->parts.labels.buf;
+    int64_t *labels = self->parts.labels;
     size_t i;
 
     for (i = 0; i < count; i++) {
@@ -230,7 +233,7 @@ static int pixels_begin(struct crops_object *self, const struct sheaf_sample *sa
     self->count = count;
     pixels_take_labels(self, samples, count);
     return sheaf_pixels_begin(pool, samples, count, self->field, self->slot->out,
-                              self->parts.boxes.buf, &self->batch, error);
+                              self->parts.boxes, &self->batch, error);
 }
 
 /* Returns a new crops_object (the crops of a batch) for this number of samples. Returns NULL
@@ -238,20 +241,20 @@ static int pixels_begin(struct crops_object *self, const struct sheaf_sample *sa
  * failure. */
 static struct crops_object *crops_new(struct pool_object *pool, size_t samples, const char *field)
 {
+    PyTypeObject *type = pool->batch_type != NULL ? pool->batch_type : pixels_crops_type;
     struct slot_parts parts;
     struct slot_object *slot = slot_take(pool, samples, &parts);
-    struct crops_object *crops = slot == NULL ? NULL
-                               : PyObject_New(struct crops_object, pixels_crops_type);
+    struct crops_object *crops = slot == NULL ? NULL : (struct crops_object *)
+                                 ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
 
     if (crops == NULL) {
         if (slot != NULL) {
             slot->is_used = false;
-            slot_parts_free(&parts);
+            Py_DECREF(parts.tuple);
             Py_DECREF((PyObject *)slot);
         }
         return NULL;
     }
-    memset((char *)crops + sizeof(PyObject), 0, sizeof(*crops) - sizeof(PyObject));
     crops->pool = (struct pool_object *)Py_NewRef((PyObject *)pool);
     crops->slot = slot;
     crops->parts = parts;
@@ -301,7 +304,7 @@ static void set_error(struct crops_object *self, int code, const char *message)
     snprintf(self->error->message, sizeof(self->error->message), "%s", message);
 }
 
-static uint64_t clock_ns(void)
+uint64_t pixels_clock_ns(void)
 {
     struct timespec now;
 
@@ -316,10 +319,10 @@ static void read_and_begin(struct feeding_task *feed)
                                 ((char *)feed - offsetof(struct crops_object, feed));
     struct serving_reply reply = { .message = NULL };
     struct sheaf_error error;
-    const uint64_t begun = clock_ns();
+    const uint64_t begun = pixels_clock_ns();
     const bool is_read = server_read(self->server, &self->ask, &feed->is_left, &reply);
 
-    self->pool->read_ns += clock_ns() - begun;
+    self->pool->read_ns += pixels_clock_ns() - begun;
     if (!is_read) {
         set_error(self, SHEAF_ERR_STATE, "the loader is closed");
         return;
@@ -358,7 +361,7 @@ struct crops_object *crops_read(struct pool_object *pool, struct server_object *
 }
 
 /* Waits until another thread has read the samples of the batch. Lets Python handle signals
- * meanwhile. Returns false with an exception on failure. */
+ * meanwhile. Returns false with an exception if a signal handler raises it. */
 static bool wait_for_samples(struct crops_object *self)
 {
     bool is_done = feeding_is_done(self->pool->feeding, &self->feed);
@@ -370,10 +373,7 @@ static bool wait_for_samples(struct crops_object *self)
         if (!is_done && PyErr_CheckSignals() != 0)
             return false;
     }
-    if (self->error == NULL)
-        return true;
-    error_raise(self->error);
-    return false;
+    return true;
 }
 
 bool crops_finish(struct crops_object *self, size_t *bad)
@@ -383,6 +383,8 @@ bool crops_finish(struct crops_object *self, size_t *bad)
 
     if (self->server != NULL && !wait_for_samples(self))
         return false;
+    if (self->error != NULL)
+        return true;
     while (self->batch != NULL && !is_made) {
         Py_BEGIN_ALLOW_THREADS
         is_made = sheaf_pixels_wait_for(self->batch, tick_ns) != 0;
@@ -408,9 +410,41 @@ static PyObject *pool_read_ns(struct pool_object *self, void *Py_UNUSED(ignored)
     return PyLong_FromUnsignedLongLong(self->read_ns);
 }
 
+static PyObject *pool_ready_times(struct pool_object *self, void *Py_UNUSED(ignored))
+{
+    const struct ready_times *t = &self->ready;
+
+    return Py_BuildValue("(KKKK)", (unsigned long long)t->batches, (unsigned long long)t->wait_ns,
+                         (unsigned long long)t->step_ns, (unsigned long long)t->handing_ns);
+}
+
+static PyObject *pool_batch_type(struct pool_object *self, void *Py_UNUSED(ignored))
+{
+    return Py_NewRef((PyObject *)(self->batch_type != NULL ? self->batch_type : pixels_crops_type));
+}
+
+static int pool_set_batch_type(struct pool_object *self, PyObject *type, void *Py_UNUSED(ignored))
+{
+    PyObject *old = (PyObject *)self->batch_type;
+
+    if (type == NULL || !PyType_Check(type) ||
+        !PyType_IsSubtype((PyTypeObject *)type, pixels_crops_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a type that is derived from Crops");
+        return -1;
+    }
+    self->batch_type = (PyTypeObject *)Py_NewRef(type);
+    Py_XDECREF(old);
+    return 0;
+}
+
 static PyGetSetDef pool_getset[] = {
     { "read_ns", (getter)pool_read_ns, NULL, "Time that its thread has spent on reading.", NULL },
     { "busy_ns", (getter)pool_busy_ns, NULL, "Processor time that its threads have used.", NULL },
+    { "ready_times", (getter)pool_ready_times, NULL,
+      "(batches, ns of waiting, ns of steps, ns of handing over) of the batches of ReadyBatches.",
+      NULL },
+    { "batch_type", (getter)pool_batch_type, (setter)pool_set_batch_type,
+      "The type of its batches, which is derived from Crops.", NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -421,6 +455,8 @@ static PyObject *crops_wait(struct crops_object *self, PyObject *Py_UNUSED(ignor
 
     if (!crops_finish(self, &bad))
         return NULL;
+    if (self->error != NULL)
+        return error_raise(self->error);
     if (bad == 0 && self->count != 0 && self->count == self->room)
         Py_RETURN_NONE;
     list = PyList_New(0);
@@ -459,14 +495,47 @@ static PyObject *crops_parts(struct crops_object *self, void *Py_UNUSED(ignored)
     return Py_NewRef(self->parts.tuple);
 }
 
-static PyObject *crops_has_labels(struct crops_object *self, void *Py_UNUSED(ignored))
+/* Returns the value of an attribute. `which` is its enum crops_part. */
+static PyObject *crops_attribute(struct crops_object *self, void *which)
 {
-    return PyBool_FromLong(self->has_labels);
+    const size_t part = (size_t)(uintptr_t)which;
+
+    return Py_NewRef(self->replaced[part] != NULL ? self->replaced[part]
+                     : PyTuple_GetItem(self->parts.tuple, (Py_ssize_t)part));
 }
 
-static Py_ssize_t crops_length(struct crops_object *self)
+static int crops_replace(struct crops_object *self, PyObject *value, void *which)
 {
-    return (Py_ssize_t)self->count;
+    const size_t part = (size_t)(uintptr_t)which;
+    PyObject *old = self->replaced[part];
+
+    if (value == NULL) {
+        PyErr_SetString(PyExc_AttributeError, "this attribute of a batch cannot be deleted");
+        return -1;
+    }
+    self->replaced[part] = Py_NewRef(value);
+    Py_XDECREF(old);
+    return 0;
+}
+
+/* Returns the labels. If not every sample has one label that is a whole number, a method of the
+ * derived type makes the labels when the program first asks for them. */
+static PyObject *crops_labels(struct crops_object *self, void *which)
+{
+    if (!self->has_labels && self->replaced[CROPS_LABELS] == NULL) {
+        PyObject *labels = PyObject_CallMethod((PyObject *)self, "_other_labels", NULL);
+
+        if (labels == NULL)
+            return NULL;
+        (void)crops_replace(self, labels, which);
+        Py_DECREF(labels);
+    }
+    return crops_attribute(self, which);
+}
+
+static PyObject *crops_given(struct crops_object *self, void *Py_UNUSED(ignored))
+{
+    return PyLong_FromSize_t(self->count);
 }
 
 static PyObject *crops_asked(struct crops_object *self, void *Py_UNUSED(ignored))
@@ -490,21 +559,30 @@ static PyMethodDef pool_methods[] = {
 };
 
 static PyMethodDef crops_methods[] = {
-    { "wait", (PyCFunction)crops_wait, METH_NOARGS,
+    { "_wait", (PyCFunction)crops_wait, METH_NOARGS,
       "Waits until they are made: None if the memory is full of them, else a list of (index, code, "
       "its name, message) of each sample without them." },
     { NULL, NULL, 0, NULL },
 };
 
 static PyGetSetDef crops_getset[] = {
-    { "samples", (getter)crops_samples, NULL, "The samples, after wait; None: there are none.",
+    { "pixels", (getter)crops_attribute, (setter)crops_replace,
+      "The pixels, uint8 [samples, ...], or a list for several views.", (void *)CROPS_PIXELS },
+    { "masks", (getter)crops_attribute, (setter)crops_replace, "A dict with the masks.",
+      (void *)CROPS_MASKS },
+    { "labels", (getter)crops_labels, (setter)crops_replace, "The labels, or None.",
+      (void *)CROPS_LABELS },
+    { "crops", (getter)crops_attribute, (setter)crops_replace,
+      "The boxes: top, left, height, width, flipped.", (void *)CROPS_BOXES },
+    { "given", (getter)crops_given, NULL,
+      "The number of samples, including those without crops.", NULL },
+    { "_read", (getter)crops_samples, NULL,
+      "The samples, including those without crops, after _wait; None: there are none.", NULL },
+    { "_parts", (getter)crops_parts, NULL, "The tuple (pixels, masks, labels, boxes, ...).",
       NULL },
-    { "parts", (getter)crops_parts, NULL, "The tuple (labels, boxes, ...) of the batch.", NULL },
-    { "has_labels", (getter)crops_has_labels, NULL,
-      "Whether each sample has one label, which is a whole number.", NULL },
-    { "asked", (getter)crops_asked, NULL, "(first, count) of the samples that were to be read.",
+    { "_asked", (getter)crops_asked, NULL, "(first, count) of the samples that were to be read.",
       NULL },
-    { "real", (getter)crops_real, NULL, "The number of samples that this rank has, after wait.",
+    { "_real", (getter)crops_real, NULL, "The number of samples that this rank has, after _wait.",
       NULL },
     { NULL, NULL, NULL, NULL, NULL },
 };
@@ -529,16 +607,15 @@ static PyType_Spec pool_spec = {
 static PyType_Slot crops_slots[] = {
     { Py_tp_dealloc, crops_dealloc },
     { Py_tp_methods, crops_methods },
-    { Py_sq_length, crops_length },
     { Py_tp_getset, crops_getset },
-    { Py_tp_doc, "Crops that are under way." },
+    { Py_tp_doc, "A batch whose crops are under way or made." },
     { 0, NULL },
 };
 
 static PyType_Spec crops_spec = {
     .name = "sheaf._sheaf.Crops",
     .basicsize = sizeof(struct crops_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = crops_slots,
 };
 

@@ -8,6 +8,12 @@
 #include "feeding.h"
 #include "server.h"
 
+/* The number of batches that a ReadyBatches has returned, and the time that the program's thread
+ * has spent on waiting for them, on using them, and on beginning later ones. */
+struct ready_times {
+    uint64_t batches, wait_ns, step_ns, handing_ns;
+};
+
 struct pool_object {
     PyObject_HEAD
     struct sheaf_pixels_pool *pool;
@@ -15,13 +21,20 @@ struct pool_object {
     PyObject *slots;                /* the list of its memory for batches */
     unsigned forks;                 /* fork_count when the pool was made */
     _Atomic uint64_t read_ns;       /* time that the thread has spent on reading */
+    PyTypeObject *batch_type;       /* of its batches; NULL: Crops itself */
+    struct ready_times ready;
 };
 
-/* The tuple (labels, boxes, ...) that the program gets with one batch of crops. The first two items
- * are arrays, into which the library writes. */
+/* Index of a batch's attribute in its tuple of parts. */
+enum crops_part { CROPS_PIXELS, CROPS_MASKS, CROPS_LABELS, CROPS_BOXES, CROPS_PARTS };
+
+/* The objects that the program gets with one batch of crops: a tuple with an item for each
+ * crops_part, and perhaps further items. The library writes to the memory of the labels and the
+ * boxes. */
 struct slot_parts {
     PyObject *tuple;
-    Py_buffer labels, boxes;
+    int64_t *labels;
+    struct sheaf_crop_box *boxes;
 };
 
 /* Memory of the program for the crops of one batch. The memory is used for one batch after another.
@@ -32,7 +45,8 @@ struct slot_object {
     /* a tuple of arrays. There is one array of image crops for each view (kind of crop). For each
      * mask, there is one array of mask crops for each view. */
     PyObject *arrays;
-    PyObject *make_parts;           /* make_parts(arrays) returns a list of tuples */
+    /* make_parts(arrays) returns a list of tuples (memory of labels, memory of boxes, parts) */
+    PyObject *make_parts;
     Py_buffer *buffers;             /* the memory of the arrays */
     void **out;
     Py_ssize_t count;
@@ -52,6 +66,8 @@ struct crops_object {
     struct pool_object *pool;
     struct slot_object *slot;       /* NULL once the crops are made */
     struct slot_parts parts;        /* of this batch */
+    /* values that the program has set in place of the parts, or NULL */
+    PyObject *replaced[CROPS_PARTS];
     /* number of samples for which the memory of the batch has room */
     size_t room;
     /* the samples from which the crops are made, as a Python Batch; NULL until the program uses the
@@ -86,7 +102,6 @@ extern PyTypeObject *pixels_pool_type, *pixels_slot_type, *pixels_crops_type;
  * is in use, and NULL with an exception on failure. */
 struct slot_object *slot_take(const struct pool_object *pool, size_t samples,
                               struct slot_parts *parts);
-void slot_parts_free(struct slot_parts *parts);
 int pixels_slot_add(PyObject *module);
 
 /* ---- pixels.c ------------------------------------------------------------------------------- */
@@ -96,9 +111,12 @@ int pixels_slot_add(PyObject *module);
 struct crops_object *crops_read(struct pool_object *pool, struct server_object *server,
                                 const struct serving_ask *ask, const char *field);
 /* Waits until the crops of the batch are made, and lets Python handle signals meanwhile. Sets *bad
- * to the number of samples without crops, whose images could not be decoded. Returns false with an
- * exception on failure. */
+ * to the number of samples without crops, whose images could not be decoded. If the samples could
+ * not be read, returns at once, and crops->error is set. Returns false with an exception if a
+ * signal handler raises it. */
 bool crops_finish(struct crops_object *crops, size_t *bad);
+/* Returns the present time, as Python's time.monotonic_ns() does. */
+uint64_t pixels_clock_ns(void);
 
 /* ---- pixels_queue.c ------------------------------------------------------------------------- */
 

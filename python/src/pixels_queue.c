@@ -1,27 +1,42 @@
 /* SPDX-License-Identifier: MIT
  *
- * The Python type PixelQueue: the batches of one pass (iteration over a loader) that are being
- * made, in order. Its two main methods return the next batch:
+ * The batches of one pass (iteration over a loader), as three Python types:
+ * - PixelQueue has the batches that are being made, in order.
+ * - ReadyBatches is an iterator over the batches of a queue. A Python class is derived from it.
+ * - Progress notes how far a pass has come.
  *
- *     PixelQueue.first  next batch, which may not be made yet
- *     PixelQueue.ready  next batch, made and removed from the queue; None if the program must look
- *                       at more than the batch
+ * There are two ways to get the next batch of a queue:
  *
- * Both begin new batches before they return, up to the allowed number of batches in advance. A
- * training loop needs little time to get a batch from ready(), because no other code of this
- * package runs. */
+ *     next(ReadyBatches)  a complete batch of its queue, or what _next_other() returns
+ *     PixelQueue.first    next batch, which may not be made yet
+ *
+ * Both begin new batches before they return, up to the allowed number of batches in advance. Almost
+ * every batch is complete. A training loop needs little time to get such a batch, because no Python
+ * code of this package runs. */
 #include "pixels.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <structmember.h>
 
 #define QUEUE_MOST 64u          /* batches */
+
+/* The progress of a pass, for the position that a loader saves. */
+struct progress_object {
+    PyObject_HEAD
+    unsigned long long yielded; /* number of samples that were requested */
+    char is_over;               /* the end of the pass was reached */
+    long long handed;           /* number of batches that the program has got, or HANDED_NONE */
+};
+
+#define HANDED_NONE (-1)
 
 struct queue_object {
     PyObject_HEAD
     struct pool_object *pool;
     struct server_object *server;
-    PyObject *progress;         /* its attributes `yielded` and `is_over` are set */
+    struct progress_object *progress;
     struct serving_ask next;    /* the next request */
     uint64_t end;               /* ordinal at which the pass ends */
     size_t batch_size, ahead;   /* samples, and batches that are being made at once */
@@ -35,7 +50,53 @@ struct queue_object {
     size_t begin, count;
 };
 
-static PyTypeObject *queue_type;
+/* An iterator over the batches of a pass. */
+struct ready_object {
+    PyObject_HEAD
+    struct queue_object *queue; /* the queue whose complete batches are returned; or NULL */
+    long long given;            /* number of batches that were returned */
+    unsigned long long left_ns; /* time when the program received its latest batch; 0: none */
+};
+
+static PyTypeObject *queue_type, *progress_type, *ready_type;
+
+/* ---- Progress ------------------------------------------------------------------------------- */
+
+static PyObject *progress_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *self = PyType_GenericNew(type, args, keywords);
+
+    if (self != NULL)
+        ((struct progress_object *)self)->handed = HANDED_NONE;
+    return self;
+}
+
+static void progress_dealloc(struct progress_object *self)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+
+    object_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *progress_handed(struct progress_object *self, void *Py_UNUSED(ignored))
+{
+    return self->handed == HANDED_NONE ? Py_NewRef(Py_None) : PyLong_FromLongLong(self->handed);
+}
+
+static int progress_set_handed(struct progress_object *self, PyObject *value,
+                               void *Py_UNUSED(ignored))
+{
+    const long long handed = value == NULL || value == Py_None ? HANDED_NONE
+                                                               : PyLong_AsLongLong(value);
+
+    if (PyErr_Occurred() != NULL)
+        return -1;
+    self->handed = handed;
+    return 0;
+}
+
+/* ---- The queue ------------------------------------------------------------------------------ */
 
 static int queue_init(struct queue_object *self, PyObject *args, PyObject *Py_UNUSED(keywords))
 {
@@ -45,9 +106,9 @@ static int queue_init(struct queue_object *self, PyObject *args, PyObject *Py_UN
     const char *field;
 
     if (self->pool != NULL ||
-        !PyArg_ParseTuple(args, "O!O!OKKKnnpz:PixelQueue", pixels_pool_type, &pool, server_type,
-                          &server, &progress, &pass, &first, &count, &batch_size, &ahead,
-                          &self->drops_last, &field))
+        !PyArg_ParseTuple(args, "O!O!O!KKKnnpz:PixelQueue", pixels_pool_type, &pool, server_type,
+                          &server, progress_type, &progress, &pass, &first, &count, &batch_size,
+                          &ahead, &self->drops_last, &field))
         return -1;
     if (batch_size < 1 || (uint64_t)batch_size > SERVING_ASK_MOST || ahead < 1 ||
         ahead > (Py_ssize_t)QUEUE_MOST || count > UINT64_MAX - first ||
@@ -67,7 +128,7 @@ static int queue_init(struct queue_object *self, PyObject *args, PyObject *Py_UN
     self->ahead = (size_t)ahead;
     self->pool = (struct pool_object *)Py_NewRef(pool);
     self->server = (struct server_object *)Py_NewRef(server);
-    self->progress = Py_NewRef(progress);
+    self->progress = (struct progress_object *)Py_NewRef(progress);
     return 0;
 }
 
@@ -88,19 +149,10 @@ static void queue_dealloc(struct queue_object *self)
         Py_DECREF((PyObject *)queue_pop(self));
     Py_XDECREF((PyObject *)self->pool);
     Py_XDECREF((PyObject *)self->server);
-    Py_XDECREF(self->progress);
+    Py_XDECREF((PyObject *)self->progress);
     free(self->field);
     object_free(self);
     Py_DECREF(type);
-}
-
-static bool queue_note(struct queue_object *self, const char *name, PyObject *value)
-{
-    const bool is_noted = value != NULL &&
-                          PyObject_SetAttrString(self->progress, name, value) == 0;
-
-    Py_XDECREF(value);
-    return is_noted;
 }
 
 /* Begins to make the next batch of the pass. Returns false without an exception if the memory for
@@ -113,7 +165,8 @@ static bool queue_begin(struct queue_object *self)
         return false;
     self->waiting[(self->begin + self->count++) % QUEUE_MOST] = crops;
     self->next.first += self->next.count;
-    return queue_note(self, "yielded", PyLong_FromUnsignedLongLong(self->next.first - self->first));
+    self->progress->yielded = self->next.first - self->first;
+    return true;
 }
 
 /* Begins further batches, up to the allowed number of batches in advance. Returns false without an
@@ -126,7 +179,8 @@ static bool queue_fill(struct queue_object *self)
         self->next.count = left < self->batch_size ? left : self->batch_size;
         if (left == 0 || (left < self->batch_size && self->drops_last)) {
             self->is_over = true;
-            return queue_note(self, "is_over", Py_NewRef(Py_True));
+            self->progress->is_over = 1;
+            return true;
         }
         if (!queue_begin(self))
             return false;
@@ -153,22 +207,17 @@ static PyObject *queue_remove(struct queue_object *self, PyObject *Py_UNUSED(ign
     Py_RETURN_NONE;
 }
 
-static PyObject *queue_ready(struct queue_object *self, PyObject *Py_UNUSED(ignored))
+/* Returns the next batch when it is made. Returns NULL if there is none, if the batch is not
+ * complete, if skipped records have to be reported, or with an exception. */
+static struct crops_object *queue_ready(struct queue_object *self)
 {
-    struct crops_object *first;
+    struct crops_object *first = self->count == 0 ? NULL : self->waiting[self->begin];
     size_t bad = 0;
 
-    if (!queue_fill(self) || self->count == 0) {
-        if (PyErr_Occurred() != NULL)
-            return NULL;
-        Py_RETURN_NONE;
-    }
-    first = self->waiting[self->begin];
-    if (!crops_finish(first, &bad))
+    if (first == NULL || !crops_finish(first, &bad) || first->error != NULL || bad != 0 ||
+        first->count != first->room || server_has_reports(self->server))
         return NULL;
-    if (bad != 0 || first->count != first->room || server_has_reports(self->server))
-        Py_RETURN_NONE;
-    return (PyObject *)queue_pop(self);
+    return queue_pop(self);
 }
 
 static PyMethodDef queue_methods[] = {
@@ -176,10 +225,148 @@ static PyMethodDef queue_methods[] = {
       "first(): Crops of the next batch, which stays; None: there are no more; False: the pool "
       "needs memory for another batch first." },
     { "remove", (PyCFunction)queue_remove, METH_NOARGS, "remove(): removes the next batch." },
-    { "ready", (PyCFunction)queue_ready, METH_NOARGS,
-      "ready(): Crops of the next batch, which are made and fill their memory. None: first() says "
-      "what there is, or skipped records have to be reported." },
     { NULL, NULL, 0, NULL },
+};
+
+/* ---- The iterator --------------------------------------------------------------------------- */
+
+static void ready_dealloc(struct ready_object *self)
+{
+    PyTypeObject *type = Py_TYPE((PyObject *)self);
+
+    Py_XDECREF((PyObject *)self->queue);
+    object_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *ready_queue(struct ready_object *self, void *Py_UNUSED(ignored))
+{
+    return Py_NewRef(self->queue == NULL ? Py_None : (PyObject *)self->queue);
+}
+
+static int ready_set_queue(struct ready_object *self, PyObject *value, void *Py_UNUSED(ignored))
+{
+    PyObject *old = (PyObject *)self->queue;
+
+    if (value != NULL && value != Py_None && !PyObject_TypeCheck(value, queue_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a PixelQueue, or None");
+        return -1;
+    }
+    self->queue = value == NULL || value == Py_None ? NULL
+                                                    : (struct queue_object *)Py_NewRef(value);
+    Py_XDECREF(old);
+    return 0;
+}
+
+/* Counts the time of the step before, and of a call that began at `begun`. */
+static void ready_count(struct ready_object *self, struct ready_times *times, uint64_t begun)
+{
+    const uint64_t now = pixels_clock_ns();
+
+    if (self->left_ns != 0)
+        times->step_ns += begun - self->left_ns;
+    times->wait_ns += now - begun;
+    self->left_ns = now;
+}
+
+/* Returns the next batch of the queue if it is complete. Otherwise returns NULL, perhaps with an
+ * exception. */
+static struct crops_object *ready_take(struct ready_object *self, struct queue_object *queue)
+{
+    struct ready_times *times = &queue->pool->ready;
+    const uint64_t begun = pixels_clock_ns();
+    const bool is_full = queue_fill(queue);
+    struct crops_object *batch;
+
+    times->handing_ns += pixels_clock_ns() - begun;
+    batch = is_full ? queue_ready(queue) : NULL;
+    ready_count(self, times, begun);
+    if (batch == NULL)
+        return NULL;
+    times->batches++;
+    queue->progress->handed = ++self->given;
+    return batch;
+}
+
+static PyObject *ready_next(struct ready_object *self)
+{
+    struct queue_object *queue = self->queue;
+    struct crops_object *batch = NULL;
+
+    if (queue != NULL) {
+        Py_INCREF((PyObject *)queue);   /* a signal handler may set another one meanwhile */
+        batch = ready_take(self, queue);
+        Py_DECREF((PyObject *)queue);
+    }
+    if (batch != NULL || PyErr_Occurred() != NULL)
+        return (PyObject *)batch;
+    return PyObject_CallMethod((PyObject *)self, "_next_other", NULL);
+}
+
+/* ---- Types ---------------------------------------------------------------------------------- */
+
+static PyMemberDef progress_members[] = {
+    { "yielded", T_ULONGLONG, offsetof(struct progress_object, yielded), 0,
+      "The number of samples that were requested." },
+    { "is_over", T_BOOL, offsetof(struct progress_object, is_over), 0,
+      "Whether the end of the pass was reached." },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static PyGetSetDef progress_getset[] = {
+    { "handed", (getter)progress_handed, (setter)progress_set_handed,
+      "The number of batches that the program has received, or None if the pass does not go on "
+      "after them.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot progress_slots[] = {
+    { Py_tp_new, progress_new },
+    { Py_tp_dealloc, progress_dealloc },
+    { Py_tp_members, progress_members },
+    { Py_tp_getset, progress_getset },
+    { Py_tp_doc, "The progress of a pass." },
+    { 0, NULL },
+};
+
+static PyType_Spec progress_spec = {
+    .name = "sheaf._sheaf.Progress",
+    .basicsize = sizeof(struct progress_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = progress_slots,
+};
+
+static PyMemberDef ready_members[] = {
+    { "given", T_LONGLONG, offsetof(struct ready_object, given), 0,
+      "The number of batches that were returned." },
+    { "left_ns", T_ULONGLONG, offsetof(struct ready_object, left_ns), 0,
+      "The time when the latest batch was returned." },
+    { NULL, 0, 0, 0, NULL },
+};
+
+static PyGetSetDef ready_getset[] = {
+    { "queue", (getter)ready_queue, (setter)ready_set_queue,
+      "The PixelQueue whose complete batches are returned, or None.", NULL },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+static PyType_Slot ready_slots[] = {
+    { Py_tp_new, PyType_GenericNew },
+    { Py_tp_dealloc, ready_dealloc },
+    { Py_tp_iter, PyObject_SelfIter },
+    { Py_tp_iternext, ready_next },
+    { Py_tp_members, ready_members },
+    { Py_tp_getset, ready_getset },
+    { Py_tp_doc, "An iterator over the complete batches of `queue`. For any other batch, it calls "
+                 "_next_other() of the derived type." },
+    { 0, NULL },
+};
+
+static PyType_Spec ready_spec = {
+    .name = "sheaf._sheaf.ReadyBatches",
+    .basicsize = sizeof(struct ready_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = ready_slots,
 };
 
 static PyType_Slot queue_slots[] = {
@@ -202,5 +389,7 @@ static PyType_Spec queue_spec = {
 int pixels_queue_add(PyObject *module)
 {
     queue_type = module_add_type(module, &queue_spec);
-    return queue_type == NULL ? -1 : 0;
+    progress_type = module_add_type(module, &progress_spec);
+    ready_type = module_add_type(module, &ready_spec);
+    return queue_type == NULL || progress_type == NULL || ready_type == NULL ? -1 : 0;
 }

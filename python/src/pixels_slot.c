@@ -4,8 +4,8 @@
  * objects that the program gets with a batch.
  *
  *     slot --arrays--> [pixels of one batch]      used for one batch after another
- *          --parts---> (labels, boxes, ...)       of the next batch
- *                      (labels, boxes, ...)       of the batch after it, ...
+ *          --parts---> (pixels, labels, ...)      of the next batch
+ *                      (pixels, labels, ...)      of the batch after it, ...
  *
  * The objects in a tuple of parts (labels, boxes, ...) refer to the arrays with the pixels. The
  * slot is free when no object refers to the arrays except the tuples for later batches. */
@@ -17,43 +17,45 @@ PyTypeObject *pixels_slot_type;
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-void slot_parts_free(struct slot_parts *parts)
+/* Returns the memory of an array, which must have this number of bytes, or NULL with an exception.
+ * The memory must stay as long as the object that the program gets for the array. */
+static void *part_memory(PyObject *array, size_t needed)
 {
-    if (parts->labels.obj != NULL)
-        PyBuffer_Release(&parts->labels);
-    if (parts->boxes.obj != NULL)
-        PyBuffer_Release(&parts->boxes);
-    Py_CLEAR(parts->tuple);
+    Py_buffer buffer;
+    void *memory = NULL;
+
+    if (PyObject_GetBuffer(array, &buffer, PyBUF_WRITABLE) != 0)
+        return NULL;
+    if ((size_t)buffer.len == needed)
+        memory = buffer.buf;
+    else
+        PyErr_Format(PyExc_ValueError, "an array has %zd bytes, expected %zu", buffer.len, needed);
+    PyBuffer_Release(&buffer);
+    return memory;
 }
 
-/* Gets the memory of a Python array as a buffer. The array must have `needed` bytes. */
-static bool take_buffer(PyObject *array, Py_buffer *buffer, size_t needed)
-{
-    if (PyObject_GetBuffer(array, buffer, PyBUF_WRITABLE) != 0)
-        return false;
-    if ((size_t)buffer->len == needed)
-        return true;
-    PyErr_Format(PyExc_ValueError, "an array has %zd bytes, expected %zu", buffer->len, needed);
-    return false;
-}
-
-static bool take_parts(const struct slot_object *self, PyObject *tuple, struct slot_parts *parts)
+static bool take_parts(const struct slot_object *self, PyObject *made, struct slot_parts *parts)
 {
     const size_t boxes = self->samples * self->crops * sizeof(struct sheaf_crop_box);
+    PyObject *tuple = PyTuple_Check(made) && PyTuple_Size(made) == 3 ? PyTuple_GetItem(made, 2)
+                                                                     : NULL;
 
-    *parts = (struct slot_parts){ .tuple = Py_NewRef(tuple) };
-    if (!PyTuple_Check(tuple) || PyTuple_Size(tuple) < 2) {
-        PyErr_SetString(PyExc_TypeError, "expected a tuple (labels, boxes, ...)");
+    *parts = (struct slot_parts){ .tuple = NULL };
+    if (tuple == NULL || !PyTuple_Check(tuple) || PyTuple_Size(tuple) < CROPS_PARTS) {
+        PyErr_SetString(PyExc_TypeError, "expected (labels, boxes, (pixels, masks, ...))");
         return false;
     }
-    return take_buffer(PyTuple_GetItem(tuple, 0), &parts->labels, self->samples * sizeof(int64_t))
-        && take_buffer(PyTuple_GetItem(tuple, 1), &parts->boxes, boxes);
+    parts->tuple = Py_NewRef(tuple);
+    parts->labels = part_memory(PyTuple_GetItem(made, 0), self->samples * sizeof(int64_t));
+    if (parts->labels != NULL)
+        parts->boxes = part_memory(PyTuple_GetItem(made, 1), boxes);
+    return parts->boxes != NULL;
 }
 
 static void drop_parts(struct slot_object *self)
 {
     while (self->part_count != 0)
-        slot_parts_free(&self->parts[--self->part_count]);
+        Py_XDECREF(self->parts[--self->part_count].tuple);
     PyMem_Free(self->parts);
     self->parts = NULL;
 }

@@ -5,6 +5,7 @@ are bad records; memory comes back when nobody shows it.  Needs NumPy, Pillow,
 torch and xxhash."""
 
 import collections
+import copy
 import gc
 import gzip
 import io
@@ -156,10 +157,19 @@ class LoaderTest(PixelsCase):
         self.assertEqual(repr(next(iter(loader))),
                          "<sheaf.PixelBatch of 1 sample: pixels [1, 2, 3, 24, 24], [1, 1, 3, 12, 12]>")
 
+    def test_attributes_can_be_replaced(self):
+        """A program may put other values into a batch, and attributes of its own."""
+        batch = next(iter(self.loader()))
+        batch.pixels, batch.labels, batch.note = batch.pixels.float(), None, "seen"
+        self.assertEqual((batch.pixels.dtype, batch.labels, batch.note), (torch.float32, None, "seen"))
+        self.assertEqual((tuple(batch.crops.shape), batch.masks), ((8, 5), {}))
+        with self.assertRaisesRegex(AttributeError, "cannot be deleted"):
+            del batch.crops
+
     def test_memory_is_not_used_while_it_is_shown(self):
         kept = [(batch.pixels[-1], batch.pixels[-1].clone()) for batch in self.loader()]
-        for tensor, copy in kept:
-            self.assertTrue(torch.equal(tensor, copy))
+        for tensor, old in kept:
+            self.assertTrue(torch.equal(tensor, old))
 
     def test_memory_comes_back(self):
         loader = self.loader(batch_size=5)
@@ -187,12 +197,17 @@ class LoaderTest(PixelsCase):
             self.assertEqual(view, self.photos[key])
 
     def test_interrupted(self):
-        """A signal handler runs while a batch is made. Afterwards the pass can go on."""
+        """A signal handler runs while a batch is made. Afterwards the pass can go on, whatever the handler raises."""
         class Interrupt(BaseException):
             pass
 
+        class Error(Exception):
+            pass
+
+        raised = []
+
         def interrupt(*_):
-            raise Interrupt
+            raise raised[-1]
 
         large, file = Image.frombytes("RGB", (2000, 1500), random.Random(1).randbytes(9000000)), io.BytesIO()
         large.save(file, "JPEG")
@@ -202,15 +217,17 @@ class LoaderTest(PixelsCase):
         keys = next(batches).keys
         pool = loader._stage.pool
         self.addCleanup(signal.signal, signal.SIGALRM, signal.signal(signal.SIGALRM, interrupt))
-        before = pool.busy_ns
-        signal.setitimer(signal.ITIMER_REAL, 0.05)
-        with self.assertRaises(Interrupt):
-            next(batches)
-        self.assertEqual(pool.busy_ns, before)      # it grows when a batch is made
-        keys += next(batches).keys
+        for kind in (Interrupt, Error):
+            raised.append(kind)
+            before = pool.busy_ns
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with self.assertRaises(kind):
+                next(batches)
+            self.assertEqual(pool.busy_ns, before)      # it grows when a batch is made
+            keys += next(batches).keys
         del batches
         loader.close()
-        self.assertEqual(len(set(keys)), 80)
+        self.assertEqual(len(set(keys)), 120)
 
     def test_labels_stay(self):
         """Labels and crops that the program keeps have memory of their own, also those of 40 batches."""
@@ -508,6 +525,15 @@ class StateTest(PixelsCase):
         with self.assertWarnsRegex(UserWarning, "decoded by pixels1, libjpeg-turbo 1, and now by"):
             self.loader().load_state_dict({**state, "pixels": "pixels1, libjpeg-turbo 1"})
 
+    def test_a_sampler_is_copied(self):
+        """Programs copy samplers, also in a pass."""
+        loader = self.loader()
+        batches = iter(loader)
+        next(batches), next(batches)
+        sampler = copy.deepcopy(loader.sampler)
+        self.assertEqual(sampler.state_dict(), loader.sampler.state_dict())
+        self.assertEqual(sampler.latest.handed, 2)
+
     def test_times(self):
         loader = self.loader()
         for _ in loader:
@@ -579,6 +605,20 @@ class BadImagesTest(PixelsCase):
         with self.assertRaisesRegex(sheaf.CorruptError, "more than 3 bad images"):
             list(loader)
 
+    def test_ranks_make_equal_steps(self):
+        found = 0
+        for rank in range(2):
+            loader = self.loader(self.bad, rank=rank, world_size=2, on_corrupt="skip", report=lambda _: None)
+            sizes = [len(batch) for batch in loader]
+            self.assertEqual(len(sizes), len(loader))
+            self.assertEqual(COUNT // 2 - sum(sizes), loader.stats().corrupt)
+            found += sum(sizes)
+        self.assertEqual(found, COUNT - COUNT // 10)
+        with self.assertRaisesRegex(sheaf.CorruptError, "use larger batches"):
+            for rank in range(2):
+                list(self.loader(self.bad, batch_size=1, rank=rank, world_size=2, on_corrupt="skip",
+                                 report=lambda _: None))
+
     def test_an_error_comes_in_its_turn(self):
         with sheaf.Reader(self.bad, seed=5, shuffle_buffer=40) as reader:
             keys = [sample.key for sample in reader]
@@ -601,6 +641,14 @@ class NumpyTest(PixelsCase):
                 self.assertEqual(batch["__pixels__"][i].tobytes(), whole[key][0])
                 self.assertEqual(tuple(batch["__crops__"][i]), whole[key][1])
                 self.assertEqual(batch["__label__"][i], whole[key][2])
+
+    def test_memory_is_not_used_while_it_is_shown(self):
+        with sheaf.Reader(self.set) as reader:
+            kept = [(batch["__pixels__"][-1], batch["__pixels__"][-1].copy())
+                    for batch in sheaf.numpy.batches(reader, 8, pixels=sheaf.Pixels(24))]
+        self.assertGreater(len(kept), 10)
+        for view, old in kept:
+            self.assertTrue((view == old).all())
 
     def test_positions(self):
         """Of the batch that was given, though the reader is ahead of it."""

@@ -117,20 +117,20 @@ def pool_alone(path, layout="nchw", threads=1, clock=time.process_time):
     """Measures the threads of the library, on samples in memory."""
     import numpy
     import sheaf
-    from sheaf._pixel_stage import parts_of_batches
+    from sheaf._pixel_stage import ARRAYS, parts_of_batches
     pixels = sheaf.Pixels(SIDE, threads=threads, layout=layout)
     pool = pixels.open(threads, 1 << 28)
     with reader_of(path) as reader:
         batches = list(reader.batches(BATCH))
-    parts = functools.partial(parts_of_batches, pixels, BATCH, lambda array: array)
+    parts = functools.partial(parts_of_batches, pixels, BATCH, ARRAYS)
     for _ in batches:
         pool.add(sheaf._sheaf.PixelSlot(
             pool, [numpy.empty((BATCH, *pixels.shape(pixels.views[0])), numpy.uint8)], BATCH, parts, False))
 
     def once():
-        for batch in batches:
-            if pool.begin(batch, None).wait():
-                raise SystemExit("images are missing")
+        made = [pool.begin(batch, None) for batch in batches]
+        if any(batch._wait() for batch in made):
+            raise SystemExit("images are missing")
     return least_of(once, sum(map(len, batches)), clock)
 
 
