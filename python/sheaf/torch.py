@@ -251,6 +251,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                                       % (fields,))
         if isinstance(fields, str):
             raise sheaf.ArgumentError("fields=%r: expected a list of names" % fields)
+        if own.get("on_error", "fail") != "fail" and (pixels is not None or fields is not None):
+            raise sheaf.ArgumentError("on_error=%r applies to decode, which pixels and fields exclude: give "
+                                      "on_corrupt=\"skip\" to leave out damaged samples" % own["on_error"])
         self.fields = None if fields is None else tuple(fields)
         if isinstance(source, Dataset):
             if own or decode is not None:

@@ -266,6 +266,8 @@ class FieldsTest(LoaderCase):
                                  [bytes(view) for view in expected.fields("bin")])
         with self.assertRaisesRegex(KeyError, "has no field 'seg.txt'"):
             list(self.loader(8, decode=None, collate_fn=None, fields=("bin", "seg.txt")))
+        with self.assertRaisesRegex(sheaf.ArgumentError, "^on_error='skip' "):
+            self.loader(8, decode=None, collate_fn=None, fields=("bin",), on_error="skip")
         for options in ({"decode": number_of, "collate_fn": None}, {"decode": None}):
             with self.assertRaisesRegex(sheaf.ArgumentError, "^fields="):
                 self.loader(8, fields=("bin",), **options)

@@ -334,6 +334,7 @@ class LoaderTest(PixelsCase):
     def test_refused(self):
         for options, says in (({"num_workers": 2}, "num_workers must be 0"),
                               ({"decode": len}, "decode and collate_fn None"),
+                              ({"on_error": "skip"}, "^on_error='skip' .* give on_corrupt=\"skip\""),
                               ({"memory_bytes": 10000}, "give memory_bytes=")):
             with self.assertRaisesRegex(sheaf.Error, says):
                 self.loader(**options)
