@@ -30,7 +30,7 @@
 #define ROWS_ONCE  ((size_t)16384)
 /* approximate limit for the bytes of values that are looked up together */
 #define BYTES_ONCE ((size_t)8 << 20)
-#define SHARE      8u                       /* each sort gets 1 / SHARE of the memory */
+#define SHARE      8u                       /* Each sort gets 1 / SHARE of the memory. */
 /* number of values between two checks for an interruption */
 #define BATCH      4096u
 
@@ -646,7 +646,7 @@ int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     if (a.source == NULL)
         code = err_set(error, SHEAF_ERR_ARGUMENT, "%s: is a plan without a source of values: a "
                        "program must write its parts", plan);
-    /* all shards of the part are finished */
+    /* All shards of the part are finished. */
     else if (sheaf_column_next(a.writer) == sheaf_column_end(a.writer))
         code = sheaf_column_finish(a.writer, result, error);
     else

@@ -38,7 +38,8 @@ struct dropped_layer {
     struct journal journal;
     bool is_claimed;
     bool is_column;             /* true if there is any file except a stand-in */
-    struct several several;     /* removals */
+    /* removals of files, several of which run at the same time */
+    struct several several;
     struct sheaf_error *error;
 };
 
@@ -89,7 +90,7 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
     return store_put_over(url, text, strlen(text), seen, &put, l->error);
 }
 
-#define WITHDRAW_TRIES 5        /* each run that lost its claim can interfere once */
+#define WITHDRAW_TRIES 5        /* Each run that lost its claim can interfere once. */
 
 /* Removes the manifest of the layer (a data set of the column). In a store without stages (see
  * store/stage.h), such as S3, replaces the manifest by a stand-in, a short file that stays. */

@@ -100,7 +100,7 @@ static int column_plan_identify(struct planning *p, struct sheaf_error *err)
         return err_memory(err, strlen(p->identity));
     origin_hash(&p->packing, origin, plan->hash);
     free(origin);
-    plan_identify(plan, "", false);     /* the hash identifies the base, wherever it is */
+    plan_identify(plan, "", false);     /* The hash identifies the base, wherever it is. */
     return SHEAF_OK;
 }
 

@@ -30,13 +30,13 @@ struct column_rows {
      * NUL. */
     struct buf names;
     size_t key_column, column_count;
-    uint64_t given;             /* values that were given to the caller */
+    uint64_t given;             /* number of values that were given to the caller */
     struct sheaf_error *error;  /* error that ended a walk through a directory */
 };
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-#define ROW_HEAD 9u             /* number of bytes that the line and is_file take */
+#define ROW_HEAD 9u             /* size in bytes of the line and of is_file */
 
 size_t column_row_bytes(const struct column_row *row)
 {
@@ -310,7 +310,7 @@ static int each_object(void *context, const struct store_entry *entry)
  * at a time, and not a whole tree. */
 struct level {
     struct column_rows *rows;
-    const char *path;           /* "" or "a/b" */
+    const char *path;           /* path below the source, such as "a/b", or "" */
 };
 
 static int walk_level(struct column_rows *r, const char *path);

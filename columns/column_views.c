@@ -12,12 +12,13 @@
 #include "formats/view.h"
 #include "store/store.h"
 
-#define NAMES_MOST 10000u       /* entries of a directory that are looked at */
+/* largest number of entries of a directory that are examined */
+#define NAMES_MOST 10000u
 
 struct views_search {
     const struct sheaf_dataset *base;
     const char *name;           /* name of the column */
-    const char *directory;      /* directory in which views are searched */
+    const char *directory;      /* directory in which views are looked for */
     size_t listed;
 };
 

@@ -61,7 +61,7 @@ void column_packing(const struct sheaf_column_options *options, const char *iden
     sheaf_pack_options_init(o, sizeof(*o));
     o->container = SHEAF_TFRECORD;
     o->codec = SHEAF_CODEC_NONE;
-    o->shard_bytes = INT64_MAX;         /* shards end where sheaf_packer_cut_at says */
+    o->shard_bytes = INT64_MAX;         /* A shard ends where sheaf_packer_cut_at says. */
     o->prefix = "column";
     o->identity = identity;
     o->resume = options->resume;
@@ -147,7 +147,8 @@ int column_write_begins(const struct sheaf_dataset *base, const char *name,
     if (is_there && !o->only_missing && !o->resume)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: has a column %s, and a column never changes: "
                        "choose another name", base->url, name);
-    if (is_there && !o->only_missing) {     /* the packer shows whether this run has written it */
+    /* The packer shows whether this run has written the column. */
+    if (is_there && !o->only_missing) {
         *first = 0;
         *layer = 1;
     }
@@ -360,7 +361,7 @@ static int column_write_take_result(struct sheaf_column_writer *w,
     struct manifest manifest;
     int code = SHEAF_OK;
 
-    /* an earlier run has finished the column */
+    /* An earlier run has finished the column. */
     if (sheaf_packer_is_there(w->packer) && w->part == NULL) {
         code = destination_read_manifest(w->url, &manifest, err);
         if (code == SHEAF_OK) {
@@ -377,7 +378,7 @@ static int column_write_take_result(struct sheaf_column_writer *w,
     r->shards = packed->shards;
     r->shards_kept = packed->shards_kept;
     r->memory_peak_bytes = packed->memory_peak_bytes;
-    /* an earlier run has published the layer */
+    /* An earlier run has published the layer. */
     if (w->part != NULL && sheaf_packer_is_there(w->packer))
         *r = (struct sheaf_column_result){ .samples = 0 };
     if (w->part != NULL)

@@ -19,11 +19,13 @@ struct sheaf_column_writer {
     char *url;                  /* URL of the layer */
     char *identity;
     struct column_facts facts;
-    struct sheaf_packer *packer;        /* NULL: no sample of the base lacks a record */
+    /* NULL if no sample of the base lacks a record */
+    struct sheaf_packer *packer;
     /* Numbers of samples of the base data set. `next` is the sample whose record is appended next.
      * `end` is the first sample after the range that can be appended without a gap. */
     uint64_t next, end;
-    struct column_part *part;   /* for a part of a plan; otherwise NULL */
+    /* if a part of a plan is written: that part; otherwise NULL */
+    struct column_part *part;
     struct column_values values;        /* facts in the plan about the values */
     struct sections sections;
     struct index_section *section;      /* index section of the base's shard number `shard` */
@@ -72,6 +74,6 @@ void column_part_range(const struct sheaf_column_writer *writer, uint64_t *first
 int column_part_appended(struct sheaf_column_writer *writer, struct sheaf_error *err);
 /* Returns the number of shards that were finished before. */
 uint64_t column_part_kept(const struct sheaf_column_writer *writer);
-void column_part_free(struct column_part *part);        /* NULL is fine */
+void column_part_free(struct column_part *part);        /* `part` may be NULL. */
 
 #endif

@@ -29,7 +29,7 @@
 
 #define MARGIN_LEFT  1u
 #define MARGIN_RIGHT 2u
-#define COLUMNS_LEAST 32u       /* libjpeg fails to upsample a single column of colours */
+#define COLUMNS_LEAST 32u       /* libjpeg cannot upsample a single column of colours */
 /* A JPEG is taken as complete if its end marker is among the last END_BYTES bytes of the file. */
 #define END_BYTES    32u
 /* Rows of decoded pixels begin ROW_OFFSET bytes after a multiple of 32 bytes. At a multiple of 16
@@ -45,11 +45,11 @@ struct cropping {
     uint8_t *const *out;
     struct sheaf_error *err;
     struct image_look look;
-    struct crop_cut *cuts;          /* one for each of the plan's views */
-    struct crop_scaler *scalers;    /* one for each of the plan's views */
+    struct crop_cut *cuts;          /* one element for each of the plan's views */
+    struct crop_scaler *scalers;    /* one element for each of the plan's views */
     size_t opened;
-    uint64_t taken;                 /* number of bytes taken from the room */
-    /* For a JPEG. */
+    uint64_t taken;                 /* number of bytes of memory taken from `room` */
+    /* The following fields are used for a JPEG only. */
     struct jpeg_input in;
     struct decoding decoding;
     uint8_t *row_memory, *row;
@@ -221,7 +221,8 @@ static int crop_whole(struct cropping *c)
     for (uint32_t y = 0; code == SHEAF_OK && y < (turned ? c->look.width : c->look.height); y++)
         crop_pixels_add_row(c, pixels_row(&pixels, y), 0, y, pixels.channels);
     pixels_close(&pixels);
-    c->taken = d.taken;         /* given back when the scalers are closed */
+    /* This memory is given back when the scalers are closed. */
+    c->taken = d.taken;
     return code;
 }
 

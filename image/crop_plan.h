@@ -28,13 +28,14 @@ struct crop_plan {
     enum sheaf_layout layout;
     enum sheaf_pillow order;
     bool decodes_whole;
-    char **masks;               /* names of fields */
+    char **masks;               /* names of the fields that contain masks */
     size_t mask_count;
     struct crop_view *views;
     size_t count;
     /* bytes of the crops of one picture, for each group */
     size_t *group_bytes;
-    size_t group_count, bytes;  /* number of groups, and bytes of all their crops */
+    /* number of groups, and size in bytes of all their crops */
+    size_t group_count, bytes;
 };
 
 /* Checks the options and makes the plan. Returns SHEAF_ERR_ARGUMENT if an option is not valid. The

@@ -21,7 +21,8 @@ struct crop_scaler {
     /* Memory for the planes of the resized crop, before they are copied to `out`. NULL if they are
      * written directly to `out`. */
     uint8_t *scratch;
-    size_t stride;                  /* bytes from one row of `scratch` to the next */
+    /* number of bytes from one row of `scratch` to the next */
+    size_t stride;
 };
 
 /* Returns an upper bound for the memory in bytes that a scaler takes. */

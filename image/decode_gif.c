@@ -40,7 +40,7 @@ static int decode_gif_damaged(const struct gif_reading *r, const char *otherwise
     return err_set(r->err, SHEAF_ERR_CORRUPT, "damaged GIF: %s", why == NULL ? otherwise : why);
 }
 
-/* Reads an extension. Only the transparent colour is used. */
+/* Reads an extension of the GIF. Of its content, only the transparent colour is used. */
 static bool read_extension(struct gif_reading *r)
 {
     GifByteType *data = NULL;
@@ -58,7 +58,7 @@ static bool read_extension(struct gif_reading *r)
     return true;
 }
 
-/* Goes to the first image. */
+/* Moves to the first image of the GIF. */
 static int decode_gif_find_image(struct gif_reading *r)
 {
     GifRecordType type;

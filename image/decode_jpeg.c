@@ -14,7 +14,8 @@ struct jpeg_reading {
     struct pixels *pixels;
     struct sheaf_error *err;
     int result;
-    struct pixels row;          /* rows of four components before they become RGB */
+    /* memory for rows of four components, which are then converted to RGB */
+    struct pixels row;
 };
 
 /* Returns a * b / 255 for two values from 0 to 255, rounded in the same way as Pillow does. */

@@ -23,7 +23,7 @@ struct png_reading {
     struct decoding *d;
     struct pixels *pixels;
     struct sheaf_error *err;
-    png_bytep *rows;            /* of an interlaced picture */
+    png_bytep *rows;            /* addresses of the rows, if the picture is interlaced */
 };
 
 static void decode_png_read_bytes(png_structp png, png_bytep to, size_t size)

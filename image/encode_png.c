@@ -11,7 +11,8 @@
 #include "image/png_error.h"
 #include "image/room.h"
 
-#define LEVEL 3         /* of zlib: photographs hardly become smaller above it */
+/* compression level of zlib; higher levels hardly make photographs smaller */
+#define LEVEL 3
 
 struct encoding {
     struct png_failure failure;
@@ -32,7 +33,7 @@ static void flush_bytes(png_structp png)
     (void)png;
 }
 
-/* One crop as the caller has it. */
+/* A crop in the caller's memory. */
 struct raster {
     const uint8_t *data;
     uint32_t width, height;

@@ -17,7 +17,7 @@
 enum { SHORT = 3, LONG = 4, RATIONAL = 5, SBYTE = 6, SSHORT = 8, SLONG = 9, SRATIONAL = 10,
        FLOAT = 11, DOUBLE = 12, IFD = 13 };
 
-/* Bytes of a value of each type. */
+/* Size in bytes of a value of each EXIF type. */
 static const uint8_t type_bytes[] = { 0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4 };
 
 struct tiff {

@@ -21,7 +21,7 @@ static uint32_t load32_big(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* A text: its bytes, which may be compressed. */
+/* The bytes of a text in a PNG. They may be compressed. */
 struct png_text {
     const uint8_t *data;
     size_t size;
@@ -54,11 +54,12 @@ static bool find_text(const char *type, const char *keyword, struct png_text *t)
     t->data += size;
     t->size -= size;
     t->is_compressed = type[0] == 'z' || (type[0] == 'i' && t->data[0] != 0);
-    if (flags != 0 && t->data[flags - 1] != 0)      /* a method that does not exist */
+    if (flags != 0 && t->data[flags - 1] != 0)      /* unknown method of compression */
         return false;
     t->data += flags;
     t->size -= flags;
-    return type[0] != 'i' || pass_texts(t, 2);      /* the language, and the keyword in it */
+    /* Pass the language, and the keyword in this language. */
+    return type[0] != 'i' || pass_texts(t, 2);
 }
 
 /* Unpacks the text into `room` if it is compressed. */

@@ -45,7 +45,7 @@ static bool look_png(const uint8_t *data, size_t size, struct image_look *look)
     return true;
 }
 
-/* Reads the size of the screen. */
+/* Reads the size of a GIF's screen. */
 static bool look_gif(const uint8_t *data, size_t size, struct image_look *look)
 {
     if (size < 10)
@@ -85,7 +85,7 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
 }
 
 static const struct kind_row {
-    /* `suffixes` end the names of files of this kind. */
+    /* File names of this kind end with one of `suffixes`. */
     const char *name, *suffixes[2];
     size_t at, begins_size;
     const char *begins;
@@ -280,7 +280,7 @@ int image_to_jpeg(const void *data, size_t size, const struct image_settings *se
     bool done = false;
     int code = SHEAF_OK;
 
-    if (look.orientation >= 5)          /* as it is stored */
+    if (look.orientation >= 5)          /* The file has the picture before it is turned. */
         swap(&d.width, &d.height);
     if (shrinks && look.kind == IMAGE_JPEG)
         code = shrink_planes(&d, &look, settings->quality, out, &done, err);

@@ -19,10 +19,10 @@
 #include "image/kind.h"
 #include "image/room.h"
 
-/* The facts in a header. */
+/* The facts in the header of an image. */
 struct image_look {
     enum image_kind kind;
-    uint32_t width, height;     /* as stored: before the orientation */
+    uint32_t width, height;     /* size before the picture is turned upright */
     /* number of colour components of a JPEG: 1 for grey, 3 for colour, 4 for CMYK or YCCK; 0 for
      * images of other kinds */
     unsigned components;
@@ -49,7 +49,8 @@ struct image_settings {
     /* Number of pixels to which an image is shrunk along the side that `mode` selects. 0 means that
      * no image is shrunk. */
     uint32_t size;
-    enum image_resize mode;     /* which side: the shorter, the longer, or both */
+    /* tells which sides are limited: the shorter, the longer, or both */
+    enum image_resize mode;
     int quality;                /* quality of the JPEG, 1 to 100 */
 };
 

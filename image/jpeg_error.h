@@ -7,12 +7,13 @@
 
 #include <setjmp.h>
 #include <stdbool.h>
-#include <stdio.h>      /* jpeglib.h needs it */
+#include <stdio.h>      /* jpeglib.h needs this header */
 
 #include <jpeglib.h>
 
 struct jpeg_failure {
-    struct jpeg_error_mgr errors;       /* first: libjpeg knows this one */
+    /* must be the first member, because libjpeg has a pointer to it */
+    struct jpeg_error_mgr errors;
     jmp_buf failed;
     char message[JMSG_LENGTH_MAX];      /* the error, or the first warning */
     int code;                           /* number of libjpeg's error */

@@ -12,7 +12,7 @@ struct jpeg_reader;
 
 /* Opens a reader of JPEG headers. The reader must not be used by two threads at once. */
 int jpeg_reader_open(struct jpeg_reader **reader, struct sheaf_error *err);
-void jpeg_reader_close(struct jpeg_reader *reader);     /* NULL is fine */
+void jpeg_reader_close(struct jpeg_reader *reader);     /* `reader` may be NULL. */
 
 /* Checks the header of a JPEG. Returns NULL if the decoder accepts it, and otherwise a text that
  * says why not. The text is valid until the next call with this reader. */

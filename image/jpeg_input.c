@@ -6,7 +6,7 @@
 /* Largest number of scans that a JPEG may have. Decoding a scan takes the time of decoding a whole
  * picture, so a file made by an attacker could otherwise take very long. */
 #define SCANS_MOST 500
-/* Memory of libjpeg for tables and a few rows. */
+/* Memory in bytes that libjpeg needs for tables and a few rows. */
 #define TABLE_BYTES ((uint64_t)256 << 10)
 
 static void on_progress(j_common_ptr codec)

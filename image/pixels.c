@@ -25,7 +25,8 @@ static size_t mapped_bytes(uint32_t width, uint32_t height, unsigned channels)
 int pixels_map(struct pixels *p, uint32_t width, uint32_t height, unsigned channels,
                struct sheaf_error *err)
 {
-    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;       /* all will be written */
+    /* All of the memory will be written. */
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
     const size_t bytes = mapped_bytes(width, height, channels);
     void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
 

@@ -12,9 +12,9 @@
 #include "image/room.h"
 
 struct pixels {
-    uint8_t *data;              /* rows without padding */
+    uint8_t *data;              /* rows of pixels, without padding between them */
     uint32_t width, height;
-    unsigned channels;          /* 1: grey; 3: RGB */
+    unsigned channels;          /* 1 for grey, 3 for RGB */
 };
 
 /* A request to decode an image: the bytes of the file, the requested size, and the memory to
@@ -27,7 +27,8 @@ struct decoding {
      * the file. A JPEG decoder may make a larger picture; `divisor` then says by which factor the
      * file's picture was reduced. */
     uint32_t width, height;
-    unsigned divisor;           /* set by the decoder */
+    /* divisor of the scale (1 / divisor); set by the decoder */
+    unsigned divisor;
     /* true if the caller only checks that all pixels can be decoded */
     bool checks;
     /* set by the decoder if it delivers the picture row by row, so that only one row is in

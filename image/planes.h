@@ -12,7 +12,8 @@
 
 struct plane {
     uint8_t *data;
-    size_t stride;              /* a multiple of sixteen */
+    /* number of bytes from one row to the next; a multiple of sixteen */
+    size_t stride;
     uint32_t width, height;
 };
 

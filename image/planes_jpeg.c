@@ -196,7 +196,7 @@ int planes_of_jpeg(struct decoding *d, unsigned orientation, struct planes *plan
     int code;
 
     *planes = (struct planes){ .count = 0 };
-    jpeg_input_init(&s.in, true);       /* faults are tolerated that every loader tolerates */
+    jpeg_input_init(&s.in, true);       /* Tolerate faults that every loader tolerates. */
     if (setjmp(s.in.failure.failed) == 0)
         code = planes_jpeg_shrink(&s);
     else

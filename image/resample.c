@@ -23,7 +23,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define STAGED_MOST 32u         /* rows that a decoder delivers at once */
+/* largest number of rows that a decoder delivers at once */
+#define STAGED_MOST 32u
 
 static size_t resample_in_sixteens(size_t count)
 {

@@ -21,8 +21,9 @@ struct resampler {
     /* Number of planes of the result. It is 1 if the rows that the caller adds consist of single
      * bytes, and 3 if they consist of pixels of four bytes. */
     unsigned planes;
-    bool down_first;            /* columns are filtered before rows are */
-    uint32_t in_rows, read;     /* rows of the picture, and rows read so far */
+    bool down_first;            /* true if columns are filtered before rows */
+    /* number of rows of the picture, and number of rows read so far */
+    uint32_t in_rows, read;
     uint8_t *staged;            /* memory for the rows to be read next */
     size_t staged_stride;
     uint32_t staged_count;
@@ -36,7 +37,8 @@ struct resampler {
     uint8_t *kept;
     size_t kept_stride;
     unsigned kept_planes;       /* number of planes in `kept` */
-    size_t kept_plane;          /* bytes from one plane in `kept` to the next */
+    /* number of bytes from one plane in `kept` to the next */
+    size_t kept_plane;
     /* number of rows for which `kept` has room, number of the first kept row, and number of kept
      * rows */
     uint32_t kept_rows, kept_first, kept_count;
@@ -64,7 +66,7 @@ int resampler_open(struct resampler *r, const struct resample_side *across,
  * of a picture use the same weights. */
 struct resample_axes {
     struct resample_axis across, down;
-    uint32_t columns, rows;     /* of the picture */
+    uint32_t columns, rows;     /* size of the picture */
     bool down_first;
 };
 /* Memory to which a resampler writes its result. The first bytes of two planes are `plane` bytes

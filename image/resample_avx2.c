@@ -48,7 +48,7 @@ AVX2 static void join_avx2(const uint8_t *const from[3], uint32_t columns, uint8
             *to++ = from[c][x];
 }
 
-/* Transposes eight 16-bit numbers of each of eight rows. */
+/* Reads eight 16-bit numbers from each of eight rows, and transposes them. */
 AVX2 static void turn_words(const uint8_t *from, size_t stride, __m128i column[8])
 {
     __m128i a[8], b[8];

@@ -28,7 +28,8 @@ typedef int64_t masks __attribute__((vector_size(16)));
 static void lanczos(const doubles t[4], doubles value[4])
 {
     const double pi = 3.14159265358979323846;
-    static const double factors[] = {       /* of factorials of odd numbers */
+    /* reciprocals of factorials of odd numbers, with alternating sign */
+    static const double factors[] = {
         1., -1. / 6, 1. / 120, -1. / 5040, 1. / 362880, -1. / 39916800, 1. / 6227020800.,
         -1. / 1307674368000., 1. / 355687428096000., -1. / 121645100408832000.,
         1. / 51090942171709440000., -1. / 25852016738884976640000.,
@@ -77,7 +78,7 @@ static double bilinear(double x)
     return t < 1 ? 1 - t : 0;
 }
 
-/* Keys' filter with a = -1/2. */
+/* Returns the value of the bicubic filter of Keys, with a = -1/2. */
 static double bicubic(double x)
 {
     const double t = x < 0 ? -x : x, a = -0.5;

@@ -12,11 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define RESAMPLE_DIGITS 22      /* binary digits of a weight after its point */
+/* number of binary digits of a weight after the point */
+#define RESAMPLE_DIGITS 22
 #define RESAMPLE_HALF   (1 << (RESAMPLE_DIGITS - 1))
 /* number of rows (or of columns) of a plane that the inner loops process at once */
 #define RESAMPLE_ROWS   16u
-#define RESAMPLE_PIXEL_ROWS 2u  /* rows of pixels that are filtered side by side */
+#define RESAMPLE_PIXEL_ROWS 2u  /* number of rows of pixels that are filtered together */
 /* Number of columns that the inner loop for pixels of four bytes computes at once. */
 #define RESAMPLE_COLUMNS    8u
 

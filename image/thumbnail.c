@@ -117,7 +117,7 @@ static int thumbnail_begin(struct scaling *s, const void *data, size_t size, uns
                        s->in.image_height);
     choose_size(s, side);
     jpeg_start_decompress(&s->in);
-    s->width = MIN(s->width, s->in.output_width);       /* rounding */
+    s->width = MIN(s->width, s->in.output_width);       /* Rounding could have made it larger. */
     s->height = MIN(s->height, s->in.output_height);
     s->row = malloc((size_t)s->in.output_width * (unsigned)s->in.output_components);
     s->small = malloc((size_t)s->width * 3);

@@ -60,7 +60,7 @@ static int report_damages(struct sheaf_reader *r)
         if (code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED)
             code = epoch_bad(r, damage->shard, &damage->error);
         else
-            r->error = damage->error;   /* the scan stopped at this damage */
+            r->error = damage->error;   /* The scan stopped at this damage. */
     }
     return code;
 }
@@ -200,7 +200,7 @@ int epoch_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra)
     r->start_turns = start;
     r->handed = r->gap_count = 0;
     r->is_reading = false;
-    code = report_damages(r);       /* their samples are not part of the epoch */
+    code = report_damages(r);       /* The lost samples are not part of the epoch. */
     sum_begin(r, rounds, extra);
     return code;
 }

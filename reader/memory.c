@@ -173,7 +173,7 @@ void memory_choose(struct sheaf_reader *r)
               && mean_bytes(d) >= DRAW_LEAST_BYTES && shards <= SHARDS_MOST ? 0 : slots;
     l->shards.keep_lines = l->keep == 0;
     choose_kept_columns(r);
-    if (l->keep == 0 && !l->shards.keep_columns)    /* each column is a file that stays open */
+    if (l->keep == 0 && !l->shards.keep_columns)    /* Each column is a file that stays open. */
         l->keep = shards * (1 + column_count(l)) <= SHARDS_MOST && has_room(r) ? 0 : slots;
     if (l->keep != 0) {
         l->shards.keep_lines = false;

@@ -62,7 +62,7 @@ struct mixing {
      * not computed yet */
     size_t *sources;
     struct pad *pads;               /* padding of each lane */
-    struct source_drawing *drawings;       /* of each lane's sources */
+    struct source_drawing *drawings;       /* state of each lane's draws from each source */
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;

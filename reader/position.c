@@ -31,8 +31,10 @@ struct position {
     struct order order;
     uint64_t rounds, extra;
     struct order_member member;     /* rank and worker to whose lanes `extra` refers */
-    uint32_t host, hosts;           /* 0 of 0 for a whole data set */
-    char sources[SHEAF_POSITION_SIZE];  /* for a view: SOURCE_DIGITS for each source; or "" */
+    /* host and number of hosts; both are 0 for a whole data set */
+    uint32_t host, hosts;
+    /* in a view: SOURCE_DIGITS digits for each source; otherwise "" */
+    char sources[SHEAF_POSITION_SIZE];
 };
 
 static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
@@ -187,7 +189,7 @@ int sheaf_reader_position_back(const struct sheaf_reader *r, uint64_t back,
  * not by sscanf, because sscanf does not report numbers that are too large. */
 struct field {
     const char *before;         /* the text before the value */
-    uint64_t *number;           /* the value if it is a number */
+    uint64_t *number;           /* destination of the value, if it is a number */
     /* the value if it is a word of at most 7 lower-case letters */
     char *word;
     uint64_t most;
@@ -255,7 +257,7 @@ static bool parse_fields(const char *text, struct position *p)
     memcpy(p->fingerprint, text, FINGERPRINT_SIZE);
     for (size_t i = 0; i < COUNT_OF(fields); i++) {
         if (i == COUNT_OF(fields) - 2 && *at == '\0')
-            break;              /* the position belongs to a whole data set */
+            break;              /* The position belongs to a whole data set. */
         if (!parse_field(&at, &fields[i]))
             return false;
     }
@@ -305,7 +307,7 @@ static int take_crc(char *text, struct sheaf_error *err)
 /* Parses the text of a position. Accepts version 2, and version 1, which has no checksum. */
 static int position_parse(const char *text, struct position *p, struct sheaf_error *err)
 {
-    char copy[SHEAF_POSITION_SIZE + 1] = "";        /* with room for a newline */
+    char copy[SHEAF_POSITION_SIZE + 1] = "";        /* has room for a newline */
     const size_t size = strlen(text);
     const bool is_first = strncmp(text, "sheaf1 ", 7) == 0;
 

@@ -54,8 +54,9 @@ struct sheaf_reader {
     /* number of the epoch's lanes that this reader reads */
     uint32_t own_lanes;
     const struct epoch_order *epoch_order; /* the functions of the reader's order (epoch_order.h) */
-    struct mixing *mixing;          /* for a view; else NULL */
-    uint64_t *seed_sources;         /* the sources' numbers in the seeds of samples */
+    struct mixing *mixing;          /* state of the mix in a view; otherwise NULL */
+    /* a number for each source, from which the seeds of its samples are computed */
+    uint64_t *seed_sources;
     /* Number of turns since the epoch began. In a turn, a lane is asked for a sample. Turns of
      * lanes that had ended are included. */
     uint64_t turns;
@@ -73,7 +74,8 @@ struct sheaf_reader {
     struct gap *gaps;
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
-    uint64_t table_bytes;           /* taken from the budget for the tables of slots */
+    /* number of bytes taken from the budget for the tables of slots */
+    uint64_t table_bytes;
     /* largest number of samples of a lane (a sequence of samples) that may be in memory in its
      * shuffle buffer; 0 if there is no such limit */
     uint64_t lane_most;
@@ -88,10 +90,12 @@ struct sheaf_reader {
     struct sheaf_sample *samples;
     struct decode_scratch *scratch;
     size_t out_count, out_capacity;
-    struct columns *columns;        /* NULL if none (column_fields.h) */
-    struct column_scratch **column_scratch;     /* one for each sample of a batch */
+    /* the columns that are read; NULL if there are none */
+    struct columns *columns;
+    struct column_scratch **column_scratch;     /* scratch memory for each sample of a batch */
     size_t column_scratch_count;
-    struct column_name *column_names;           /* names of fields that were made */
+    /* names of fields of columns that were made so far */
+    struct column_name *column_names;
     bool keeps_features;            /* true if features of records are kept (reader_features.h) */
     /* Code of an error that occurred after some samples of a batch. The next call returns it. */
     int kept_code;

@@ -21,7 +21,8 @@ struct merged_names {
     size_t count, capacity;
     uint32_t *slots;
     size_t slot_count;          /* number of slots, a power of two */
-    const char *repeated;       /* a name that two classes have; or NULL */
+    /* a name that two classes have; NULL if there is none */
+    const char *repeated;
 };
 
 static uint32_t *classes_slot_of(const struct merged_names *n, const char *name)

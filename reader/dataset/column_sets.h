@@ -90,7 +90,7 @@ struct columns {
  * any other data set is its own source.) */
 int columns_open(const struct sheaf_dataset *dataset, const char *const *names, size_t count,
                  struct columns **columns, struct sheaf_error *err);
-void columns_free(struct columns *columns);             /* NULL is fine */
+void columns_free(struct columns *columns);             /* `columns` may be NULL. */
 
 /* Computes a hash of the names and the fingerprints of the columns, and writes it to `hash`. */
 int columns_identify(const struct sheaf_dataset *dataset, const char *const *names, size_t count,

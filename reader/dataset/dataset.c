@@ -258,13 +258,13 @@ static int find_claim(const char *directory, struct sheaf_error *err)
         code = dataset_look_again(folder, "plan", err);
     else if (code == SHEAF_OK && manifest_claim_keeps(text, size))
         code = SHEAF_ERR_NOT_FOUND;
-    else if (code == SHEAF_ERR_LIMIT)       /* the claim exists, and its content does not matter */
+    else if (code == SHEAF_ERR_LIMIT)       /* The claim exists, and its content does not matter. */
         code = SHEAF_OK;
     free(text);
     free(folder);
     free(url);
-    return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;     /* the place does not
-                                                                           exist */
+    /* The place does not exist. */
+    return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;
 }
 
 /* Finds out whether the manifest in this directory is only a stand-in: a short file that a packing

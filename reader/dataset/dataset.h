@@ -82,7 +82,8 @@ struct sheaf_dataset {
     char **urls;                        /* URLs of the shards, which may contain passwords */
     /* number of samples in each shard, in the order of the manifest */
     uint64_t *samples;
-    uint64_t *first_numbers;            /* shard_count + 1: number of each shard's first sample */
+    /* number of the first sample of each shard, and at the end the number of all samples */
+    uint64_t *first_numbers;
     /* stem of each shard, for the keys of records without a key (formats/stems.h) */
     struct text *stems;
     /* index sections of foreign shards that were scanned; otherwise NULL */
@@ -107,9 +108,12 @@ struct sheaf_dataset {
      * pipes. Otherwise NULL. */
     struct pipe_source *pipes;
     uint64_t total_bytes, total_payload;
-    _Atomic(struct dataset_cache *) cache;  /* for random access; NULL before the first call */
-    _Atomic(struct dataset_cache *) columns;        /* that random access has opened; or NULL */
-    struct dataset_view *view;          /* if it is a view (view/view.h); else NULL */
+    /* cache for random access; NULL before the first call */
+    _Atomic(struct dataset_cache *) cache;
+    /* columns that random access has opened; NULL if there are none */
+    _Atomic(struct dataset_cache *) columns;
+    /* the view, if the data set is a view (view/view.h); otherwise NULL */
+    struct dataset_view *view;
     void (*free_view)(struct dataset_view *view);
     /* If a platform has divided the shards among several hosts (see modes/host_shards.h): the
      * number of this host, and the number of hosts. Both are 0 if the data set has all shards. */
@@ -120,7 +124,8 @@ struct sheaf_dataset {
      * with more samples leave some out. */
     uint64_t host_pad, host_drop;
     /* The following fields are set in a union (a data set made of several sources). */
-    struct sheaf_dataset **sources;     /* the sources of a union; otherwise NULL */
+    /* the sources; NULL if the data set is not a union */
+    struct sheaf_dataset **sources;
     size_t source_count;
     uint32_t *source_of;                /* for each shard: index of its source */
     /* True if the class name of a sample is taken from `manifest`, by the sample's label. Otherwise
@@ -141,8 +146,10 @@ struct sheaf_dataset {
     int class_map_first;                /* the first label in class_map */
     /* true if labels that are not in class_map stay the same */
     bool class_rest_stays;
-    const struct sheaf_dataset *same_as;    /* an earlier source with the same samples; or NULL */
-    uint64_t chosen;                    /* in a view: number of the source's chosen samples */
+    /* an earlier source with the same samples; NULL if there is none */
+    const struct sheaf_dataset *same_as;
+    /* if the source is in a view: number of its chosen samples */
+    uint64_t chosen;
     /* in a view (a mix of data sets): the part of an epoch's samples that is drawn from this
      * source, from 0 to 1 */
     double share;
@@ -227,7 +234,7 @@ static inline size_t dataset_part_total(const struct sheaf_dataset *d)
     return dataset_first_part(d, last) + last->part_count;
 }
 
-/* Returns the name of a shard for messages. */
+/* Returns the name of a shard as it is shown in messages. */
 static inline const char *dataset_shown(const struct sheaf_dataset *d, uint32_t shard)
 {
     return dataset_source(d, shard)->has_manifest || d->pipes != NULL

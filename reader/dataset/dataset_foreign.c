@@ -20,8 +20,10 @@
 #include "reader/dataset/shard_pattern.h"
 #include "store/store.h"
 
-#define REMOTE_DIRECTORIES 4       /* remote directories that are searched for an unfinished run */
-#define LIST_FILE_LIMIT ((size_t)1 << 28)   /* bytes of an "@FILE" list of paths */
+/* largest number of remote directories in which an unfinished run is looked for */
+#define REMOTE_DIRECTORIES 4
+/* largest size in bytes of a list of paths ("@FILE") */
+#define LIST_FILE_LIMIT ((size_t)1 << 28)
 
 struct urls {
     char **list;
@@ -96,7 +98,8 @@ static int dataset_foreign_add_entry(void *context, const struct store_entry *en
 
 struct sets {
     const char *url;
-    char names[200];                    /* the first names, such as "train, val" */
+    /* the names that were found first, such as "train, val" */
+    char names[200];
     bool is_full;
     bool has_directories;
 };
@@ -334,7 +337,7 @@ static int scan_shard(struct sheaf_dataset *d, uint32_t i, struct store_object *
         if (framing_is_damage(code)) {
             code = add_damage(d, i, &damage, err);
         } else if (framing_is_of_data(code)) {
-            code = add_damage(d, i, &damage, err);      /* reading stops at this damage */
+            code = add_damage(d, i, &damage, err);      /* Reading stops at this damage. */
             if (code == SHEAF_OK)
                 code = SHEAF_END;
             break;

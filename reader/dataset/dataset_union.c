@@ -416,7 +416,7 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
     if (code == SHEAF_OK) {
         dataset_union_take_facts(d);
         if (options->by_number && options->classes != NULL)
-            d->manifest.label_base = 0;     /* the map contains final labels */
+            d->manifest.label_base = 0;     /* The map already contains the final labels. */
         place_samples(d);
         d->manifest.fields.is_unknown |= options->is_view;
         code = dataset_add_counts(d, err);

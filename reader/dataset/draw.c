@@ -16,7 +16,7 @@
 struct class_drawing {
     const struct sheaf_dataset *dataset;
     const uint32_t *labels;     /* label of each sample, plus 1 */
-    uint32_t end;               /* one more than the largest label */
+    uint32_t end;               /* one more than the largest element of `labels` */
     /* numbers of samples of each label: all, and visited so far */
     uint64_t *samples, *seen;
     /* number of samples to select for each label, and number of samples selected so far for each

@@ -160,7 +160,7 @@ static int frames_read_more(struct frames *f, struct sheaf_error *err)
                        "a sample may take here", f->window.limit - 4 * PIECE_BYTES);
     if (f->codec != NULL) {
         code = unpack_more(f, err);
-        if (code != SHEAF_OK) {     /* nothing can be decompressed after damage */
+        if (code != SHEAF_OK) {     /* Nothing can be decompressed after damage. */
             f->at_end = f->framing.dead = true;
             f->framing.dead_bytes = stored_left(f);
         }
@@ -176,7 +176,7 @@ static int frames_read_more(struct frames *f, struct sheaf_error *err)
 
 /* ---- What the walk needs ----------------------------------------------------------------------*/
 
-/* framing_bytes.show */
+/* Implements framing_bytes.show. */
 static int frames_show(struct framing *w, size_t need, struct shown *shown, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;
@@ -219,7 +219,7 @@ static const uint8_t *frame_data(const struct frames *f)
     return f->window.data + (f->framing.begin - f->window_offset);
 }
 
-/* framing_bytes.check */
+/* Implements framing_bytes.check. */
 static int frames_check(struct framing *w, struct sheaf_error *err)
 {
     struct frames *f = (struct frames *)w;

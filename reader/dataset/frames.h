@@ -49,8 +49,9 @@ struct frames {
     size_t input_used;
     struct buf window;              /* uncompressed bytes, beginning at window_offset */
     uint64_t window_offset;         /* offset of window.data in the uncompressed stream */
-    bool at_end;                    /* the source has no more bytes */
-    bool is_broken;                 /* the error `broken` follows the bytes in the window */
+    bool at_end;                    /* true if the source has no more bytes */
+    /* true if the error `broken` follows the bytes in the window */
+    bool is_broken;
     struct sheaf_error broken;
     /* checksum of the frame that was found last (format_ops.check) */
     uint32_t crc;

@@ -234,7 +234,7 @@ static int find_frame(struct framing *w, struct sheaf_error *err)
             return SHEAF_OK;
         }
         if (open && framing_is_of_data(code) && framing_is_whole(w)) {
-            w->has_kept = w->dead;      /* other errors are found again in the next call */
+            w->has_kept = w->dead;      /* The next call finds other errors again. */
             w->kept = *err;
             return SHEAF_OK;
         }

@@ -24,7 +24,7 @@ struct framing;
 struct shown {
     const uint8_t *data;
     size_t size;
-    bool at_end;                    /* the shard ends after these bytes */
+    bool at_end;                    /* true if the shard ends after these bytes */
 };
 
 /* The functions with which scan.c or frames.c provides the bytes of a shard for the walk. The
@@ -59,7 +59,7 @@ struct framing {
      * frame (stored record), or directly after other damage. */
     bool has_kept;
     struct sheaf_error kept;
-    bool ended;                     /* no frame was found after damage */
+    bool ended;                     /* true if no frame was found after damage */
     /* true if the next frame (stored record) comes directly after damage, so its beginning may be
      * missing */
     bool suspect;

@@ -17,7 +17,7 @@ struct dataset_part {
     uint64_t index_offset, index_bytes;
     /* number of the part's first sample in the source, and number of its samples */
     uint64_t first_number, samples;
-    uint64_t keyed;                         /* argument `keyed` for key_table_make */
+    uint64_t keyed;                         /* argument `keyed` of key_table_make */
     char fingerprint[33];                   /* the fingerprint in its table of keys */
 };
 

@@ -20,7 +20,8 @@
 #include "base/notice.h"
 #include "base/workers.h"
 
-#define POLL_MS 50u     /* time between two checks for a pipe */
+/* time in milliseconds between two checks whether a pipe exists */
+#define POLL_MS 50u
 
 /* ---- Which pipes there are ------------------------------------------------------------------ */
 
@@ -96,7 +97,8 @@ struct pipe_search {
     const struct pipe_source *source;
     uint64_t wanted_number, other_number;
     bool may_be_other, has_told;
-    struct store_object *wanted, *other;    /* open pipes; NULL if not there yet */
+    /* the open pipes; NULL if a pipe does not exist yet */
+    struct store_object *wanted, *other;
 };
 
 /* Opens the pipe with this number if it exists. */

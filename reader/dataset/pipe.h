@@ -10,7 +10,7 @@
 
 /* A channel of pipes. Each epoch of the data set is read from one pipe of the channel. */
 struct pipe_source {
-    char *prefix;               /* "/opt/ml/input/data/train" */
+    char *prefix;               /* path without the number, such as "/opt/ml/input/data/train" */
     /* Longest time in nanoseconds to wait until the pipe exists and a process writes to it. */
     uint64_t wait_ns;
     /* True if a pipe may be empty. If SageMaker divides objects among hosts, some hosts may get

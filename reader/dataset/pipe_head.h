@@ -8,7 +8,7 @@
 #include "formats/detect.h"
 #include "reader/dataset/pipe.h"
 
-struct pipe_head {              /* zero-initialised */
+struct pipe_head {              /* Must be all zeros before the first use. */
     struct buf bytes;
     size_t used;                /* number of these bytes that were read again */
 };

@@ -71,7 +71,7 @@ static int open_and_detect(struct look *look, struct sheaf_error *err)
     struct store_object *object;
     int code = SHEAF_OK;
 
-    if (!store_is_remote(look->url))          /* opening a pipe would use it up */
+    if (!store_is_remote(look->url))          /* Opening a pipe would use it up. */
         code = store_size(look->url, &look->bytes, err);
     if (code != SHEAF_OK || look->bytes == UINT64_MAX)
         return code;

@@ -13,10 +13,11 @@
 
 /* largest number of remote shards that are examined at the same time */
 #define LOOKS_AT_ONCE 32u
-#define LOOKS_MOST    256u      /* number of shards in one call */
+#define LOOKS_MOST    256u      /* largest number of shards in one call */
 
 struct look {
-    const char *url;                /* borrowed, like all fields above `job` */
+    /* URL of the shard; the text belongs to the caller */
+    const char *url;
     /* result of look_sizes or look_inside for this one shard */
     int code;
     struct sheaf_error error;       /* error of this shard, if `code` is an error */
@@ -28,7 +29,7 @@ struct look {
     /* The open shard, which look_inside may set. The caller must close it. NULL if the shard is not
      * open. */
     struct store_object *object;
-    struct job job;                 /* ours */
+    struct job job;                 /* job that examines the shard; used only in probe.c */
 };
 
 /* Returns the number of URLs, from the first one on, that should be examined together in one call.

@@ -16,7 +16,8 @@
 #include "formats/key_table.h"
 
 #define SORT_BYTES  ((uint64_t)64 << 20)
-#define PLACE_BYTES 12          /* shard and record, the highest byte first */
+/* size of a shard's number and a record's number, highest byte first */
+#define PLACE_BYTES 12
 
 /* The place of a sample: its shard and its record. */
 struct key_place {

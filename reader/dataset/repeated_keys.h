@@ -11,8 +11,8 @@
 #include "base/sort.h"
 #include "reader/dataset/dataset.h"
 
-struct repeated_keys {          /* zero-initialised */
-    struct sort *sort;          /* NULL if it is not open */
+struct repeated_keys {          /* Must be all zeros before it is opened. */
+    struct sort *sort;          /* NULL if the count is not open */
     pthread_mutex_t lock;       /* lock for the sort */
 };
 
@@ -26,6 +26,7 @@ int repeated_keys_add(struct repeated_keys *keys, const char *key, uint32_t shar
  * sample to `first`. */
 int repeated_keys_end(struct repeated_keys *keys, const struct sheaf_dataset *dataset,
                       uint64_t *count, char first[512], struct sheaf_error *err);
-void repeated_keys_close(struct repeated_keys *keys);       /* does nothing if it is not open */
+/* Does nothing if the count is not open. */
+void repeated_keys_close(struct repeated_keys *keys);
 
 #endif

@@ -23,7 +23,7 @@ struct scan_extent {
     uint64_t key;
 };
 
-/* framing_bytes.show */
+/* Implements framing_bytes.show. */
 static int scan_show(struct framing *w, size_t need, struct shown *shown, struct sheaf_error *err)
 {
     struct header_scan *s = (struct header_scan *)w;
@@ -102,7 +102,7 @@ int scan_run(struct header_scan *s, struct sheaf_error *err)
     }
     if (!framing_is_of_data(code))
         return code;
-    if (!framing_is_damage(code))       /* the shard cannot be read further */
+    if (!framing_is_damage(code))       /* The shard cannot be read further. */
         framing_lose(w, w->bytes - w->begin, err);
     return err_prefix(err, "%s: ", s->object->url);
 }
@@ -243,7 +243,7 @@ static int plain_section(struct header_scan *s, struct index_section **section,
     for (uint64_t i = 0; i < count; i++)
         gaps += scan_gap_before(extents, i) != 0;
     size = sizeof(*made) + (count + 1) * sizeof(uint64_t) + gaps * sizeof(struct index_gap);
-    made = calloc(1, size);     /* one allocation, as index_section_free expects */
+    made = calloc(1, size);     /* index_section_free expects a single allocation. */
     if (made == NULL)
         return err_memory(err, size);
     made->samples = count;

@@ -14,7 +14,7 @@ struct header_scan {
     struct store_object *object;
     struct buf window;              /* the bytes at window_offset */
     uint64_t window_offset;
-    struct buf extents;             /* struct scan_extent[], one for each sample */
+    struct buf extents;             /* elements of type struct scan_extent, one for each sample */
     /* Set by the caller for a tar. If true, all files with the same key become one sample. */
     bool joins;
     /* if `joins` is set: the keys of all samples that were found, each ended by a NUL */

@@ -41,7 +41,7 @@ static void shard_walk_go_back(struct walk *w)
     XXH3_128bits_reset(w->hash);
 }
 
-/* frames.again */
+/* Implements frames.again. */
 static bool shard_walk_again(void *context)
 {
     struct walk *w = context;

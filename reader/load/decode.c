@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* Puts the place of an item before its error. */
+/* Writes the place of an item before the message of its error. */
 static int place_bad(const struct sheaf_dataset *d, const struct item *item,
                      struct sheaf_error *err)
 {

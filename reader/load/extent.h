@@ -48,7 +48,7 @@ struct extent {
     uint64_t begin, end;
     uint64_t block, block_end;
 };
-/* Returns the extent of the records themselves. */
+/* Returns the range of uncompressed bytes that consists of the records themselves. */
 struct extent extent_of(const struct run *run);
 /* Returns the range of uncompressed bytes of all codec blocks in which the records of the run lie.
  * If the shard is not compressed, returns the range of the records themselves. */

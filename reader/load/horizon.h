@@ -32,7 +32,7 @@ struct horizon {
      * that are in memory now */
     uint64_t most, held;
     uint32_t far;
-    uint32_t due;                   /* the step at which FAR is moved on */
+    uint32_t due;                   /* step at which FAR is moved forward */
 };
 
 /* Returns the memory in bytes that a horizon needs, if the shuffle buffer of the lane (a sequence

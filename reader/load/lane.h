@@ -37,7 +37,7 @@ struct due {
 
 struct lane {
     struct queue *queue;
-    const struct order_line *line;  /* borrowed */
+    const struct order_line *line;  /* The lane does not free the line. */
     struct sequence sequence;
     struct shuffle shuffle;
     /* State of the shuffle after some further draws. It shows which slots of the shuffle buffer
@@ -65,9 +65,9 @@ struct lane {
 struct lane_course {
     uint32_t number;                /* number of the lane */
     const struct order *order;
-    const struct order_line *line;  /* borrowed */
+    const struct order_line *line;  /* The lane does not free the line. */
     struct order_lane range;
-    bool is_ahead;                  /* the lane begins before its first turn */
+    bool is_ahead;                  /* true if the lane begins before its first turn */
 };
 
 /* Returns the range of samples that the lane number `number` (a sequence of samples) reads in an

@@ -99,7 +99,7 @@ static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
     }
     if (w == NULL)
         return NULL;
-    w->code = SHEAF_ERR_INTERRUPTED;        /* replaced when the job has run */
+    w->code = SHEAF_ERR_INTERRUPTED;        /* The job replaces this code when it runs. */
     w->memory_bytes = more + (reserved ? 0 : memory);
     w->reserved_bytes = reserved ? memory : 0;
     return w;
@@ -113,7 +113,7 @@ static void end_work(struct loader *l, struct work *w)
     budget_give(&l->budget, w->memory_bytes);
     budget_give_reserved(&l->budget, w->reserved_bytes);
     read_drop_shards(w, &l->shards);
-    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* the buffers had a very large sample */
+    if (work_kept_bytes(w) > l->spare_most_bytes) {     /* The buffers had a very large sample. */
         work_free(w);
         return;
     }
@@ -260,7 +260,7 @@ int loader_begin(struct loader *l, const struct read_plan *plan, enum loader_sha
         code = SHEAF_END;
     loader_trim(l);
     if (code != SHEAF_OK) {
-        w->run_count = 0;           /* the caller still uses the shards */
+        w->run_count = 0;           /* The caller still uses the shards. */
         end_work(l, w);
         free(r);
         return code;
@@ -329,7 +329,7 @@ static void land(struct loader *l, struct read *r)
     if (r->stream == NULL)
         end_work(l, w);
     else
-        r->work = w;                /* the items of the stream are in its buffer */
+        r->work = w;                /* The items of the stream are in this buffer. */
 }
 
 bool loader_has(struct loader *l, struct read *r)
@@ -384,7 +384,7 @@ static void end_read(struct loader *l, struct read *r)
             if (r->each[i] != NULL)
                 item_free_error(r->each[i]);
         for (size_t i = 0; i < r->taken; i++)
-            r->each[i] = NULL;      /* the user of this piece has already freed it */
+            r->each[i] = NULL;      /* The user of this piece has already freed it. */
         give_pieces(l, r);
     }
     if (r->stream != NULL) {

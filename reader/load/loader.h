@@ -78,7 +78,8 @@ struct loader {
     uint64_t lend_bytes;
     struct read *reads;             /* list of all reads */
     struct work *spare;             /* buffers of finished reads, which are used again */
-    uint64_t spare_most_bytes;      /* larger buffers held an outsize sample and are freed */
+    /* largest size in bytes of buffers that are kept; larger buffers had an outsize sample */
+    uint64_t spare_most_bytes;
     /* Total size of the spare buffers in bytes. budget.used + spare_bytes is never greater than
      * budget.limit. */
     uint64_t spare_bytes;
@@ -102,9 +103,9 @@ bool loader_shard_is_open(struct loader *loader, struct shard *shard);
 
 /* The memory that a read may take. Each kind includes the kinds before it. */
 enum loader_share {
-    LOADER_AHEAD,               /* free memory in the heap */
-    LOADER_SOON,                /* also free memory in the budget */
-    LOADER_NOW,                 /* also the reserve */
+    LOADER_AHEAD,               /* The read may take free memory of the heap. */
+    LOADER_SOON,                /* It may also take free memory of the budget. */
+    LOADER_NOW,                 /* It may also take the reserve. */
 };
 
 /* Begins a read. A read is a job that brings records of a shard into memory. The shards in `plan`

@@ -55,7 +55,8 @@ struct record_group {
     struct shard_part *part;
     size_t first, end;          /* range of the group's entries */
     uint64_t memory_bytes;
-    struct read *read;          /* NULL if the group was finished */
+    /* the read that brings the group's records; NULL if the group is finished */
+    struct read *read;
 };
 
 /* The state of one call of numbers_read. */
@@ -72,7 +73,8 @@ struct call {
     size_t part_count, opened;
     /* runs (ranges of records) of the group that is being planned */
     struct run *runs;
-    struct record_group groups[READS_MOST]; /* a ring, whose oldest entry is at `oldest` */
+    /* the groups under way: a ring whose oldest entry is at `oldest` */
+    struct record_group groups[READS_MOST];
     size_t oldest, group_count;
 };
 
@@ -256,7 +258,7 @@ static struct read_plan plan_group(const struct call *c, struct record_group *g,
         const uint64_t next = record_of(c, g->part, g->end);
 
         if (next == last)
-            continue;           /* requested twice */
+            continue;           /* The caller has requested this number twice. */
         if (!joined || plan.run_count == GROUP_RECORDS || !joins(shard, runs[0].first, last, next))
             break;
         runs[plan.run_count++] = (struct run){ .shard = shard, .first = next, .count = 1,
@@ -280,7 +282,7 @@ static void numbers_place_items(struct call *c, const struct record_group *g, ui
         if (c->facts->crcs != NULL)
             c->facts->crcs[e->asked] = g->part->shard->section->crcs[record_of(c, g->part, i)];
         if (i != g->first && e->number == e[-1].number) {
-            e->item = e[-1].item;       /* requested twice */
+            e->item = e[-1].item;       /* The caller has requested this number twice. */
             continue;
         }
         e->item = (struct item *)(void *)*slot;
@@ -364,7 +366,7 @@ static int take_group(struct call *c, struct sheaf_error *err)
     int code = is_read_here(c, g) ? SHEAF_OK : numbers_wait_for(c, &g->read->work->job, err);
 
     if (code != SHEAF_OK)
-        return code;                    /* the read is still under way */
+        return code;                    /* The read is still under way. */
     code = error_of(g, err);
     if (g->end == part->end) {
         numbers_end_group(c, g);
@@ -420,7 +422,7 @@ static int numbers_read_part(struct call *c, struct shard_part *part, struct she
         struct record_group g = { .part = part, .first = i };
 
         code = read_group(c, &g, true, &slot, err);
-        if (code == SHEAF_END)          /* try a smaller group */
+        if (code == SHEAF_END)          /* Try a smaller group. */
             code = read_group(c, &g, false, &slot, err);
         if (code == SHEAF_END)
             return numbers_no_room(c, part, g.memory_bytes, err);

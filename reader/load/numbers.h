@@ -11,7 +11,8 @@ struct numbers_read {
     /* If the caller provides an array: crcs[i] is set to the CRC-32C that the index states for
      * samples[i]. Otherwise NULL. */
     uint32_t *crcs;
-    uint64_t memory_bytes;      /* taken until the samples are freed */
+    /* memory in bytes that is taken until the samples are freed */
+    uint64_t memory_bytes;
 };
 
 /* Copies the options over the defaults. */

@@ -14,7 +14,8 @@
 #include "reader/load/horizon.h"
 #include "reader/load/stretch.h"
 
-#define LOOK_NS 5000000u     /* time between two checks whether a read is late */
+/* time in nanoseconds between two checks whether a read is late */
+#define LOOK_NS 5000000u
 
 int queue_begin(struct loader *l, struct queue *q, uint32_t lane, const struct order_line *line,
                 struct sequence *sequence, struct sheaf_error *err)
@@ -126,8 +127,8 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
         q->shard = q->next;
         q->next = NULL;
     }
-    if (q->shard != NULL && q->shard->number != run->shard) {   /* a pad, which lies elsewhere on
-                                                                   the line */
+    /* The position is a pad, which is elsewhere on the line. */
+    if (q->shard != NULL && q->shard->number != run->shard) {
         shards_drop(&l->shards, q->shard);
         q->shard = NULL;
     }
@@ -384,7 +385,7 @@ static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf
             return QUEUE_LATER;
         code = queue_pump(l, err);
         if (code == SHEAF_OK && q->first == NULL && q->taken == q->planned)
-            code = plan_needed(l, q, err);      /* the other lanes have filled the window */
+            code = plan_needed(l, q, err);      /* The other lanes have filled the window. */
     }
     if (code != SHEAF_OK || q->first == NULL || q->first->at > q->taken)
         return code;

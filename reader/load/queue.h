@@ -88,9 +88,9 @@ struct queue_ops {
     /* Called when the sample at the next position is read in another way than by `plan`. The
      * pointer is NULL if nothing must be done then. */
     void (*pass)(struct loader *loader, struct queue *queue);
-    int (*pump)(struct loader *loader, struct sheaf_error *err);        /* queue_pump */
+    int (*pump)(struct loader *loader, struct sheaf_error *err);        /* implements queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
-                struct sheaf_error *err);                               /* queue_take */
+                struct sheaf_error *err);                               /* implements queue_take */
     /* implements queue_cancel; NULL if there is nothing to cancel */
     void (*cancel)(struct queue *queue);
     /* frees the parts that `begin` has made; NULL if there are none */

@@ -24,10 +24,11 @@
 
 /* One record on its way to the caller. */
 struct item {
-    const uint8_t *data;        /* the frame */
+    const uint8_t *data;        /* the frame (stored record) */
     size_t size;
     union {
-        const char *name;       /* if has_name is set: line of the .lst file */
+        /* if has_name is set: the record's line of the .lst file */
+        const char *name;
         uint64_t offset;        /* otherwise: offset of the frame in the uncompressed shard */
         /* If is_bad is set: the error of the record. The item then has neither data nor a name. */
         struct sheaf_error *bad;
@@ -70,7 +71,7 @@ struct read_plan {
     size_t run_count;
     enum read_how how;
     bool apart;
-    bool repeats;               /* value of `repeats` for its items */
+    bool repeats;               /* true if its items repeat a sample as padding */
 };
 
 /* The memory of a read. */
@@ -80,7 +81,7 @@ struct read_needs {
     uint64_t block;
     /* if items lie apart: sum of the items' allocations in the heap */
     uint64_t pieces;
-    size_t count;               /* items */
+    size_t count;               /* number of items */
     size_t span;                /* number of items, including the skipped positions before them */
     /* size of the records in bytes, and size of their names and their records in columns */
     uint64_t data, names;
@@ -102,7 +103,7 @@ size_t read_piece_bytes(const struct shard *shard, uint64_t record);
 /* A request to a remote store for one portion of a read's bytes (for example, the stored bytes of
  * its records). Requests are sent before a worker thread runs the job of the read. */
 struct fetch {
-    struct store_read read;     /* read.object is NULL if there is no request */
+    struct store_read read;     /* If there is no request, read.object is NULL. */
     struct work *work;
 };
 
@@ -129,20 +130,20 @@ static inline void stream_counts_add(struct stream_counts *to, const struct stre
  * Otherwise each read would have to map new pages of memory. */
 struct work {
     struct job job;
-    struct work *next;          /* in the list of spare buffers */
+    struct work *next;          /* next element of the list of spare buffers */
     struct read *read;
     const struct sheaf_dataset *dataset;
     /* runs (ranges of records) of the read, whose shards are in use */
     struct run *runs;
     size_t run_count;
     enum read_how how;
-    volatile int cancelled;     /* not zero: the job ends soon */
+    volatile int cancelled;     /* If it is not zero, the job ends soon. */
     bool is_fetched;
-    struct fetch *fetches;      /* in `tables`, one for each portion */
+    struct fetch *fetches;      /* table in `tables` with one element for each portion */
     size_t fetch_count;
-    uint64_t data_bytes, names_bytes;   /* as in struct read_needs */
+    uint64_t data_bytes, names_bytes;   /* the sizes `data` and `names` of struct read_needs */
     atomic_uint fetches_left;
-    struct buf data, names, stored, tables;     /* `names` also has the records of columns */
+    struct buf data, names, stored, tables;     /* `names` also contains the records of columns. */
     uint64_t memory_bytes, reserved_bytes;      /* bytes taken from the budget */
     /* Results. */
     int code;
@@ -152,8 +153,8 @@ struct work {
 };
 
 struct read {
-    struct read *next;          /* in its queue */
-    struct read *newer, *older; /* in the list of all reads */
+    struct read *next;          /* next read of the same queue */
+    struct read *newer, *older; /* neighbours in the list of all reads */
     /* Buffers of the read. NULL if the read has finished, unless it belongs to a stream. */
     struct work *work;
     struct workers *workers;    /* the threads that run its job */
@@ -179,10 +180,11 @@ struct read {
     bool is_remote;
     bool has_landed;
     int code;                   /* result, valid when the job has finished */
-    struct sheaf_error *error;  /* NULL: none */
+    struct sheaf_error *error;  /* NULL if there is no error */
     uint64_t bytes;             /* number of bytes that were read */
     size_t bad_count;           /* number of bad records */
-    struct stream *stream;      /* the stream that fills it; else NULL */
+    /* the stream that fills the read; NULL if it is not a read of a stream */
+    struct stream *stream;
     /* If a stream ends after this read: SHEAF_END, or the error with which it ends. Otherwise
      * SHEAF_OK. */
     int tail_code;
@@ -205,7 +207,7 @@ static inline struct item *read_item(const struct read *r, size_t i)
  */
 void *work_room(struct buf *buf, size_t size, struct sheaf_error *err);
 uint64_t work_kept_bytes(const struct work *work);
-void work_free(struct work *work);                      /* NULL is allowed */
+void work_free(struct work *work);                      /* `work` may be NULL. */
 
 /* Prepares a read by `plan`. The caller must then provide the memory for the records: one block for
  * all (read_set_block), or one allocation for each (read->each). */

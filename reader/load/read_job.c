@@ -39,13 +39,14 @@ struct pass {
     char *names;
     /* memory for the records in columns for this range, one column after another */
     uint8_t *columns;
-    bool is_marked;             /* is_bad is set in all items */
+    bool is_marked;             /* true if is_bad is set in all items */
 };
 
 /* Visits the items of a pass in turn. */
 struct turn {
     size_t run, in_run, at;
-    uint64_t record, raw;       /* raw: number of bytes of the records before it */
+    /* number of the record, and total size of the records before it */
+    uint64_t record, raw;
     struct item *item;
 };
 
@@ -455,7 +456,7 @@ static int finish_item(struct pass *p, const struct turn *t)
     item->name_size = 0;
     item->repeats = p->work->read->repeats;
     item->has_name = p->names != NULL;
-    if (p->names != NULL) {     /* each line includes its newline */
+    if (p->names != NULL) {     /* Each line includes its newline. */
         name = p->names + (s->name_offsets[record] - s->name_offsets[p->whole.first]);
         item->name_size = (uint32_t)(s->name_offsets[record + 1] - s->name_offsets[record]) - 1;
     }
@@ -670,7 +671,8 @@ static void read_job_fetch(struct work *w)
 
     if (find_rooms(w, &data, &names) != SHEAF_OK
         || pass_begin(&p, w, 0, 0, data, names) != SHEAF_OK) {
-        workers_submit(w->read->workers, &w->job);      /* the job will fail and report the error */
+        /* The job will fail and report the error. */
+        workers_submit(w->read->workers, &w->job);
         return;
     }
     w->is_fetched = true;

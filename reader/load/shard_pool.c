@@ -15,7 +15,7 @@
 /* Largest number of unused shards that stay open. Each open shard needs one or two file
  * descriptors. */
 #define IDLE_MOST     64u
-/* largest memory of their index sections together, in bytes */
+/* largest total size of the index sections of unused shards, in bytes */
 #define IDLE_BYTES    ((uint64_t)256 << 20)
 
 struct shard_pool {
@@ -36,7 +36,7 @@ static void pool_free(struct dataset_cache *cache)
     struct shard_pool *pool = (struct shard_pool *)(void *)cache;
 
     if (pool->process != getpid())
-        return;                         /* the pool belongs to the parent process */
+        return;                         /* The pool belongs to the parent process. */
     if (pool->locked.shards.dataset != NULL)
         (void)shards_trim(&pool->locked.shards);
     workers_close(pool->workers);
@@ -93,7 +93,7 @@ int shard_pool_of(const struct sheaf_dataset *dataset, struct shard_pool **resul
         return code;
     *result = own;
     if (!atomic_compare_exchange_strong(&d->cache, &there, &own->base)) {
-        pool_free(&own->base);          /* another thread has already set a pool */
+        pool_free(&own->base);          /* Another thread has already set a pool. */
         *result = (struct shard_pool *)(void *)there;
     }
     return SHEAF_OK;

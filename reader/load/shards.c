@@ -159,10 +159,10 @@ uint64_t shards_memory(const struct shards *s, uint32_t number)
     const struct sheaf_dataset *source = dataset_source(s->dataset, number);
     uint64_t bytes = s->keep_lines ? m->names_bytes : 0;
 
-    if (source->part_count != 0)  /* a block has at least one sample */
+    if (source->part_count != 0)  /* A block has at least one sample. */
         bytes += m->index_bytes + index_memory(m->samples, source->format->has_names,
                                                source->codec != NULL ? m->index_bytes / 8 : 0);
-    if (source->manifest.joined)  /* a piece takes two bytes or more */
+    if (source->manifest.joined)  /* A piece takes at least two bytes. */
         bytes += m->index_bytes / 2 * sizeof(struct index_block);
     for (size_t i = 0; s->keep_columns && i < s->columns->count; i++)
         bytes += columns_kept_most(s->columns, number, i, m->samples);
@@ -282,7 +282,7 @@ static int use(struct shards *s, uint32_t number, bool reserved, struct shard **
     shard->owner = s;
     shard->number = number;
     shard->users = 1;
-    shard->code = SHEAF_ERR_INTERRUPTED;    /* until the job has run */
+    shard->code = SHEAF_ERR_INTERRUPTED;    /* The job replaces this code when it runs. */
     shard->memory_bytes = memory;
     s->bytes += memory;
     s->open[number] = shard;

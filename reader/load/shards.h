@@ -22,14 +22,14 @@ struct shard {
     /* Number of references to this shard. If it is 0, the shard is unused, and may be closed at any
      * time. */
     unsigned users;
-    struct shard *newer, *older;        /* in the list of idle shards */
+    struct shard *newer, *older;        /* neighbours in the list of idle shards */
     uint64_t memory_bytes;              /* bytes taken from the budget for the index section */
-    bool is_reserved;                   /* memory_bytes are from the reserve */
-    /* Results of the job. */
+    bool is_reserved;                   /* true if this memory was taken from the reserve */
+    /* The following fields are results of the job. */
     int code;
     struct sheaf_error error;
     struct store_object *object;
-    struct store_object *names;         /* RecordIO: the .lst file; otherwise NULL */
+    struct store_object *names;         /* the .lst file of a RecordIO shard; otherwise NULL */
     char *lines;                        /* content of the .lst file if keep_lines is set */
     const struct index_section *section;
     struct index_section *own_section;  /* NULL if the section belongs to the data set */
@@ -42,7 +42,7 @@ struct shard {
  * base, after packing. Its values are records in shards of its own. The open shard belongs to the
  * base. */
 struct shard_column {
-    const char *url;                    /* the column's shard */
+    const char *url;                    /* URL of the column's shard */
     uint64_t first;                     /* number of the record for the shard's first sample */
     struct store_object *object;        /* NULL if the records are kept */
     /* Offsets of the records in `object`: one for each sample of the open shard, and one for the
@@ -73,10 +73,11 @@ struct shards {
     /* shards by their numbers; NULL if a shard is not open */
     struct shard **open;
     struct shard *newest, *oldest;      /* list of idle shards, kept for the next use */
-    size_t idle_count, idle_most;       /* their number, and its limit */
+    size_t idle_count, idle_most;       /* number of idle shards, and the largest allowed number */
     uint64_t bytes;                     /* memory of all open shards, idle or in use */
-    uint64_t idle_most_bytes;           /* idle shards are closed if `bytes` exceeds this limit */
-    volatile int cancelled;             /* raised to stop jobs that open shards */
+    uint64_t idle_most_bytes;           /* Idle shards are closed if `bytes` exceeds this limit. */
+    /* If it is not zero, jobs that open shards end soon. */
+    volatile int cancelled;
 };
 
 /* `cache` may be NULL. */
@@ -99,7 +100,7 @@ uint64_t shards_memory(const struct shards *s, uint32_t number);
 /* Takes a reference to a shard. If the shard is not open, begins to open it. Returns
  * SHEAF_ERR_LIMIT if the budget has no room for the index section of the shard. */
 int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err);
-/* As shards_use, but may take memory from the reserve. */
+/* Opens a shard like shards_use, but may take memory from the reserve. */
 int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
                         struct sheaf_error *err);
 /* Gives back a reference to a shard. If it was the last reference, the shard is closed, or stays

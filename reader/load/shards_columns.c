@@ -27,7 +27,7 @@ int shard_column_check(const struct shard_column *c, uint64_t record, const uint
     return code;
 }
 
-/* Keeps the part of the section for `samples` samples. */
+/* Keeps only the part of the index section for `samples` samples. */
 static int keep_part(struct shard_column *c, const struct index_section *section,
                      uint64_t samples, struct sheaf_error *err)
 {

@@ -34,7 +34,8 @@ struct stream {
     bool failed;
     /* true if damage makes it unknown to which attribute of a sample the next record belongs */
     bool lost;
-    volatile int cancelled;         /* not zero if reads of a pipe must end */
+    /* If it is not zero, reads of a pipe must end. */
+    volatile int cancelled;
     struct store_object *object;    /* the shard at `place`; NULL if not open */
     const struct format_ops *format;
     struct frames frames;
@@ -44,7 +45,7 @@ struct stream {
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
     uint64_t offset;                /* number of stored bytes read from the object */
-    struct pipe_head head;          /* first bytes of a pipe */
+    struct pipe_head head;          /* the first bytes of a pipe */
 };
 
 int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
@@ -261,7 +262,8 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED) {
         const bool is_data = error->code == SHEAF_ERR_LIMIT || error->code == SHEAF_ERR_UNSUPPORTED;
 
-        stream_error(err, error);       /* errors of a store already have the name */
+        /* The message of a store's error already contains the name. */
+        stream_error(err, error);
         return is_data ? err_prefix(err, "%s: ", s->object->url) : err->code;
     }
     item->size = 0;

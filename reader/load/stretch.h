@@ -26,9 +26,9 @@ struct stretch {
     /* Position of the new read's first sample in the sequence of the lane (a sequence of samples).
      * Reads are already planned for all positions before it. */
     uint64_t planned;
-    /* record of the new read's first sample */
+    /* the record of the new read's first sample */
     struct order_run found;
-    /* Results. */
+    /* The following fields are results. */
     struct read_plan plan;
     struct run runs[STRETCH_RUNS];
 };

@@ -17,7 +17,7 @@
 struct unpack_part {
     uint64_t skip, size;
     uint8_t *raw;                   /* destination of these bytes */
-    uint64_t got;                   /* result: number of bytes written */
+    uint64_t got;                   /* result: number of bytes written to `raw` */
 };
 
 struct unpack {
@@ -33,7 +33,7 @@ struct unpack {
     /* The parts of the block that are wanted, in ascending order. They must not overlap. */
     struct unpack_part *parts;
     size_t count;
-    /* Results. */
+    /* The following fields are results. */
     size_t done;                    /* number of complete parts */
     uint64_t read_bytes;            /* number of bytes read from the object */
     /* True if the block is damaged. The parts then have all bytes before the damage. If any other

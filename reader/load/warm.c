@@ -64,7 +64,7 @@ struct warmth {
     uint64_t ahead;
 };
 
-/* queue_ops.begin */
+/* Implements queue_ops.begin. */
 static int begin_drawn(struct loader *l, struct queue *q, uint32_t lane, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = l->dataset;
@@ -144,7 +144,7 @@ static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
     if (!warm_open_next(w, run.shard, l))
         return;
     if (w->shard->code != SHEAF_OK) {
-        w->warmed += MIN(run.count, last - w->warmed);      /* the draw will report the error */
+        w->warmed += MIN(run.count, last - w->warmed);      /* The draw will report the error. */
         return;
     }
     g->shard = w->shard;
@@ -253,7 +253,7 @@ static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint6
     return plan;
 }
 
-/* queue_ops.plan */
+/* Implements queue_ops.plan. */
 static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct warmth *w = q->warmth;
@@ -270,12 +270,12 @@ static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err
         return code;
     plan = plan_due(w, l, stretch_bytes(l, q->planned));
     code = queue_begin_read(l, q, &plan, err);
-    if (code == SHEAF_OK)       /* the read has taken the references to the shards */
+    if (code == SHEAF_OK)       /* The read has taken the references to the shards. */
         w->first += plan.run_count;
     return code;
 }
 
-/* queue_ops.pass */
+/* Implements queue_ops.pass. */
 static void pass_drawn(struct loader *l, struct queue *q)
 {
     struct warmth *w = q->warmth;
@@ -286,7 +286,7 @@ static void pass_drawn(struct loader *l, struct queue *q)
 
 /* ---- The end -------------------------------------------------------------------------------- */
 
-/* queue_ops.end */
+/* Implements queue_ops.end. */
 static void end_drawn(struct queue *q)
 {
     struct warmth *w = q->warmth;

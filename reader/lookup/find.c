@@ -16,7 +16,8 @@
 
 struct found {
     struct sheaf_kept base;
-    struct sheaf_kept *read;        /* holds the samples; NULL if there are none */
+    /* the memory of the samples; NULL if there are no samples */
+    struct sheaf_kept *read;
     struct sheaf_sample *samples;
     size_t *firsts;
 };

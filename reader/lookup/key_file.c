@@ -16,12 +16,13 @@
 #include "store/interrupt.h"
 #include "store/read_item.h"
 
-#define KEYS_ONCE   ((size_t)1024)          /* number of keys looked up together */
-#define GAP_LOCAL   ((uint64_t)4 << 10)     /* largest gap between ranges of one read */
+#define KEYS_ONCE   ((size_t)1024)          /* largest number of keys that are looked up together */
+#define GAP_LOCAL   ((uint64_t)4 << 10)     /* largest gap in bytes between ranges of one read */
 #define GAP_REMOTE  ((uint64_t)32 << 10)
 /* largest number of reads that run at the same time */
 #define READS_MOST  ((size_t)64)
-#define CHECK_BYTES ((uint64_t)4 << 20)     /* size of the buckets that are checked together */
+/* total size in bytes of the buckets that are checked together */
+#define CHECK_BYTES ((uint64_t)4 << 20)
 
 /* ---- The file -------------------------------------------------------------------------------- */
 
@@ -160,7 +161,7 @@ static int key_file_read_remote(const struct key_file *f, struct fetched *to,
     for (size_t i = 0; i < to->span_count && code == SHEAF_OK; i++) {
         struct span *s = &to->spans[i];
 
-        if (s->size == 0)       /* buckets without entries */
+        if (s->size == 0)       /* The buckets have no entries. */
             continue;
         if (window.count >= READS_MOST)
             code = take_span(&window, err);
@@ -261,7 +262,7 @@ static int key_file_find_all(const struct key_file *f, struct asked *asked, size
 
     for (size_t i = 0; i < count; i++)
         asked[i].bucket = key_table_bucket(&f->table, asked[i].hash);
-    qsort(asked, count, sizeof(asked[0]), by_hash);     /* this also sorts them by bucket */
+    qsort(asked, count, sizeof(asked[0]), by_hash);     /* This sorts the keys by bucket as well. */
     for (size_t i = 0; i < count && code == SHEAF_OK; i += KEYS_ONCE)
         code = key_file_find_some(f, asked + i, MIN(count - i, KEYS_ONCE), matches, err);
     return code;

@@ -11,7 +11,7 @@
 /* A candidate: a sample that may have one of the requested keys. The table of keys has only a part
  * of each hash, and this part is the same for both keys. */
 struct key_match {
-    size_t asked;               /* which */
+    size_t asked;               /* index of the requested key in `hashes` */
     uint64_t number;            /* number of the sample in the source */
 };
 

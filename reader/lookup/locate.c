@@ -57,7 +57,7 @@ static int locate_add_number(struct locating *x, uint64_t number, size_t asked,
         const uint32_t lane = order_lane_at(order, places, place);
 
         if (lane == order->lanes)
-            break;                      /* this place was dropped from the epoch */
+            break;                      /* The epoch leaves out this place. */
         code = targets_add(&x->targets, lane, place - dataset_lane(d, order, lane).start, asked,
                            err);
         if (code == SHEAF_OK && d->hosts == 0)

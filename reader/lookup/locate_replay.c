@@ -178,7 +178,7 @@ int locate_replay(const struct shuffle *shuffle, struct locate_target *targets, 
         locate_replay_enter(&r, r.next->input);
     while (r.step < limit && (r.inside != 0 || r.next < r.end)) {
         if (r.inside == 0 && r.next->input - filled >= limit)
-            break;                      /* the sample enters the buffer too late */
+            break;                      /* The sample enters the buffer too late. */
         if (r.inside == 0)
             skip_to(&r, r.next->input);
         replay_step(&r);

@@ -21,7 +21,7 @@
 #include "reader/order/mix_steps.h"
 #include "reader/view/view.h"
 
-/* A requested sample. */
+/* A sample that the caller has requested by its number. */
 struct wanted_number {
     size_t source;
     /* number of the sample among the chosen samples of its source */
@@ -138,7 +138,7 @@ static int follow_lane(struct view_locating *x, size_t source, const struct orde
         const uint64_t draw = begin + targets[i].step;
 
         if (targets[i].step == UINT64_MAX || draw < first || draw >= end)
-            continue;                   /* the draw is in another epoch of the view */
+            continue;                   /* The draw is in another epoch of the view. */
         code = mix_steps_find(&x->steps, lane, source, draw, &step, err);
         if (code == SHEAF_OK)
             code = add_step(x, lane, step, targets[i].asked, err);

@@ -24,7 +24,8 @@
 struct quality_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    struct view_replay *view;       /* for a view; otherwise NULL, and: */
+    /* replay of a view; NULL if it is not a view, and the fields below are then used */
+    struct view_replay *view;
     struct order_line line;
     struct order_lane *lanes;
     struct shuffle *shuffles;
@@ -33,15 +34,17 @@ struct quality_replay {
 
 /* Measures for one source of the epoch. A data set that is not a view has one source. */
 struct mixed {
-    uint64_t first;                 /* number of chosen samples in the sources before it */
+    /* number of chosen samples in the sources before this source */
+    uint64_t first;
     uint64_t samples, drawn;
 };
 
 /* The sample that is returned at a step. */
 struct drawn {
     size_t source;
-    uint64_t rank;                  /* its number among the chosen samples of its source */
-    uint64_t number;                /* its number in the data set */
+    /* number of the sample among the chosen samples of its source */
+    uint64_t rank;
+    uint64_t number;                /* number of the sample in the data set */
     /* true if the line of a host repeats the sample */
     bool comes_again;
 };
@@ -51,11 +54,13 @@ struct mixing_tally {
     uint64_t steps;
     struct mixed *sources;
     size_t source_count;
-    uint8_t *near;                  /* how often each sample came within the last NEAR_STEPS */
+    /* number of times that each sample was returned in the last NEAR_STEPS steps */
+    uint8_t *near;
     uint64_t recent[NEAR_STEPS];
     uint64_t near_count;
     double distance;                /* sum of distances, as parts of an epoch */
-    uint32_t *labels;               /* for each sample, label + 1; NULL if unknown */
+    /* label of each sample, plus 1; NULL if the labels are unknown */
+    uint32_t *labels;
     /* For each label: 1 + the number of the last batch with a sample of this label. */
     uint64_t *seen;
     uint64_t *label_counts;

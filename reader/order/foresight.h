@@ -13,11 +13,12 @@
 
 #include "reader/order/shuffle.h"
 
-#define FORESIGHT_LATER UINT32_MAX      /* a step that is not computed yet */
+#define FORESIGHT_LATER UINT32_MAX      /* stands for a step that is not computed yet */
 
 struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */
-    uint32_t now, seen, span;       /* steps; now <= seen <= now + span */
+    /* numbers of steps, with now <= seen <= now + span */
+    uint32_t now, seen, span;
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
     /* For each slot of the second shuffle (the copy that is ahead of the lane's own shuffle):
      * `came` is the step at which the sample in this slot has entered the buffer, or 0 if it was

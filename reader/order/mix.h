@@ -15,7 +15,8 @@
 
 struct mix_source {
     uint64_t samples;           /* number of chosen samples; N[i] in ORDER.md */
-    uint64_t count;             /* without weights: its samples in an epoch; c[i] */
+    /* if there are no weights: number of its samples in an epoch; c[i] in ORDER.md */
+    uint64_t count;
     uint64_t id;
 };
 
@@ -24,9 +25,11 @@ struct mix_stage {
     /* Number of samples that are returned before this stage (a part of the run with weights of its
      * own) begins, counted from the beginning of the whole run. 0 for the first stage. */
     uint64_t samples;
-    uint64_t period;            /* P */
-    uint64_t *weights;          /* for each source, divided by their greatest common divisor */
-    uint16_t *table;            /* the source of each step of the period */
+    uint64_t period;            /* number of entries of `table`; P in ORDER.md */
+    /* weights of the sources, divided by their greatest common divisor */
+    uint64_t *weights;
+    /* the source of each step; the table repeats after its last entry */
+    uint16_t *table;
 };
 
 struct mix {
@@ -98,13 +101,14 @@ struct mix_turns {
     /* next step, and number of steps without the one that pads */
     uint64_t step, steps;
     size_t stage;
-    uint64_t stage_end;         /* step; */
+    /* step of the epoch at which the present stage ends; UINT64_MAX if it is the last stage */
+    uint64_t stage_end;
     const uint16_t *table;
     uint64_t at, period;
     /* For a view (a mix of data sets) without weights: number of draws that the lane makes from
      * each source in the epoch. */
     uint64_t *counts;
-    uint16_t *block;            /* the table of the current block; */
+    uint16_t *block;            /* the table of the current block of draws */
     uint64_t block_number, block_count, block_end;
 };
 
@@ -132,7 +136,8 @@ int mix_turns_next(struct mix_turns *turns, size_t *source, struct sheaf_error *
  * one lane (a sequence of samples). */
 struct mix_stretch {
     uint64_t source_epoch;
-    uint64_t start, count;      /* places */
+    /* first place of the stretch in the source's line, and number of places */
+    uint64_t start, count;
     /* number of samples of this stretch (a range of samples) that the lane draws before the
      * requested draw */
     uint64_t before;

@@ -23,7 +23,8 @@ static int places_make(struct mix_places *p, const uint16_t *table, uint64_t per
         p->firsts[table[t] + 2]++;
     for (size_t i = 2; i < source_count + 2; i++)
         p->firsts[i] += p->firsts[i - 1];
-    for (uint64_t t = 0; t < period; t++)       /* firsts[i + 1] is where source i continues */
+    /* The next place of source i is at firsts[i + 1]. */
+    for (uint64_t t = 0; t < period; t++)
         p->places[p->firsts[table[t] + 1]++] = (uint32_t)t;
     return SHEAF_OK;
 }

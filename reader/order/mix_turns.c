@@ -276,8 +276,8 @@ int mix_turns_next(struct mix_turns *t, size_t *source, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
-    while (t->mix->stages != NULL && t->step == t->stage_end)   /* several stages may begin at
-                                                                   one step */
+    /* Several stages may begin at one step. */
+    while (t->mix->stages != NULL && t->step == t->stage_end)
         enter_stage(t, t->stage + 1,
                     t->order.epoch * mix_rounds(t->mix, &t->order) + t->step);
     if (t->mix->stages == NULL && t->step == t->block_end)
@@ -312,7 +312,7 @@ static struct mix_stretch stretch_counted(const struct mix *mix, const struct or
                                           uint64_t offset, uint64_t *draw)
 {
     const uint64_t samples = mix->sources[source].samples, count = mix->sources[source].count;
-    const uint64_t begin = order->epoch * count;            /* draws before the epoch */
+    const uint64_t begin = order->epoch * count;            /* number of draws before this epoch */
     const uint64_t from = MAX(begin, epoch * samples);
     const uint64_t to = MIN(begin + count, (epoch + 1) * samples);
     const uint64_t low = offset + (from - begin), high = offset + (to - begin);

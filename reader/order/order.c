@@ -160,7 +160,8 @@ uint64_t order_line_leave(const struct order_line *line, uint64_t place)
     if (line->of == NULL)
         return high;
     (void)rank_in_pieces(line, place, &left);
-    for (high = place + left; high - low > 1;) {    /* within a piece the numbers ascend */
+    /* In a piece, the numbers of the samples ascend. */
+    for (high = place + left; high - low > 1;) {
         const uint64_t middle = low + (high - low) / 2;
 
         if (order_line_locate(line, middle).shard == run.shard)
@@ -205,8 +206,8 @@ uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t pla
 {
     const uint64_t each = samples / order->lanes, rest = samples % order->lanes;
     const bool drop = order->remainder == SHEAF_DROP;
-    const uint64_t longer = drop ? 0 : rest * (each + 1);   /* places of the lanes that have one
-                                                               more */
+    /* number of places in lanes that have one more */
+    const uint64_t longer = drop ? 0 : rest * (each + 1);
 
     if (place < longer)
         return (uint32_t)(place / (each + 1));

@@ -29,7 +29,8 @@
 struct order {
     uint64_t seed;
     uint64_t epoch;
-    bool shuffle;                   /* false: shards in manifest order, no shuffle buffers */
+    /* false if shards are in manifest order and there are no shuffle buffers */
+    bool shuffle;
     /* number of samples in the shuffle buffers of all lanes (sequences of samples) together */
     uint64_t buffer;
     uint32_t lanes;
@@ -40,7 +41,8 @@ struct order {
 
 struct order_line {
     size_t shard_count;
-    uint32_t *shards;               /* manifest numbers of the shards, in line order */
+    /* numbers of the shards in the manifest, in the order of the line */
+    uint32_t *shards;
     /* Position of each shard's first sample in the line (the sequence of samples before shuffling).
      * After the last shard, the number of all samples. */
     uint64_t *starts;
@@ -67,7 +69,8 @@ void order_line_free(struct order_line *line);
 /* The chosen samples of a source of a view (a mix of data sets). The source has shards
  * `first_shard` to `end_shard` - 1 of the data set. */
 struct order_chosen {
-    struct selection chosen;        /* numbers within the source, from 0 */
+    /* the chosen samples, as numbers within the source, counted from 0 */
+    struct selection chosen;
     /* number of the source's first sample in the whole data set */
     uint64_t first_number;
     /* number of the first sample in each shard of the data set */
@@ -93,7 +96,7 @@ uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
 /* Consecutive positions of the line whose samples are in one shard. */
 struct order_run {
-    uint32_t shard;                 /* manifest number */
+    uint32_t shard;                 /* number of the shard in the manifest */
     uint64_t record;                /* number of the first sample's record in the shard */
     /* Number of positions, from the first one on, whose samples are consecutive records of this
      * shard. The actual run may be longer. */
@@ -117,7 +120,7 @@ uint64_t order_line_leave(const struct order_line *line, uint64_t place);
  * lane is padded, it has one more input, which repeats the sample at position `pad`. */
 struct order_lane {
     uint64_t start;
-    uint64_t count;                 /* without the pad */
+    uint64_t count;                 /* number of inputs, not counting the pad */
     bool padded;
     uint64_t pad;
     /* number of inputs at the end that repeat the line's beginning */

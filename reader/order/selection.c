@@ -10,7 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-#define WORDS_A_COUNT 8u        /* 512 bits */
+/* There is one count for 8 words, which are 512 bits. */
+#define WORDS_A_COUNT 8u
 
 static int selection_check_total(uint64_t total, struct sheaf_error *err)
 {

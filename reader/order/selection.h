@@ -19,9 +19,10 @@
 
 struct selection {
     uint64_t total;
-    uint64_t count;             /* chosen */
+    uint64_t count;             /* number of chosen samples */
     uint64_t runs;
-    uint32_t *firsts;           /* runs + 1: the first number of each run; */
+    /* first number of each range */
+    uint32_t *firsts;
     /* For each range: the number of chosen samples in all ranges before it. After the last range,
      * the total number. (So there are runs + 1 elements.) NULL if the numbers are stored as
      * bits. */

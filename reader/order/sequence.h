@@ -24,18 +24,20 @@
 struct sequence {
     struct order_lane range;
     uint64_t count;             /* number of positions; UINT64_MAX if unknown (a stream) */
-    /* In order: */
+    /* The following fields are used if samples are read in the order of the line. */
     /* number of positions at the beginning that fill the slots */
     uint64_t fill;
-    uint64_t after;             /* the first input after them */
+    /* number of the first input after the inputs that fill the slots */
+    uint64_t after;
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending */
     /* If the lane (a sequence of samples) is resumed: fill_slots[i] is the slot of the shuffle
      * buffer for the input fill_inputs[i]. NULL if the lane is not resumed; slot i is then filled
      * with input i. */
     uint64_t *fill_slots;
-    /* As drawn: */
-    uint64_t *held;             /* the input in each slot; NULL if in order */
-    struct shuffle shuffle;     /* its state after `known` draws */
+    /* The following fields are used if samples are read in the order in which they are drawn. */
+    /* the input in each slot; NULL if samples are read in the order of the line */
+    uint64_t *held;
+    struct shuffle shuffle;     /* state of the shuffle after `known` draws */
     uint64_t known;
     uint64_t drawn[SEQUENCE_BACK];
 };

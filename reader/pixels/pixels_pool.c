@@ -38,12 +38,14 @@ struct sheaf_pixels_batch {
     char *field;
     uint8_t **out;
     struct sheaf_crop_box *crops;
-    struct sheaf_error **errors;    /* for each sample: NULL if it has its crops */
+    /* error of each sample; NULL if its crops were made */
+    struct sheaf_error **errors;
     /* error of samples for which there was no memory to store an error of their own */
     struct sheaf_error lacks_memory;
-    _Atomic size_t bad;             /* number of samples without crops */
+    _Atomic size_t bad;             /* number of samples whose crops could not be made */
     _Atomic size_t next;            /* first sample that no job has taken */
-    struct crop_job *jobs;          /* one for each thread, at most */
+    /* the jobs of the batch, at most one for each thread */
+    struct crop_job *jobs;
     size_t job_count;
     /* The last job wakes the threads that wait for the batch. If each job did, a training loop
      * would be woken once for each thread of the pool. */
@@ -287,7 +289,7 @@ int sheaf_pixels_begin(struct sheaf_pixels_pool *p, const struct sheaf_sample *s
     (void)err_memory(&b->lacks_memory, sizeof(b->lacks_memory));
     code = make_batch(b, field, out, err);
     if (code != SHEAF_OK) {
-        b->count = 0;               /* the list of errors may be missing */
+        b->count = 0;               /* The list of errors may be missing. */
         sheaf_pixels_batch_free(b);
         return code;
     }
@@ -331,8 +333,9 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
 {
     if (b == NULL)
         return;
-    b->next = b->count;             /* no job takes another sample */
-    for (size_t i = 0; i < b->job_count; i++)   /* then the pool no longer uses them */
+    b->next = b->count;             /* No job takes another sample. */
+    /* After this wait, the pool no longer uses the jobs. */
+    for (size_t i = 0; i < b->job_count; i++)
         (void)workers_wait(b->pool->workers, &b->jobs[i].job);
     pthread_cond_destroy(&b->made);
     pthread_mutex_destroy(&b->lock);

@@ -115,7 +115,7 @@ static int index_shard(struct indexing *x, uint32_t i, struct sheaf_error *err)
     struct manifest_shard *shard = &x->manifest.shards[i];
     struct publish_to to = { &x->output, x->directory };
     const char *slash = strrchr(x->dataset->urls[i], '/');
-    /* NULL if the shard is remote */
+    /* index section of a local shard; NULL if the shard is remote */
     const struct index_section *section = x->dataset->sections[i];
     struct index_writer writer = { 0 };
     const volatile int *before;

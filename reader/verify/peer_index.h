@@ -8,7 +8,7 @@
 #include "reader/dataset/dataset.h"
 #include "reader/dataset/frames.h"
 
-/* Zero-initialised. */
+/* Must be all zeros before the first use. */
 struct peer_index {
     const struct sheaf_dataset *dataset;
     uint32_t shard;

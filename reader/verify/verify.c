@@ -44,11 +44,12 @@ struct check {
     uint64_t lines_offset;
     struct decode_scratch scratch;
     struct peer_index peers;
-    /* Results. */
+    /* The following fields are results. */
     uint64_t samples, bytes, problem_count, passed_over;
     uint64_t decoded, payload_bytes, largest;
     uint64_t labelled, unread_labels;
-    char unlabelled[512];           /* the first sample without a label */
+    /* place of the first sample without a label, as text */
+    char unlabelled[512];
     bool has_cls;                   /* true if a sample has a field named "cls" */
     struct tally fields;
     /* Index of the part of the data set that contains the shard, if the parts of all sources are
@@ -56,10 +57,12 @@ struct check {
     size_t part;
     /* the table of keys of this part */
     struct key_table keys;
-    uint64_t first_number, key_sum; /* first_number; key_sum: the sum of key_table_part */
+    /* number of the shard's first sample in its part, and sum of key_table_part for its samples */
+    uint64_t first_number, key_sum;
     struct sheaf_error *problems;
     size_t told;
-    int code;                       /* set if the check itself failed */
+    /* code of the error, if the check itself has failed */
+    int code;
     struct sheaf_error error;
 };
 
@@ -72,16 +75,17 @@ struct checks {
     /* Largest size in bytes of a frame (stored record) that all threads may read at the same time.
      * Larger frames are read by one thread at a time. */
     size_t frame_limit;
-    struct frames_large large;      /* larger frames are read one at a time */
+    /* memory for larger frames, which are read one at a time */
+    struct frames_large large;
     atomic_uint_fast64_t read_bytes;
-    uint32_t first, end;            /* the shards that are checked */
+    uint32_t first, end;            /* range of the shards that are checked */
     uint64_t total_bytes, total_samples;
     struct check *list;
     atomic_uint_fast64_t *class_samples;    /* number of samples of each class, source after
                                                source */
     size_t *first_classes;          /* index of each source's first class, and the end */
     uint64_t *key_sums;             /* sum of key_table_part for each part of each source */
-    struct tally *fields;           /* one for each source */
+    struct tally *fields;           /* statistics of fields, one element for each source */
     /* repeated keys in sources that our packer has not made */
     struct repeated_keys repeated;
 };
@@ -267,7 +271,7 @@ static int verify_check_frame(struct check *c, uint64_t i, const struct frame *f
     if (code != SHEAF_OK)
         return code;
     if (c->open == NULL && source->manifest.ours && source->format->has_names)
-        return SHEAF_OK;    /* its name is missing, which was reported */
+        return SHEAF_OK;    /* The name is missing, which was reported before. */
     if (source->format->decode(&record, &context, &c->scratch, &sample, &error) != SHEAF_OK)
         problem(c, "%s: offset %" PRIu64 ", record %" PRIu64 ": %s", d->urls[c->shard],
                 frame->offset, i, error.message);

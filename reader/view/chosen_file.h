@@ -11,10 +11,12 @@
 
 #include "base/buf.h"
 
-#define CHOSEN_SUFFIX ".chosen"     /* appended to the name of the view */
+/* suffix that is appended to the name of the view */
+#define CHOSEN_SUFFIX ".chosen"
 
 struct chosen_file {
-    char *data;                 /* the content of an existing valid file; or NULL */
+    /* content of a valid file that existed before; NULL if there is none */
+    char *data;
     size_t size;
     struct buf added;           /* new entries, in the form of the file */
 };
@@ -27,7 +29,7 @@ void chosen_file_free(struct chosen_file *f);
 /* Returns the bits that tell which samples of a source were chosen, or NULL if the file does not
  * contain them. The caller must free the result. */
 uint64_t *chosen_file_find(const struct chosen_file *f, uint64_t id, uint64_t total);
-/* Adds the bits of a source. */
+/* Adds the chosen samples of a source, as bits. */
 int chosen_file_add(struct chosen_file *f, uint64_t id, uint64_t total, const uint64_t *bits,
                     struct sheaf_error *err);
 /* Writes the file if entries were added. Leaves out old entries that were not used since the file

@@ -364,7 +364,7 @@ static int open_document(struct dataset_view *v, const char *url,
                                                .classes = v->document.classes,
                                                .class_count = v->document.class_count };
 
-        /* the union now owns the sources */
+        /* The union now owns the sources. */
         code = dataset_unite(sources, count, &options, dataset, err);
     } else {
         for (size_t i = 0; sources != NULL && i < count; i++)

@@ -16,6 +16,6 @@ int dataset_open_view(const char *url, struct sheaf_dataset **dataset, struct sh
  * relative to the directory of `url`. */
 int dataset_open_document(const char *text, size_t size, const char *url,
                           struct sheaf_dataset **dataset, struct sheaf_error *err);
-void dataset_view_free(struct dataset_view *view);      /* NULL is allowed */
+void dataset_view_free(struct dataset_view *view);      /* `view` may be NULL. */
 
 #endif

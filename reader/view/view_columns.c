@@ -206,7 +206,7 @@ int view_columns_select(struct choice *c, const struct view_keys_how *how, struc
 
         while (before < i && !is_same_column(&w->columns[before], &w->columns[i]))
             before++;
-        if (before == i)        /* the first condition on this column */
+        if (before == i)        /* This is the first condition on this column. */
             code = select_column(c, &w->columns[i], how, err);
     }
     return code;

@@ -18,9 +18,10 @@
 #include "base/watch.h"
 #include "store/store.h"
 
-#define KEYS_BYTES_MOST ((size_t)4 << 30)       /* size limit of a file of keys */
+#define KEYS_BYTES_MOST ((size_t)4 << 30)       /* largest size in bytes of a file of keys */
 #define BATCH           256u
-#define LOOKUP_MOST     ((uint64_t)4096)        /* number of keys looked up at once */
+/* largest number of keys that are looked up at once */
+#define LOOKUP_MOST     ((uint64_t)4096)
 
 char *view_keys_path(const char *directory, const char *path)
 {
@@ -34,7 +35,7 @@ char *view_keys_path(const char *directory, const char *path)
 /* The keys in a file, which has one key in each line. */
 struct keys {
     char *text;
-    char **keys;            /* sorted */
+    char **keys;            /* the keys, in sorted order */
     size_t count;
     char hash[17];
 };

@@ -34,7 +34,8 @@ static inline void choice_leave_out(struct choice *c, uint64_t number)
 /* Options for reading keys. */
 struct view_keys_how {
     const char *directory;                      /* directory of the document */
-    const struct sheaf_read_options *reading;   /* memory, progress and interruption; or NULL */
+    /* options for memory, progress and interruption; may be NULL */
+    const struct sheaf_read_options *reading;
     struct chosen_file *file;
 };
 
@@ -46,7 +47,7 @@ struct view_keys;
 /* Reads the lists. The caller frees *keys. */
 int view_keys_open(const struct view_where *where, const struct view_keys_how *how,
                    struct view_keys **keys, struct sheaf_error *err);
-void view_keys_free(struct view_keys *keys);            /* NULL is allowed */
+void view_keys_free(struct view_keys *keys);            /* `keys` may be NULL. */
 /* Returns a hash that identifies the content of the list "keys", or of the list "not_keys" if
  * `is_not` is true. Returns NULL if there is no such list. */
 const char *view_keys_text(const struct view_keys *keys, bool is_not);

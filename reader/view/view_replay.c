@@ -11,7 +11,7 @@
 #include "reader/order/shuffle.h"
 #include "reader/view/source_line.h"
 
-/* The draws of one lane from one source. */
+/* State of the draws of one lane from one source. */
 struct replay_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
     /* line of the present range; NULL if no range has begun */
@@ -20,13 +20,14 @@ struct replay_drawing {
      * draws at present. `left` is the number of draws up to the end of this range. */
     uint64_t start, left;
     struct shuffle shuffle;
-    uint64_t *slots;                /* inputs */
+    uint64_t *slots;                /* the input in each slot of the shuffle buffer */
 };
 
 struct view_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    struct mix_turns *turns;        /* source of each step, for each lane */
+    /* state that gives the source of each step, for each lane */
+    struct mix_turns *turns;
     struct replay_drawing *drawings;       /* state of each lane and source */
     struct source_line *lines;
     size_t source_count;

@@ -12,7 +12,7 @@ struct view_replay;
 /* Begins the epoch of all lanes. */
 int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *dataset,
                       const struct order *order, struct sheaf_error *err);
-void view_replay_free(struct view_replay *replay);      /* NULL is allowed */
+void view_replay_free(struct view_replay *replay);      /* `replay` may be NULL. */
 
 /* Sets *source to the source from which the next step of the lane (a sequence of samples) draws.
  * Sets *rank to the rank of the drawn sample, that is, its number among the chosen samples of this
