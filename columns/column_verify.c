@@ -14,6 +14,7 @@
 struct pair_problems {
     const struct sheaf_verify_options *options;
     const struct column_layer *layer;
+    bool is_damaged;            /* whether sheaf_verify has found problems in it */
     uint64_t count;
 };
 
@@ -32,8 +33,17 @@ static int count_problem(void *context, const struct sheaf_sample *record, uint6
     return SHEAF_OK;
 }
 
-/* Checks that each record of a layer (a data set of the column) belongs to its sample in the base
- * data set. Damaged records are skipped, because sheaf_verify has already reported them. */
+/* Returns whether an error of the reader is a problem that sheaf_verify has already reported. */
+static bool is_reported(const struct pair_problems *problems, int code)
+{
+    return code == SHEAF_ERR_CORRUPT ||
+           (problems->is_damaged && (code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_TRUNCATED ||
+                                     code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_IO));
+}
+
+/* Checks that the records of a layer (one of the data sets that store the column) belong to their
+ * samples. Skips damaged records, and ends at a missing shard, because sheaf_verify has already
+ * reported them. */
 static int column_verify_read_layer(struct column_pairs *pairs, struct pair_problems *problems,
                                     struct sheaf_error *err)
 {
@@ -46,7 +56,7 @@ static int column_verify_read_layer(struct column_pairs *pairs, struct pair_prob
     options.threads = o->threads;
     options.on_corrupt = SHEAF_SKIP;
     code = column_pairs_read(pairs, &options, o->interrupt, count_problem, problems, err);
-    return code == SHEAF_ERR_CORRUPT ? SHEAF_OK : code;
+    return is_reported(problems, code) ? SHEAF_OK : code;
 }
 
 static int column_verify_check_layer(const struct sheaf_dataset *base, uint64_t first,
@@ -59,6 +69,7 @@ static int column_verify_check_layer(const struct sheaf_dataset *base, uint64_t 
     struct sheaf_verify_result own;
     int code = sheaf_verify(layer->dataset, options, &own, err);
 
+    problems.is_damaged = code == SHEAF_OK && own.problems != 0;
     if (code == SHEAF_OK)
         code = column_verify_read_layer(&pairs, &problems, err);
     column_pairs_close(&pairs);

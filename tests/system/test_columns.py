@@ -505,6 +505,11 @@ class Columns(Case):
         self.assertEqual(len(done.stdout.splitlines()), COUNT - 1)
         sheaf("verify", self.dest, "--columns", "cap", status=1)
         sheaf("verify", self.dest)
+        os.unlink(shard)
+        done = sheaf("verify", self.dest, "--columns", "cap", status=1)
+        self.assertEqual(done.stderr.count(b"column-000000.tfrecord"), 1)
+        found = json.loads(sheaf("verify", self.dest, "--columns", "cap", "--json", status=1).stdout)
+        self.assertEqual([len(found["problems"]), found["sound"], "error" in found], [1, False, False])
 
     def test_two_writers(self):
         """One of them writes the column, and the other one is refused; or both write the same."""
