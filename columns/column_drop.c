@@ -63,16 +63,12 @@ static bool is_columns_file(const void *context, const char *name)
 static int column_drop_look(const struct dropped_layer *l, const char *url,
                             struct store_seen *seen, bool *is_dropped)
 {
-    char *text = NULL, date[MANIFEST_DATE_BYTES];
-    size_t size = 0;
+    char date[MANIFEST_DATE_BYTES] = "";
     int code = store_see(url, seen, l->error);
 
-    *is_dropped = false;
-    if (code == SHEAF_OK && seen->is_there && seen->bytes < MANIFEST_UNFINISHED_LIMIT) {
-        code = store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, l->error);
-        *is_dropped = code == SHEAF_OK && manifest_is_dropped(text, size, date);
-    }
-    free(text);
+    if (code == SHEAF_OK && seen->is_there && seen->bytes < MANIFEST_UNFINISHED_LIMIT)
+        code = column_read_drop(url, date, l->error);
+    *is_dropped = date[0] != '\0';
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_ERR_CHANGED : code;
 }
 

@@ -484,8 +484,10 @@ static int fit_least(struct sheaf_reader *r, struct needs *n)
     const uint64_t limit = r->load.budget.limit;
     uint64_t least = n->tables + n->reserve;
 
-    if (least > limit - (r->load.budget.used - r->load.heap->size))
+    if (least > limit - (r->load.budget.used - r->load.heap->size)) {
         index_files_drop(&r->load.shards.indexes);
+        columns_drop_indexes(r->columns);
+    }
     if (least > limit && r->alone_bytes == 0)
         memory_find_alone(r, n);
     least = n->tables + n->reserve;

@@ -110,6 +110,8 @@ int sheaf_reader_open(const struct sheaf_dataset *dataset,
     if (code == SHEAF_OK)
         code = columns_open(dataset, r->options.columns, r->options.column_count, &r->columns,
                             err);
+    if (code == SHEAF_OK)
+        code = columns_open_indexes(r->columns, &r->load.budget, r->load.cache, err);
     r->load.shards.columns = r->columns;
     if (code == SHEAF_OK)
         code = memory_open_heap(r, true, err);

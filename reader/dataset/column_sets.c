@@ -171,22 +171,30 @@ static int open_layer(const struct sheaf_dataset *source, const char *name,
     return code;
 }
 
+int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
+                     struct sheaf_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const int code = store_get(manifest_url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
+
+    if (code != SHEAF_OK || !manifest_is_dropped(text, size, date))
+        date[0] = '\0';
+    free(text);
+    return code;
+}
+
 int column_find_drop(const struct sheaf_dataset *source, const char *name,
                      char date[MANIFEST_DATE_BYTES], struct sheaf_error *err)
 {
-    char *directory = NULL, *url = NULL, *text = NULL;
-    size_t size = 0;
+    char *directory = NULL, *url = NULL;
     int code = column_directory(source, name, 1, &directory, err);
 
     date[0] = '\0';
     if (code == SHEAF_OK) {
         url = store_join(directory, MANIFEST_NAME);
-        code = url == NULL ? err_memory(err, strlen(directory))
-                           : store_get(url, MANIFEST_UNFINISHED_LIMIT, &text, &size, err);
+        code = url == NULL ? err_memory(err, strlen(directory)) : column_read_drop(url, date, err);
     }
-    if (code == SHEAF_OK && !manifest_is_dropped(text, size, date))
-        date[0] = '\0';
-    free(text);
     free(url);
     free(directory);
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
@@ -207,8 +215,10 @@ int column_refuse_absent(const struct sheaf_dataset *source, const char *name,
 
 void column_set_close(struct column_set *set)
 {
-    for (size_t i = 0; i < set->count; i++)
+    for (size_t i = 0; i < set->count; i++) {
+        index_files_close(&set->layers[i].indexes);
         sheaf_dataset_free(set->layers[i].dataset);
+    }
     free(set->layers);
     *set = (struct column_set){ .layers = NULL };
 }
@@ -258,6 +268,7 @@ static int column_sets_find_place(const struct column_set *set, uint64_t number,
     d = layer->dataset;
     record = number - layer->facts.first;
     place->layer = d;
+    place->indexes = &layer->indexes;
     place->shard = dataset_shard_of(d, record);
     place->first = record - d->first_numbers[place->shard];
     if (record + samples <= d->first_numbers[place->shard + 1])
@@ -364,6 +375,25 @@ int columns_open(const struct sheaf_dataset *d, const char *const *names, size_t
     else
         columns_free(c);
     return code;
+}
+
+int columns_open_indexes(struct columns *c, struct budget *budget, struct cache *cache,
+                         struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0; c != NULL && i < c->set_count; i++)
+        for (size_t k = 0; k < c->sets[i].count && code == SHEAF_OK; k++)
+            code = index_files_open(&c->sets[i].layers[k].indexes, c->sets[i].layers[k].dataset,
+                                    budget, cache, err);
+    return code;
+}
+
+void columns_drop_indexes(struct columns *c)
+{
+    for (size_t i = 0; c != NULL && i < c->set_count; i++)
+        for (size_t k = 0; k < c->sets[i].count; k++)
+            index_files_drop(&c->sets[i].layers[k].indexes);
 }
 
 void columns_free(struct columns *c)

@@ -14,6 +14,7 @@
 #include "base/hash_text.h"
 #include "formats/column_record.h"
 #include "reader/dataset/dataset.h"
+#include "reader/dataset/index_files.h"
 
 #define COLUMN_LAYERS_MOST 1000u
 #define COLUMNS_MOST       100u         /* largest number of columns of a reader */
@@ -23,6 +24,8 @@
 struct column_layer {
     struct sheaf_dataset *dataset;
     struct column_facts facts;
+    /* the index files of `dataset`, if columns_open_indexes has opened them */
+    struct index_files indexes;
 };
 
 struct column_set {
@@ -48,6 +51,12 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
+/* Reads the manifest of a layer, which must be short. Sets `date` to the time at which the column
+ * was dropped, if the manifest is the stand-in that a drop has left (see columns/column_drop.c),
+ * and otherwise to "". Returns SHEAF_ERR_LIMIT if the manifest is longer than a stand-in, and
+ * SHEAF_ERR_NOT_FOUND if there is none. */
+int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
+                     struct sheaf_error *err);
 /* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the
  * manifest of layer 1, the first data set of the column (see columns/column_drop.c). Sets `date` to
  * the time in this file, or to "" if there is no stand-in. */
@@ -69,6 +78,7 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 struct column_place {
     /* layer that has the records; NULL if there are no records */
     const struct sheaf_dataset *layer;
+    const struct index_files *indexes;  /* of the layer */
     uint32_t shard;             /* number of the layer's shard that has the records */
     /* number of the first record for this shard of the base, within the layer's shard */
     uint64_t first;
@@ -91,6 +101,12 @@ struct columns {
 int columns_open(const struct sheaf_dataset *dataset, const char *const *names, size_t count,
                  struct columns **columns, struct sheaf_error *err);
 void columns_free(struct columns *columns);             /* `columns` may be NULL. */
+/* Opens the index files of all columns, so that opening a shard costs no requests for them. Without
+ * this call, or after columns_drop_indexes, each section is read by itself. `columns` may be NULL
+ * in both functions. The other arguments are those of index_files_open. */
+int columns_open_indexes(struct columns *columns, struct budget *budget, struct cache *cache,
+                         struct sheaf_error *err);
+void columns_drop_indexes(struct columns *columns);
 
 /* Computes a hash of the names and the fingerprints of the columns, and writes it to `hash`. */
 int columns_identify(const struct sheaf_dataset *dataset, const char *const *names, size_t count,

@@ -146,13 +146,16 @@ static int index_files_read_section(const struct sheaf_dataset *d, uint32_t shar
  * file for this purpose, and closes it afterwards. The file belongs to `source`, which is a source
  * of the data set `d`. */
 static int open_and_read(struct cache *cache, const struct sheaf_dataset *d, uint32_t shard,
-                         const struct sheaf_dataset *source, const char *proof,
-                         struct index_section **section, struct sheaf_error *err)
+                         const struct sheaf_dataset *source, struct index_section **section,
+                         struct sheaf_error *err)
 {
     const struct dataset_part *part = dataset_part(d, shard);
     struct store_object *object = NULL;
-    int code = listed_open(cache, source, part->index_url, proof, part->index_bytes, &object, err);
+    char proof[HASH_TEXT_BYTES];
+    int code;
 
+    index_files_prove(d, source, proof);
+    code = listed_open(cache, source, part->index_url, proof, part->index_bytes, &object, err);
     if (code == SHEAF_OK)
         code = index_files_read_section(d, shard, object, section, err);
     store_close(object);
@@ -166,19 +169,17 @@ int index_files_section(const struct index_files *f, uint32_t shard,
     const struct dataset_part *part = dataset_part(d, shard);
     const struct index_file *file = &f->files[dataset_first_part(d, source) +
                                               (size_t)(part - source->parts)];
-    char proof[HASH_TEXT_BYTES];
 
     if (file->data != NULL)
         return index_files_parse(d, shard, file->data + (d->manifest.shards[shard].index_offset -
                                                          part->index_offset), section, err);
     if (file->object != NULL)
         return index_files_read_section(d, shard, file->object, section, err);
-    index_files_prove(d, source, proof);
-    return open_and_read(f->cache, d, shard, source, proof, section, err);
+    return open_and_read(f->cache, d, shard, source, section, err);
 }
 
-int index_files_read(struct cache *cache, const struct sheaf_dataset *source, const char *proof,
-                     uint32_t shard, struct index_section **section, struct sheaf_error *err)
+int index_files_read(struct cache *cache, const struct sheaf_dataset *source, uint32_t shard,
+                     struct index_section **section, struct sheaf_error *err)
 {
-    return open_and_read(cache, source, shard, source, proof, section, err);
+    return open_and_read(cache, source, shard, source, section, err);
 }

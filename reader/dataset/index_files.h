@@ -38,8 +38,8 @@ void index_files_drop(struct index_files *f);
 int index_files_section(const struct index_files *f, uint32_t shard,
                         struct index_section **section, struct sheaf_error *err);
 /* Reads the index section of a shard like index_files_section, if the index files of its data set
- * are not open. `proof` is the hash that identifies the index (index_files_prove). */
-int index_files_read(struct cache *cache, const struct sheaf_dataset *source, const char *proof,
-                     uint32_t shard, struct index_section **section, struct sheaf_error *err);
+ * are not open. */
+int index_files_read(struct cache *cache, const struct sheaf_dataset *source, uint32_t shard,
+                     struct index_section **section, struct sheaf_error *err);
 
 #endif

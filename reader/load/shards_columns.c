@@ -100,8 +100,9 @@ static int shards_columns_open_column(struct shard *shard, size_t column, struct
     m = &place->layer->manifest.shards[place->shard];
     c->url = place->layer->urls[place->shard];
     c->first = place->first;
-    code = index_files_read(shard->owner->cache, place->layer,
-                            place->layer->manifest.fingerprint, place->shard, &section, err);
+    code = place->indexes->files != NULL
+               ? index_files_section(place->indexes, place->shard, &section, err)
+               : index_files_read(shard->owner->cache, place->layer, place->shard, &section, err);
     if (code == SHEAF_OK)
         code = keep_part(c, section, samples, err);
     index_section_free(section);
