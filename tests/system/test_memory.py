@@ -96,6 +96,32 @@ class LittleMemory(Case):
                             "--lanes", "512"])
         self.assertLess(peak, (48 + 32) << 20)
 
+    def test_ten_columns_take_the_same_budget(self):
+        """Columns of captions, numbers and values of 20 kB, some of which are kept in memory and some read with each
+        sample. The limit is that of the reader without columns."""
+        rng = random.Random(seed())
+        keys = ["%05d" % i for i in range(3000)]
+        source = make_tree(self.path("base"), {key + ".bin": rng.randbytes(rng.randrange(8000)) for key in keys})
+        folder = self.path("wide")
+        pack(source, folder, "webdataset", "none", "--shard-size", "3MB")
+        for column in range(10):
+            size = (4, 200, 20000)[column % 3]
+            with open(self.path("values.jsonl"), "w", encoding="ascii") as file:
+                for key in keys:
+                    file.write('{"key": "%s", "value": "%s"}\n' % (key, rng.randbytes(size // 2).hex()))
+            sheaf("column", "add", folder, "--name", "c%d" % column, "--from", self.path("values.jsonl"))
+        names = ",".join("c%d" % column for column in range(10))
+        for memory in (24, 48):
+            for more in ((), ("--no-shuffle",), ("--lanes", "64")):
+                words = (folder, "--memory", "%dMB" % memory, *more)
+                with self.subTest(words=words):
+                    for columns in ((), ("--columns", names)):
+                        found = statistics(*words, *columns)
+                        self.assertEqual(found["samples"], len(keys))
+                        self.assertLessEqual(found["memory_peak_bytes"], memory * MB)
+                    peak = peak_memory([SHEAF, "cat", *words, "--null", "--columns", names])
+                    self.assertLess(peak, memory * MB + (32 << 20))
+
     def test_a_large_sample_of_a_stream_is_read_or_the_cure_is_said(self):
         for i in range(2):
             with tarfile.open(self.path("%d.tar.gz" % i), "w:gz") as archive:
