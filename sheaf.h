@@ -1222,6 +1222,9 @@ SHEAF_API void sheaf_repair_options_init(struct sheaf_repair_options *options, s
  * `count` sources from which the data set was packed (as in sheaf_pack_sources), or one copy of the
  * data set with the same fingerprint.
  *
+ * The sources must have the files of the samples in the damaged shards, including appended ones, as
+ * they were when they were packed or edited. They may also have other files.
+ *
  * If a file cannot be repaired, the call still repairs all other files. It then returns the error
  * of the first file that it could not repair: SHEAF_ERR_CHANGED if the sources of this file have
  * changed, or _UNSUPPORTED if only a copy of the data set can repair it. */

@@ -1,48 +1,59 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes damaged shards again from the files that were packed.
+ * Makes shards again from the files that were packed. First, a plan (which file goes to which
+ * shard) is computed from these files, with the options in the manifest. The packer's engine then
+ * packs only the damaged shards, and reads only their files. Before a new shard replaces a file,
+ * the shard is compared with the manifest (publish/output_shard.c).
  *
- * First, the plan, which says which file goes into which shard, is computed again from these files
- * and from the options in the manifest. Then the packer's engine packs only the damaged shards, and
- * reads only their files. A new shard is compared with the hash in the manifest before it replaces
- * the damaged shard (publish/output_shard.c). */
+ * The tables of keys tell the place of each sample (repair_place.h), for the shards of the first
+ * packing, of appends and of edits. If a table of keys has been lost, the packer's own plan is
+ * computed again, which has only the shards of the first packing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "copy/repair.h"
-#include "formats/interop_index.h"
-#include "formats/manifest_edit.h"
+#include "copy/repair_place.h"
 #include "image/image.h"
 #include "packer/grow.h"
 #include "packer/pack_options.h"
 #include "packer/planner.h"
 #include "packer/run.h"
 
+/* A repair of the damaged shards of one part. (The first packing made part 0 of the data set, and
+ * each append another part.) */
 struct remaking {
     struct repair *repair;
-    struct grow facts;          /* the options for names and images */
+    size_t part;
+    size_t first, end;          /* range of the part's shards in the manifest */
+    const char *const *from;    /* the sources */
+    size_t from_count;
+    bool is_placed;             /* whether the tables of keys tell the places of samples */
+    /* if it is not placed: why the tables of keys cannot be used */
+    const struct sheaf_error *keys_fault;
+    struct sheaf_error plan_fault;      /* why there is no plan; its code is SHEAF_OK if there is */
+    struct grow facts;          /* the manifest, with the options of the part */
     struct sheaf_pack_options options;
     char *split, *split_name, *order, *check, **filters;
     struct sheaf_filter *filter_table;
     struct class_list list;
     struct problems problems, converted;
     struct planner planner;
+    struct repair_places places;
     struct plan plan;
     struct plan_stash stash;
     struct block_setup setup;
-    /* if the data set is a split: the index of this split in the new plan */
+    /* without tables of keys, if the data set is a split: the index of this split in the plan */
     uint32_t plan_split;
-    char *plan_hash, *source;   /* of the data set, in its manifest */
+    char *plan_hash, *source;   /* of the part, in the manifest */
 };
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
 static int repair_plan_take_filters(struct remaking *m, struct sheaf_error *err)
 {
-    const struct manifest *manifest = m->repair->manifest;
+    const struct manifest *manifest = &m->facts.manifest;
     size_t count = 0;
     int code = manifest_option_texts(manifest, "filters", &m->filters, err);
 
@@ -59,24 +70,26 @@ static int repair_plan_take_filters(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
+/* Takes the options that determine the order of the samples. They are not needed if the tables of
+ * keys tell the places of the samples. The order of the keys' hashes is then the fastest one. */
 static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
 {
-    const struct manifest *manifest = m->repair->manifest;
+    const struct manifest *manifest = &m->facts.manifest;
     char *seed = NULL;
     int code = manifest_option(manifest, "order", &m->order, err);
 
     if (code == SHEAF_OK)
         code = manifest_option(manifest, "seed", &seed, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && !m->is_placed)
         code = manifest_option_number(manifest, "shard_count", &m->options.shard_count, err);
-    if (code == SHEAF_OK)
+    if (code == SHEAF_OK && !m->is_placed)
         code = manifest_option(manifest, "split", &m->split, err);
     if (code == SHEAF_OK)
         code = manifest_option(manifest, "split_name", &m->split_name, err);
     if (code == SHEAF_OK && (m->order == NULL || seed == NULL))
         code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: was not packed from files: only a copy of "
                        "the data set can repair it", m->repair->directory);
-    if (code == SHEAF_OK) {
+    if (code == SHEAF_OK && !m->is_placed) {
         m->options.no_shuffle = strcmp(m->order, "sorted") == 0;
         m->options.seed = strtoull(seed, NULL, 10);
         m->options.split = m->split;
@@ -85,14 +98,15 @@ static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Sets the packing options to those with which the data set was packed. Files that packing left out
- * are left out again, and classes keep their numbers. */
+/* Sets the options with which the part was packed. Files that were left out in packing are left out
+ * again, and classes keep their numbers. */
 static int take_packing(struct remaking *m, struct sheaf_error *err)
 {
     const struct repair *r = m->repair;
+    const struct manifest *manifest = &m->facts.manifest;
     const char *json = r->dataset->manifest_json;
     struct sheaf_pack_options *o = &m->options;
-    int code = grow_open(&m->facts, json, strlen(json), err);
+    int code = grow_open(&m->facts, json, strlen(json), m->part, err);
 
     sheaf_pack_options_init(o, sizeof(*o));
     o->shard_bytes = 0;
@@ -103,10 +117,10 @@ static int take_packing(struct remaking *m, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = repair_plan_take_filters(m, err);
     if (code == SHEAF_OK)
-        code = manifest_option(r->manifest, "check_images", &m->check, err);
+        code = manifest_option(manifest, "check_images", &m->check, err);
     if (m->check != NULL)
         o->check_images = strcmp(m->check, "decode") == 0 ? SHEAF_CHECK_DECODE : SHEAF_CHECK_NONE;
-    o->classes = r->manifest->class_count == 0 ? NULL : r->directory;
+    o->classes = manifest->class_count == 0 ? NULL : r->directory;
     o->root = r->options.root;
     o->on_error = SHEAF_SKIP;
     o->jobs = r->options.jobs;
@@ -115,9 +129,9 @@ static int take_packing(struct remaking *m, struct sheaf_error *err)
     o->context = r->options.context;
     o->interrupt = r->options.interrupt;
     if (code == SHEAF_OK)
-        code = manifest_option(r->manifest, "plan", &m->plan_hash, err);
+        code = manifest_option(manifest, "plan", &m->plan_hash, err);
     if (code == SHEAF_OK)
-        code = manifest_option(r->manifest, "source", &m->source, err);
+        code = manifest_option(manifest, "source", &m->source, err);
     return code;
 }
 
@@ -132,11 +146,15 @@ static int repair_plan_check_source(const struct remaking *m, struct sheaf_error
     const struct source_ops *given = m->planner.source_count == 0 ? NULL
                                                                    : m->planner.sources[0].ops;
 
+    for (size_t i = 0; m->source != NULL && i < m->planner.source_count; i++)
+        if (m->planner.sources[i].ops == NULL ||
+            strcmp(m->planner.sources[i].ops->name, m->source) == 0)
+            return SHEAF_OK;
     for (size_t i = 0; given != NULL && m->source != NULL && i < COUNT_OF(lists); i++)
-        if (strcmp(m->source, lists[i]) == 0 && strcmp(given->name, lists[i]) != 0)
+        if (strcmp(m->source, lists[i]) == 0)
             return err_set(err, SHEAF_ERR_ARGUMENT, "%s: is a source of the kind \"%s\" (%s), but "
                            "the data set was packed from a list of files of the kind \"%s\", which "
-                           "also had its labels: give that list", m->repair->from[0], given->name,
+                           "also had its labels: give that list", m->from[0], given->name,
                            given->noun, m->source);
     return SHEAF_OK;
 }
@@ -148,29 +166,32 @@ static int find_split(struct remaking *m, struct sheaf_error *err)
             m->plan_split = s;
             return SHEAF_OK;
         }
-    return err_set(err, SHEAF_ERR_CHANGED, "%s: the files give no split %s", m->repair->from[0],
+    return err_set(err, SHEAF_ERR_CHANGED, "%s: the files give no split %s", m->from[0],
                    m->split_name == NULL ? "" : m->split_name);
 }
 
-static int repair_plan_make(struct remaking *m, struct sheaf_error *err)
+static int repair_plan_make(struct remaking *m, const bool *damaged, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
     struct planner *p = &m->planner;
+    struct sheaf_error kind;
     int code = planner_open(p, &m->options, &m->list, &m->problems, &r->watch, &m->plan,
                             r->directory, err);
 
-    if (code == SHEAF_OK) {
-        struct sheaf_error kind;
-
-        code = planner_make(p, r->from, r->from_count, r->directory, err);
-        if (code != SHEAF_ERR_INTERRUPTED && repair_plan_check_source(m, &kind) != SHEAF_OK) {
-            *err = kind;
-            code = kind.code;
-        }
+    if (code == SHEAF_OK && m->is_placed) {
+        p->sort.places = &m->places.plan;
+        code = repair_places_open(&m->places, r, damaged, m->first, m->end, &p->sort.catalog, err);
+    }
+    if (code != SHEAF_OK)
+        return code;
+    code = planner_make(p, m->from, m->from_count, r->directory, err);
+    if (code != SHEAF_ERR_INTERRUPTED && repair_plan_check_source(m, &kind) != SHEAF_OK) {
+        *err = kind;
+        code = kind.code;
     }
     if (code == SHEAF_OK)
         code = planner_stash(p, &m->stash, err);
-    return code == SHEAF_OK ? find_split(m, err) : code;
+    return code != SHEAF_OK || m->is_placed ? code : find_split(m, err);
 }
 
 /* ---- Shards ---------------------------------------------------------------------------------- */
@@ -190,15 +211,44 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
                  converts ? image_libraries() : "");
 }
 
-/* Adds to the error message the reason why a shard could not be made again. `problems` is the
- * number of bad files that were found before this shard was made. */
-static void repair_plan_explain(const struct remaking *m, size_t problems, struct sheaf_error *err)
+/* Returns what an edit may have changed in the samples of this part that neither the source nor the
+ * index has, or "" if there is no such edit. */
+static const char *edited_away(const struct remaking *m, size_t shard)
+{
+    const struct manifest *manifest = m->repair->manifest;
+    bool replaced = false, relabelled = false;
+
+    for (size_t e = 0; e < manifest->edit_count; e++) {
+        replaced |= manifest->edits[e].replaced != 0;
+        relabelled |= manifest->edits[e].relabelled != 0;
+    }
+    if (!repair_is_edited(manifest, shard) || (!replaced && !relabelled))
+        return "";
+    return replaced && relabelled
+               ? ", or an edit has replaced files or labels, which this source has as they were "
+                 "before"
+           : replaced ? ", or an edit has replaced files, which this source has as they were before"
+                      : ", or an edit has changed labels in files .cls, which this source has as "
+                        "they were before";
+}
+
+/* Returns a text if the numbers in the shard's records are not known, or otherwise "". */
+static const char *lost_numbers(const struct remaking *m, size_t at)
+{
+    return m->is_placed && m->setup.format->has_names && m->places.made[at].lacks_numbers
+               ? ", or its .lst file is lost, which had the numbers of its records" : "";
+}
+
+/* Adds to the error the reason why a shard could not be made again. `at` is its index in the plan,
+ * and `problems` the number of bad files that were found before this shard. */
+static void repair_plan_explain(const struct remaking *m, size_t shard, size_t at, size_t problems,
+                                struct sheaf_error *err)
 {
     char text[sizeof(err->message)], libraries[200] = "";
 
     snprintf(text, sizeof(text), "%s", err->message);
     name_libraries(m, libraries, sizeof(libraries));
-    if (m->plan_hash == NULL || strcmp(m->plan_hash, m->plan.hash) != 0)
+    if (!m->is_placed && (m->plan_hash == NULL || strcmp(m->plan_hash, m->plan.hash) != 0))
         err_set(err, SHEAF_ERR_CHANGED, "the source has changed: files were added, removed or "
                 "renamed, or have another size than when they were packed: %s", text);
     else if (m->problems.count > problems)
@@ -206,64 +256,80 @@ static void repair_plan_explain(const struct remaking *m, size_t problems, struc
                 "more, such as %s: %s", m->problems.count - problems,
                 plural(m->problems.count - problems), m->problems.items[problems].path, text);
     else
-        err_set(err, SHEAF_ERR_CHANGED, "the content of a source file has changed%s: %s",
-                libraries, text);
+        err_set(err, SHEAF_ERR_CHANGED, "the source has changed: a file is missing, or is not what "
+                "was packed%s%s%s: %s", edited_away(m, shard), lost_numbers(m, at), libraries,
+                text);
 }
 
-/* Returns SHEAF_ERR_UNSUPPORTED if this shard cannot be made from the packed files, because its
- * samples were appended or edited after packing. */
-static int repair_plan_check_shard(const struct repair *r, size_t shard, struct sheaf_error *err)
+/* Finds a damaged shard in the new plan, and sets *at to its index. Returns SHEAF_ERR_CHANGED if
+ * the source does not have all of its samples. */
+static int find_planned(const struct remaking *m, size_t shard, size_t *at,
+                        struct sheaf_error *err)
 {
-    const struct manifest *m = r->manifest;
-    const char *name = m->shards[shard].name;
-    char edited[SHARD_NAME_BYTES];
+    const struct plan_split *split = &m->plan.splits[m->plan_split];
+    const uint64_t samples = m->repair->manifest->shards[shard].samples;
 
-    if (m->growth_count != 0 && shard >= m->growths[0].shards)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "has samples that were appended: only a copy of "
-                       "the data set can repair it");
-    for (size_t e = 1; e <= m->edit_count; e++)
-        if (manifest_edit_name(name, interop_stem(m->container, m->codec, name), e, edited,
-                               sizeof(edited), NULL) == SHEAF_OK && strcmp(edited, name) == 0)
-            return err_set(err, SHEAF_ERR_UNSUPPORTED, "was written by an edit: only a copy of the "
-                           "data set can repair it");
-    return SHEAF_OK;
+    *at = split->shard + (shard - m->first);
+    if (!m->is_placed && shard - m->first < split->shard_count)
+        return SHEAF_OK;
+    if (!m->is_placed) {
+        err_set(err, SHEAF_ERR_CHANGED, "the files give only %u shard%s", split->shard_count,
+                plural(split->shard_count));
+        repair_plan_explain(m, shard, *at, m->problems.count, err);
+        return SHEAF_ERR_CHANGED;
+    }
+    for (*at = 0; m->plan.shards[*at].number != shard;)
+        ++*at;
+    if (m->plan.shards[*at].sample_count == samples)
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_CHANGED, "the source has changed, or is not the whole source: it "
+                   "has %llu of the %llu sample%s of this shard: give all files from which they "
+                   "were packed and appended, or a copy of the data set",
+                   (unsigned long long)m->plan.shards[*at].sample_count,
+                   (unsigned long long)samples, plural(samples));
 }
 
-static int remake_shard(struct remaking *m, size_t shard, struct sheaf_error *err)
+static int remake_planned(struct remaking *m, size_t at, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
-    const struct plan_split *split = &m->plan.splits[m->plan_split];
-    const size_t at = split->shard + shard;
     struct sheaf_pack_result result = { .shards = 0 };
-    struct pack_run run = {
+    const struct pack_run run = {
         .options = &m->options, .setup = &m->setup, .output = &r->output,
         .problems = &m->problems, .watch = &r->watch, .rows = plan_stash_rows(&m->stash),
         .first = at, .end = at + 1,
     };
-    const size_t problems = m->problems.count;
-    int code;
+    int code = run_check_memory(&run, err);
 
-    if (shard >= split->shard_count) {
-        err_set(err, SHEAF_ERR_CHANGED, "the files give only %u shard%s", split->shard_count,
-                plural(split->shard_count));
-        repair_plan_explain(m, problems, err);
-        return SHEAF_ERR_CHANGED;
-    }
-    m->plan.shards[at].split = 0;       /* of the output, which is this data set alone */
-    code = run_check_memory(&run, err);
     if (code == SHEAF_OK)
         code = run_plan(&run, &result, err);
-    if (code == SHEAF_ERR_CHANGED && journal_check(&r->output.journal, NULL) == SHEAF_OK)
-        repair_plan_explain(m, problems, err);
     r->result.memory_peak_bytes = MAX(r->result.memory_peak_bytes, result.memory_peak_bytes);
     return code;
 }
 
-static void repair_plan_settle(struct repair *r, size_t shard, bool is_repaired)
+static int remake_shard(struct remaking *m, size_t shard, struct sheaf_error *err)
+{
+    const struct journal *journal = &m->repair->output.journal;
+    const size_t problems = m->problems.count;
+    size_t at;
+    int code = find_planned(m, shard, &at, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    m->plan.shards[at].split = 0;       /* of the output, which is this data set alone */
+    code = remake_planned(m, at, err);
+    if (code == SHEAF_ERR_CHANGED && m->is_placed && m->problems.count == problems &&
+        repair_places_forget_numbers(&m->places, at))
+        code = remake_planned(m, at, err);
+    if (code == SHEAF_ERR_CHANGED && journal_check(journal, NULL) == SHEAF_OK)
+        repair_plan_explain(m, shard, at, problems, err);
+    return code;
+}
+
+static void repair_plan_settle(struct repair *r, size_t shard)
 {
     for (size_t i = 0; i < r->file_count; i++)
         if (r->files[i].shard == shard && r->files[i].damage != NULL)
-            r->files[i].is_repaired = is_repaired;
+            r->files[i].is_repaired = true;
 }
 
 static int fail_shard(struct repair *r, size_t shard, int code, const struct sheaf_error *found,
@@ -283,6 +349,7 @@ static void close_remaking(struct remaking *m)
 {
     plan_stash_close(&m->stash);
     plan_free(&m->plan);
+    repair_places_close(&m->places);
     planner_close(&m->planner);
     class_list_free(&m->list);
     problems_free(&m->problems);
@@ -300,14 +367,11 @@ static void close_remaking(struct remaking *m)
     free(m->source);
 }
 
-static int open_remaking(struct remaking *m, struct sheaf_error *err)
+static int open_remaking(struct remaking *m, const bool *damaged, struct sheaf_error *err)
 {
-    struct repair *r = m->repair;
     struct sheaf_pack_options given;
-    int code = in_place_check_packed(r->dataset, r->directory, err);
+    int code = take_packing(m, err);
 
-    if (code == SHEAF_OK)
-        code = take_packing(m, err);
     given = m->options;
     if (code == SHEAF_OK)
         code = pack_options_take(&given, &m->options, err);
@@ -315,50 +379,75 @@ static int open_remaking(struct remaking *m, struct sheaf_error *err)
         code = class_list_take(&m->list, &m->options, err);
     if (code != SHEAF_OK)
         return code;
+    m->list.classes.closed = !m->is_placed;     /* because the source may have other samples */
     pack_options_setup(&m->options, &m->setup);
     m->problems.on_error = m->converted.on_error = SHEAF_SKIP;
     m->problems.converted = &m->converted;
-    code = repair_plan_make(m, err);
+    code = repair_plan_make(m, damaged, err);
     planner_setup(&m->planner, &m->setup);
     return code;
 }
 
-/* Sets damaged[i] for each damaged shard i that can be made again from the packed files. Records an
- * error for each other damaged file. */
-static int repair_plan_find_shards(struct repair *r, bool *damaged, size_t *count,
-                                   struct sheaf_error *err)
+/* Records an error for each damaged file that belongs to no shard. Sets damaged[i] for each shard
+ * with damaged files. */
+static int repair_plan_find_shards(struct repair *r, bool *damaged, struct sheaf_error *err)
 {
     struct sheaf_error found;
     int code = SHEAF_OK;
 
     for (size_t i = 0; i < r->file_count && code == SHEAF_OK; i++) {
         struct repair_file *f = &r->files[i];
-        int fault = SHEAF_OK;
 
         if (f->damage == NULL)
             continue;
-        if (f->shard == REPAIR_NO_SHARD)
-            fault = err_set(&found, SHEAF_ERR_UNSUPPORTED, "belongs to the whole data set: only a "
-                            "copy of the data set can repair it");
-        else
-            fault = repair_plan_check_shard(r, f->shard, &found);
-        if (fault != SHEAF_OK) {
-            code = repair_fail(f, fault, &found, err);
-        } else if (!damaged[f->shard]) {
+        if (f->shard != REPAIR_NO_SHARD) {
             damaged[f->shard] = true;
-            ++*count;
+            continue;
         }
+        err_set(&found, SHEAF_ERR_UNSUPPORTED, "belongs to the whole data set: only a copy of the "
+                "data set can repair it");
+        code = repair_fail(f, found.code, &found, err);
     }
     return code;
 }
 
-static int remake_shards(struct remaking *m, const bool *damaged, struct sheaf_error *err)
+/* Without a table of keys, only the packer's plan can tell which samples a shard has. Returns
+ * SHEAF_ERR_UNSUPPORTED if that plan does not have the shard. */
+static int check_first_packing(const struct remaking *m, size_t shard, struct sheaf_error *err)
+{
+    const bool edited = repair_is_edited(m->repair->manifest, shard);
+
+    if (m->is_placed || (m->part == 0 && !edited))
+        return SHEAF_OK;
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s, and its samples cannot be found: only a copy "
+                   "of the data set can repair it: %s", edited ? "was written by an edit"
+                                                               : "has samples that were appended",
+                   m->keys_fault->message);
+}
+
+static int remake_one(struct remaking *m, size_t shard, struct sheaf_error *err)
+{
+    const int code = check_first_packing(m, shard, err);
+
+    if (code != SHEAF_OK)
+        return code;
+    if (m->plan_fault.code != SHEAF_OK) {
+        *err = m->plan_fault;
+        return err->code;
+    }
+    return remake_shard(m, shard, err);
+}
+
+/* Makes the damaged shards of the part again. Sets damaged[i] to false for each shard that was
+ * made. If other sources were tried before these, keeps the earlier error of a shard unless these
+ * sources have samples of the part. */
+static int remake_shards(struct remaking *m, bool *damaged, bool is_first, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
     struct sheaf_error found;
-    int code = open_remaking(m, err);
+    int code = SHEAF_OK;
 
-    for (size_t i = 0; i < r->manifest->shard_count && code == SHEAF_OK; i++) {
+    for (size_t i = m->first; i < m->end && code == SHEAF_OK; i++) {
         int one;
 
         if (!damaged[i])
@@ -366,26 +455,85 @@ static int remake_shards(struct remaking *m, const bool *damaged, struct sheaf_e
         code = watch_check(&r->watch, err);
         if (code != SHEAF_OK)
             break;
-        one = remake_shard(m, i, &found);
-        if (one == SHEAF_OK)
-            repair_plan_settle(r, i, true);
-        else
+        one = remake_one(m, i, &found);
+        if (one == SHEAF_OK) {
+            repair_plan_settle(r, i);
+            damaged[i] = false;
+        } else if (is_first || m->plan.sample_count != 0 || one == SHEAF_ERR_INTERRUPTED) {
             code = fail_shard(r, i, one, &found, err);
+        }
+    }
+    return code;
+}
+
+static bool is_any_damaged(const struct remaking *m, const bool *damaged)
+{
+    for (size_t i = m->first; i < m->end; i++)
+        if (damaged[i])
+            return true;
+    return false;
+}
+
+/* Repairs a part from these sources. If a table of keys was needed, but is missing or damaged, uses
+ * the plan of the packing run instead. */
+static int remake_part(const struct remaking *given, bool *damaged, bool is_first,
+                       struct sheaf_error *err)
+{
+    struct sheaf_error keys_fault = { .code = SHEAF_OK };
+    bool lacks_keys = true;
+    int code = SHEAF_OK;
+
+    for (int tries = 0; tries < 2 && lacks_keys && code == SHEAF_OK; tries++) {
+        struct remaking m = *given;
+
+        m.is_placed = tries == 0;
+        m.keys_fault = &keys_fault;
+        if (open_remaking(&m, damaged, &m.plan_fault) == SHEAF_OK)
+            m.plan_fault.code = SHEAF_OK;
+        lacks_keys = m.places.lacks_keys;
+        if (lacks_keys)
+            keys_fault = m.plan_fault;
+        else
+            code = remake_shards(&m, damaged, is_first, err);
+        close_remaking(&m);
+    }
+    return code;
+}
+
+/* Repairs a part from all sources together, as if they had been packed at once, and then from each
+ * source alone. The keys of samples differ, because they contain the name of the source if there
+ * are several. */
+static int repair_part(struct repair *r, size_t part, bool *damaged, struct sheaf_error *err)
+{
+    const struct manifest *m = r->manifest;
+    struct remaking making = {
+        .repair = r, .part = part, .from = r->from, .from_count = r->from_count,
+        .first = part == 0 ? 0 : (size_t)m->growths[part - 1].shards,
+        .end = part == m->growth_count ? m->shard_count : (size_t)m->growths[part].shards,
+        .stash.blocks.fd = -1,
+    };
+    int code = is_any_damaged(&making, damaged) ? remake_part(&making, damaged, true, err)
+                                                : SHEAF_OK;
+
+    making.from_count = 1;
+    for (size_t i = 0; i < r->from_count && r->from_count > 1 && code == SHEAF_OK &&
+                       is_any_damaged(&making, damaged); i++) {
+        making.from = &r->from[i];
+        code = remake_part(&making, damaged, false, err);
     }
     return code;
 }
 
 int repair_from_files(struct repair *r, struct sheaf_error *err)
 {
-    struct remaking m = { .repair = r, .stash.blocks.fd = -1 };
     bool *damaged = calloc(r->manifest->shard_count + 1, sizeof(damaged[0]));
-    size_t count = 0;
     int code = damaged == NULL ? err_memory(err, r->manifest->shard_count)
-                               : repair_plan_find_shards(r, damaged, &count, err);
+                               : in_place_check_packed(r->dataset, r->directory, err);
 
-    if (code == SHEAF_OK && count != 0)
-        code = remake_shards(&m, damaged, err);
-    close_remaking(&m);
+    if (code == SHEAF_OK)
+        code = repair_plan_find_shards(r, damaged, err);
+    for (size_t part = 0; part <= r->manifest->growth_count && code == SHEAF_OK; part++)
+        code = repair_part(r, part, damaged, err);
     free(damaged);
     return code;
 }

@@ -84,6 +84,14 @@ void manifest_growth_clear(struct manifest *m)
     m->growth_count = 0;
 }
 
+void manifest_take_growth_options(struct manifest *m, size_t part)
+{
+    char *options = m->growths[part - 1].options_json;
+
+    m->growths[part - 1].options_json = m->options_json;
+    m->options_json = options;
+}
+
 bool manifest_undo_growth(struct manifest *m)
 {
     struct manifest_growth *last;

@@ -177,12 +177,13 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
     const struct plan *plan = b->plan;
     const struct plan_label *label = &plan->labels[s->label];
     const uint64_t record = (uint64_t)(s - plan->samples) - b->shard->sample;
+    const uint64_t *numbers = b->shard->made == NULL ? NULL : b->shard->made->numbers;
 
     *sample = (struct sheaf_sample){
         .labels = label->values,
         .label_count = label->value_count,
         .class_name = label->class_name,
-        .number = b->shard->first + record,
+        .number = numbers == NULL ? b->shard->first + record : numbers[record],
         .shard = b->shard->number,
         .record = record,
     };

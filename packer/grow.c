@@ -70,12 +70,15 @@ static int grow_check_kind(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-int grow_open(struct grow *g, const char *text, size_t size, struct sheaf_error *err)
+int grow_open(struct grow *g, const char *text, size_t size, size_t part,
+              struct sheaf_error *err)
 {
     int code = manifest_parse(text, size, &g->manifest, err);
 
     if (code == SHEAF_OK)
         code = grow_check_kind(&g->manifest, err);
+    if (code == SHEAF_OK && part != 0)
+        manifest_take_growth_options(&g->manifest, part);
     if (code == SHEAF_OK)
         code = manifest_option(&g->manifest, "prefix", &g->prefix, err);
     if (code == SHEAF_OK)

@@ -28,9 +28,16 @@ struct grow {
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */
 };
 
-/* Fills `grow` with the facts about the data set whose manifest is `text`. Returns
- * SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
-int grow_open(struct grow *grow, const char *text, size_t size, struct sheaf_error *err);
+/* Fills `grow` with the facts about the data set whose manifest is `text`. The options in
+ * grow->manifest become those of append number `part` (1, 2, ...), or stay those of the first
+ * packing if `part` is 0. Returns SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
+int grow_open(struct grow *grow, const char *text, size_t size, size_t part,
+              struct sheaf_error *err);
+/* Sets *number to the number that is stored in the last sample before the shard with this index,
+ * and *found to whether there is such a sample. The container must store numbers
+ * (format_ops.has_names). `dest` is the directory of the data set. */
+int grow_last_number(const struct manifest *manifest, size_t shard, const char *dest,
+                     uint64_t *number, bool *found, struct sheaf_error *err);
 /* Sets grow->facts.first_number to the number of the first appended sample. `dest` is the directory
  * of the data set. */
 int grow_number(struct grow *grow, const char *dest, struct sheaf_error *err);

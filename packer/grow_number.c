@@ -95,6 +95,15 @@ static int last_of_shard(const struct manifest *m, size_t shard, const char *des
     return code;
 }
 
+int grow_last_number(const struct manifest *m, size_t shard, const char *dest, uint64_t *number,
+                     bool *found, struct sheaf_error *err)
+{
+    while (shard > 0 && m->shards[shard - 1].samples == 0)
+        shard--;
+    *found = shard > 0;
+    return *found ? last_of_shard(m, shard - 1, dest, number, err) : SHEAF_OK;
+}
+
 /* Raises *next to the number after the last sample in the shards `begin` to `end` - 1. Does not
  * change *next if these shards have no samples. */
 static int last_of_part(const struct manifest *m, size_t begin, size_t end, const char *dest,

@@ -220,12 +220,27 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     return code;
 }
 
+/* Sets the totals of a plan whose shards existed before. */
+static int planner_count_places(struct planner *p)
+{
+    const struct sample_stream *stream = &p->sort.streams[0];
+    struct plan *plan = p->plan;
+
+    plan->splits[0].sample_count = plan->sample_count = stream->count;
+    plan->splits[0].payload_bytes = plan->payload_bytes = stream->payload_bytes;
+    plan->splits[0].cls_is_label = stream->cls_is_label;
+    plan->splits[0].shard_count = (uint32_t)plan->shard_count;
+    return SHEAF_OK;
+}
+
 static int planner_make_shards(struct planner *p, struct sheaf_error *err)
 {
     const bool grows = p->sort.grow != NULL;
     struct plan *plan = p->plan;
     int code = SHEAF_OK;
 
+    if (p->sort.places != NULL)
+        return planner_count_places(p);
     for (uint32_t s = 0; s < plan->split_count; s++) {
         const struct sample_stream *stream = &p->sort.streams[s];
         struct plan_split *split = &plan->splits[s];
@@ -321,14 +336,15 @@ int planner_plan(struct planner *p, struct sheaf_error *err)
     p->sort.tells_cls = p->tells_cls;
     p->sort.classes = p->list.count == 0 ? NULL : &p->list.classes;
     code = sort_samples(p, err);
-    p->files -= p->sort.merged;
+    p->files -= p->sort.merged + p->sort.unplaced;
     if (code == SHEAF_OK)
         code = planner_make_shards(p, err);
     if (code == SHEAF_OK)
         tell_depths(p);
     /* An append may have nothing to pack, because the data set already has all samples of the
      * source. This is not an error. */
-    if (code == SHEAF_OK && p->plan->sample_count == 0 && !problems_have_known(p->problems))
+    if (code == SHEAF_OK && p->plan->sample_count == 0 && p->sort.places == NULL &&
+        !problems_have_known(p->problems))
         code = err_set(err, SHEAF_ERR_NOT_FOUND, "%s: no file can be packed (%llu found, %llu left "
                        "out by patterns)", p->name, (unsigned long long)p->files,
                        (unsigned long long)p->filtered);

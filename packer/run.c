@@ -305,7 +305,7 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
     slot->block.plan = plan;
     slot->block.shard = &slot->shard;
     slot->block.first = *at;
-    slot->block.end = plan_block_end(plan, *at, shard_end);
+    slot->block.end = plan_shard_block_end(plan, shard, *at);
     slot->block.at_worst = false;
     slot->block.extra = 0;
     slot->begins_shard = *at == shard->sample;
@@ -350,10 +350,11 @@ static int run_shard(struct engine *e, struct loaded *l, struct sheaf_error *err
 {
     const struct plan_shard *shard = &l->batch.plan.shards[0];
     uint64_t at = shard->sample;
-    int code = SHEAF_OK;
+    int code;
 
-    while (code == SHEAF_OK && at < shard->sample + shard->sample_count)
+    do {                        /* an edited shard may have no samples, but has an end */
         code = run_block(e, &l->batch.plan, shard, &at, err);
+    } while (code == SHEAF_OK && at < shard->sample + shard->sample_count);
     l->end = e->consumed + e->in_flight;
     return code;
 }

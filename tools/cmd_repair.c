@@ -112,12 +112,12 @@ const struct command repair_command = {
     .text = "Checks all files of the data set in DATASET, a directory or s3://BUCKET/PREFIX/, and "
             "makes damaged and lost ones again. With FILE, it makes these files again and checks "
             "no others; sheaf verify prints the names of damaged files.\n\nSRC is the source that "
-            "was packed, in any place. The options of the packing are in the manifest, so only the "
-            "files of the damaged shards are read. SRC may also be a copy of the data set with the "
-            "same fingerprint. Files other than shards, and shards that were appended, edited or "
-            "converted, can only be copied.\n\nA file gets its name only if its bytes are those "
-            "that the manifest states. Otherwise the shard is named, and stays as it is. A repair "
-            "that was interrupted can be run again.",
+            "was packed, in any place; give several if samples were appended. The options of the "
+            "packing are in the manifest, and only the files of the damaged shards are read. SRC "
+            "may also be a copy of the data set with the same fingerprint. Files other than "
+            "shards, and shards that were converted, can only be copied.\n\nA file gets its name "
+            "only if its bytes are those that the manifest states. Otherwise the shard is named, "
+            "and stays as it is. A repair that was interrupted can be run again.",
     .example = "  sheaf repair shards/ --from photos/\n"
                "  sheaf repair s3://bucket/train/ shard-000017.tar --from s3://backup/train/\n",
     .run = cmd_repair,

@@ -59,6 +59,18 @@ uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end)
     return at;
 }
 
+uint64_t plan_shard_block_end(const struct plan *plan, const struct plan_shard *shard,
+                              uint64_t first)
+{
+    const struct plan_made *made = shard->made;
+    const uint64_t end = shard->sample + shard->sample_count;
+
+    for (size_t i = 0; made != NULL && made->block_ends != NULL && i < made->block_count; i++)
+        if (made->block_ends[i] > first - shard->sample)
+            return MIN(shard->sample + made->block_ends[i], end);
+    return plan_block_end(plan, first, end);
+}
+
 /* ---- Life ------------------------------------------------------------------------------------ */
 
 void plan_free(struct plan *plan)

@@ -45,11 +45,21 @@ struct plan_label {             /* labels[0]: none */
     size_t value_count;
 };
 
+/* Facts about a shard that existed before and is made again. */
+struct plan_made {
+    uint64_t *numbers;          /* number of each sample; NULL: consecutive numbers */
+    bool lacks_numbers;         /* whether consecutive numbers are only a guess */
+    /* for each codec block, the number of samples up to the end of the block; NULL: unknown */
+    uint64_t *block_ends;
+    size_t block_count;
+};
+
 struct plan_shard {
     uint32_t split;
     uint32_t number;            /* within the split; counts from 0 */
     uint64_t sample, sample_count;
     uint64_t first;             /* number of its first sample within the split */
+    const struct plan_made *made;       /* NULL: the shard did not exist before */
     uint64_t payload_bytes;
     uint64_t largest;           /* upper bound for the payload of its largest sample */
     /* Hash of the shard's source files, from their URLs and stamps (size and time, or ETag). 0 if
@@ -102,6 +112,10 @@ void plan_free(struct plan *plan);
 /* Returns the end of the block (the samples that are encoded as one job) that begins with sample
  * `first`: the number of the first sample after it. The result is at most `end`. */
 uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
+/* Returns the number of the sample at which the block of `shard` ends that begins with sample
+ * `first`. A shard that existed before is divided into its former blocks, if these are known. */
+uint64_t plan_shard_block_end(const struct plan *plan, const struct plan_shard *shard,
+                              uint64_t first);
 
 /* ---- Pieces ---------------------------------------------------------------------------------- */
 

@@ -450,6 +450,8 @@ int plan_sort_samples(struct plan_sort *x, struct plan *plan, struct sheaf_error
         code = sort_all(x, &all, err);
     if (code == SHEAF_OK && x->grow != NULL)
         code = plan_sort_known(x, &all, err);
+    if (code == SHEAF_OK && x->places != NULL)
+        code = plan_sort_place(x, &all, plan, err);
     if (code == SHEAF_OK)
         code = plan_sort_number_labels(x, plan, err);
     if (code == SHEAF_OK && x->options->split != NULL)

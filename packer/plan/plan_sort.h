@@ -35,11 +35,34 @@ struct sample_stream {
 typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *record, size_t size,
                         uint32_t label, bool *good, struct sheaf_error *err);
 
+#define PLAN_PLACE_NONE UINT64_MAX
+
+/* The type of a function that finds the places of samples by their keys. A place is a number in the
+ * sequence of all samples of struct plan_places. Sets places[i] to PLAN_PLACE_NONE if the sample
+ * with the key keys[i] is not one of them. */
+typedef int plan_place_fn(void *context, const char *const *keys, size_t count, uint64_t *places,
+                          struct sheaf_error *err);
+
+/* Existing shards that are made again. Only their samples are planned, in their present order. */
+struct plan_places {
+    plan_place_fn *find;
+    void *context;
+    /* the shards. `sample` is the place of a shard's first sample, and `sample_count` the number of
+     * samples that the shard must have. */
+    const struct plan_shard *shards;
+    size_t shard_count;
+    /* for each place, the label (an index of the catalog) that the sample gets instead of its label
+     * in the source, or LABEL_NONE if it keeps that one; NULL: all samples keep their labels */
+    const uint32_t *labels;
+};
+
 struct plan_sort {
     const struct sheaf_pack_options *options;
     struct problems *problems;
     struct watch *watch;
     const struct plan_grow *grow;   /* NULL: a new data set */
+    const struct plan_places *places;   /* NULL, unless existing shards are made again */
+    uint64_t unplaced;          /* number of files of samples without a place */
     const struct plan_classes *classes; /* given classes; NULL: the classes of the samples */
     /* Function that tests whether a sample can be packed, or NULL. The function is used if splits
      * get a fixed number of samples of each class, because only good samples count. */
@@ -110,6 +133,30 @@ int samples_rewind(struct sample_stream *stream, struct sheaf_error *err);
 int samples_get(struct sample_stream *stream, struct buf *record, uint64_t *payload_bytes,
                struct sheaf_error *err);
 
+/* ---- Batches --------------------------------------------------------------------------------- */
+
+#define SAMPLE_BATCH 1024
+
+/* Consecutive samples of a stream. */
+struct sample_batch {
+    struct buf records;         /* the samples' records, one after another */
+    size_t ends[SAMPLE_BATCH];  /* end of each record in `records` */
+    uint64_t payloads[SAMPLE_BATCH];
+    char *keys[SAMPLE_BATCH];
+    size_t count;
+};
+typedef int sample_batch_fn(void *context, const struct sample_batch *batch,
+                            struct sheaf_error *err);
+
+/* Calls `take` for all samples of a stream, many at a time. (plan_sort_batch.c) */
+int samples_each_batch(const struct plan_sort *sort, struct sample_stream *stream,
+                       sample_batch_fn *take, void *context, struct sheaf_error *err);
+
+/* Used when existing shards are made again. Replaces the stream by the samples that have a place,
+ * in the order of their places, and adds their shards to the plan. A shard of the plan has the
+ * samples that were found, which may be fewer than it must have. (plan_sort_place.c) */
+int plan_sort_place(struct plan_sort *sort, struct sample_stream *all, struct plan *plan,
+                    struct sheaf_error *err);
 /* For an append, removes the samples whose keys the data set already has from the stream, and
  * reports their files. (plan_sort_known.c) */
 int plan_sort_known(struct plan_sort *sort, struct sample_stream *all, struct sheaf_error *err);

@@ -25,9 +25,9 @@ def repair(dataset: Path, source: Union[Path, Sequence[Path]], files: Sequence[s
            report: Optional[Callable[[Problem], Any]] = None,
            note: Optional[Callable[[Note], Any]] = None) -> RepairResult:
     """Checks the files of a data set and makes damaged and lost ones again, as `sheaf repair` does.
-    `source` is the source that was packed (or several), or a copy of the data set.  `files` are the
-    names of files that are made again without a check.  `report` is called for each file that could
-    not be repaired, and `note` for each repaired one.
+    `source` is the source that was packed (or several, if samples were appended), or a copy of the
+    data set.  `files` are the names of files that are made again without a check.  `report` is called
+    for each file that could not be repaired, and `note` for each repaired one.
 
     ChangedError: the source is not the one that was packed, or the copy is another data set;
     UnsupportedError: only a copy can repair a file.

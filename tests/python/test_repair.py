@@ -44,6 +44,28 @@ class Repair(Case):
         self.assertEqual(sheaf.repair(self.dest, self.source, ["shard-000001.tar"]).repaired, 1)
         self.assertFalse(sheaf.verify(self.dest).problems)
 
+    def test_after_an_append_and_an_edit(self):
+        more = self.path("more")
+        for i in range(6):
+            path = os.path.join(more, "cat", "m%d.txt" % i)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(b"more %d" % i)
+        sheaf.append(more, self.dest)
+        sheaf.edit(self.dest, delete=["cat/m1"], labels={"cat/m2": "dog", "dog/01": "cat"}, purge=True)
+        before = {}
+        for name in os.listdir(self.dest):
+            if name.endswith(".tar"):
+                with open(os.path.join(self.dest, name), "rb") as file:
+                    before[name] = file.read()
+                os.unlink(os.path.join(self.dest, name))
+        with self.assertRaisesRegex(sheaf.ChangedError, "it has 0 of the 5 samples of this shard"):
+            sheaf.repair(self.dest, self.source)
+        self.assertEqual(sheaf.repair(self.dest, [self.source, more]).repaired, 1)
+        for name, data in before.items():
+            with open(os.path.join(self.dest, name), "rb") as file:
+                self.assertEqual(file.read(), data)
+
     def test_failures(self):
         os.unlink(self.lost)
         with open(os.path.join(self.source, "cat", "00.txt"), "ab") as file:

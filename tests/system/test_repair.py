@@ -167,25 +167,37 @@ class Repair(Case):
         many = make_tree(self.path("many"), {"c/%04d.txt" % i: b"%d" % i * 20 for i in range(3000)})
         self.dest = self.path("many-set")
         sheaf("pack", many, self.dest, "--format", "webdataset", "--shard-count", "1000")
-        before = tree_of(self.dest)
         name = self.shards()[517]
         members = subprocess.run(["tar", "-tf", self.at(name)], check=True,
                                  stdout=subprocess.PIPE).stdout.decode().split()
-        os.unlink(self.at(name))
         trace = self.path("trace")
         try:
             subprocess.run(["strace", "-V"], check=True, stdout=subprocess.DEVNULL)
         except FileNotFoundError:
             self.skipTest("no strace")
-        subprocess.run(["strace", "-f", "-e", "trace=open,openat", "-o", trace, support.SHEAF,
-                        "repair", self.dest, name, "--from", many], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        opened = {os.path.basename(path) for path in re.findall(r'"([^"]*\.txt)"',
-                                                                read(trace).decode())}
-        self.assertEqual(opened, {os.path.basename(path) for path in members
-                                  if path.endswith(".txt")})
-        self.assertNotIn(b"shard-000516", read(trace))
-        self.assertEqual(tree_of(self.dest), before)
+        def check(name, members, *sources):
+            before = tree_of(self.dest)
+            os.unlink(self.at(name))
+            subprocess.run(["strace", "-f", "-e", "trace=open,openat", "-o", trace, support.SHEAF, "repair", self.dest,
+                            name, "--from", *sources], check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+            opened = set(re.findall(r"[0-9]+\.txt", read(trace).decode()))
+            self.assertEqual(opened, {os.path.basename(path) for path in members if path.endswith(".txt")})
+            self.assertNotIn(b"shard-000516", read(trace))
+            self.assertEqual(tree_of(self.dest), before)
+
+        check(name, members, many)
+        # an appended shard, and an edited one whose deleted files are gone
+        more = make_tree(self.path("more"), {"c/%04d.txt" % i: b"%d" % i for i in range(3000, 3100)})
+        sheaf("append", more, self.dest, "--shard-count", "10")
+        gone = [path for path in members if path.endswith(".txt")][0]
+        write(self.path("keys"), gone.split(".")[0].encode() + b"\n")
+        sheaf("edit", self.dest, "--delete", self.path("keys"), "--purge")
+        os.unlink(os.path.join(many, gone))
+        check("shard-000517.e1.tar", [path for path in members if path != gone], many, "--from", more)
+        name = self.shards()[1003]
+        check(name, subprocess.run(["tar", "-tf", self.at(name)], check=True,
+                                   stdout=subprocess.PIPE).stdout.decode().split(), many, "--from", more)
 
     # ---- What is refused ------------------------------------------------------------------------
 
@@ -198,9 +210,10 @@ class Repair(Case):
         path = os.path.join(self.source, member)
         good = read(path)
         for change, words in ((lambda: write(path, flip(good, 9)),
-                               "the content of a source file has changed"),
-                              (lambda: write(path, good + b"x"), "the source has changed"),
-                              (lambda: os.unlink(path), "the source has changed"),
+                               "the source has changed: a file is missing, or is not what was packed"),
+                              (lambda: write(path, good + b"x"),
+                               "the source has changed: a file is missing, or is not what was packed"),
+                              (lambda: os.unlink(path), "the source has changed: a file is missing, or is not what was packed"),
                               (lambda: shutil.rmtree(self.source), "source")):
             change()
             for damaged in (before[name][:-1], None):
@@ -286,26 +299,198 @@ class Repair(Case):
         sheaf("repair", self.at("columns/cap/1"), "--from", self.path("copy/columns/cap/1"))
         self.assertEqual(tree_of(self.dest), before)
 
-    def test_appended_edited_and_converted(self):
-        self.pack()
-        more = make_tree(self.path("more"), files(4, 500, "m"))
-        write(self.path("keys"), b"cat/a00\n")
-        sheaf("append", more, self.dest)
-        sheaf("edit", self.dest, "--delete", self.path("keys"), "--purge")
-        shutil.rmtree(self.path("copy"))
-        shutil.copytree(self.dest, self.path("copy"))
+    # ---- Data sets that have changed since they were packed -------------------------------------
+
+    def check_all_again(self, *sources, lists=True):
+        """Removes every shard, and then also the .lst files beside them. Repairing from these sources must bring all
+        of them back."""
         before = tree_of(self.dest)
         names = self.shards()
-        for name in names:
-            os.unlink(self.at(name))
-        done = self.repair(status=1)
-        self.assert_error(done, "samples that were appended",
-                          "was written by an edit")
-        now = tree_of(self.dest)
-        self.assertEqual({name for name in names if name in now},
-                         {name for name in names[:6] if ".e1." not in name})
-        self.assertEqual(self.counts(source=self.path("copy")), (2, 2))
+        sides = [name for name in before if name.endswith(".lst")] if lists else []
+        for lost in (names, names + sides)[:2 if sides else 1]:
+            for name in lost:
+                os.unlink(self.at(name))
+            words = [word for source in sources[1:] for word in ("--from", source)]
+            self.repair(*words, source=sources[0])
+            self.assertEqual(tree_of(self.dest), before)
+        sheaf("verify", self.dest)
+
+    def edit(self, *words):
+        sheaf("edit", self.dest, *words, "--purge")
+
+    def list_of(self, *lines):
+        write(self.path("list"), "".join(line + "\n" for line in lines).encode())
+        return self.path("list")
+
+    def test_after_appends(self):
+        """Two appends with other options than those of packing. The source may be the directories one by one, or one
+        tree that has grown, and may have files that were never packed."""
+        for container in CONTAINERS:
+            for codec in ("none", "gzip"):
+                with self.subTest(container=container, codec=codec):
+                    shutil.rmtree(self.source)
+                    make_tree(self.source, self.files)
+                    self.pack(container=container, codec=codec)
+                    more = make_tree(self.path("more"), files(7, 500, "m"))
+                    sheaf("append", more, self.dest, "--shard-count", "3", "--seed", "9")
+                    make_tree(self.source, {"new/%d.txt" % i: b"new %d" % i for i in range(5)})
+                    sheaf("append", self.source, self.dest, "--on-error", "skip", "--no-shuffle", "--shard-count", "2")
+                    self.assertEqual(len(self.shards()), 11)
+                    self.check_all_again(self.source, more)
+                    make_tree(self.source, files(7, 500, "m"))
+                    make_tree(self.source, {"cat/never.txt": b"never packed", "never/x.txt": b"nor this"})
+                    self.check_all_again(self.source)
+
+    def test_after_an_edit(self):
+        """The files of deleted samples may be gone from the source. Changed labels are in the index."""
+        for container in CONTAINERS:
+            for codec in ("none", "zstd"):
+                with self.subTest(container=container, codec=codec):
+                    shutil.rmtree(self.source)
+                    make_tree(self.source, self.files)
+                    self.pack(container=container, codec=codec)
+                    deleted = sorted({path.split(".")[0] for path in self.files})[::5]
+                    self.edit("--delete", self.list_of(*deleted))
+                    self.check_all_again(self.source, lists=False)
+                    for path in self.files:
+                        if path.split(".")[0] in deleted:
+                            os.unlink(os.path.join(self.source, path))
+                    more = make_tree(self.source, files(5, 700, "m"))
+                    sheaf("append", more, self.dest, "--on-error", "skip", "--shard-count", "2")
+                    self.check_all_again(self.source, lists=False)
+                    self.edit("--labels", self.list_of("key,label", "cat/m00,bird", "dog/a01,cat", "dog/a03,dog"))
+                    self.check_all_again(self.source, lists=False)
+                    self.edit("--delete", self.list_of("dog/m01", "cat/a02"))
+                    self.check_all_again(self.source, lists=False)
+
+    def test_lost_numbers(self):
+        """If samples were deleted, only the .lst file has the numbers of a RecordIO shard's records."""
+        self.pack(container="recordio")
+        keys = sheaf("cat", self.dest, "--list", "--no-shuffle").stdout.decode().splitlines()
+        self.edit("--delete", self.list_of(keys[5].split("\t")[0]))
+        before = tree_of(self.dest)
+        name = [name for name in self.shards() if ".e1." in name][0]
+        os.unlink(self.at(name))
+        self.assertEqual(self.counts(), (1, 1))
         self.assertEqual(tree_of(self.dest), before)
+        os.unlink(self.at(name))
+        write(self.at(name.replace(".rec", ".lst")), b"0\t0\tx\n")
+        self.assert_error(self.repair(status=1), "its .lst file is lost, which had the numbers of its records")
+        self.assertFalse(os.path.exists(self.at(name)))
+
+    def test_after_replaced_files(self):
+        """The source must have the new files. With the old ones, the shard stays lost."""
+        self.pack()
+        better = make_tree(self.path("better"), {"cat/a00.txt": b"a better caption"})
+        self.edit("--replace", better)
+        before = tree_of(self.dest)
+        name = [name for name in self.shards() if ".e1." in name][0]
+        os.unlink(self.at(name))
+        self.assert_error(self.repair(status=1), name, "replaced files, which this source has as they were before")
+        self.assertNotIn(name, tree_of(self.dest))
+        shutil.copy(os.path.join(better, "cat/a00.txt"), os.path.join(self.source, "cat/a00.txt"))
+        self.assertEqual(self.counts(), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_labels_in_files(self):
+        """A label in a file .cls can be repaired only from a source with the new label."""
+        numbers = {"%02d.cls" % i: b"%d" % (i % 3) for i in range(12)}
+        numbers.update({"%02d.txt" % i: b"text %d" % i for i in range(12)})
+        tree = make_tree(self.path("numbers"), numbers)
+        self.pack(source=tree, shards=2)
+        self.edit("--labels", self.list_of("key,label", "03,2"))
+        before = tree_of(self.dest)
+        name = [name for name in self.shards() if ".e1." in name][0]
+        os.unlink(self.at(name))
+        self.assert_error(self.repair(source=tree, status=1), name, "changed labels in files .cls")
+        write(os.path.join(tree, "03.cls"), b"2")
+        self.assertEqual(self.counts(source=tree), (1, 1))
+        self.assertEqual(tree_of(self.dest), before)
+
+    def test_an_empty_shard(self):
+        """An edit may have deleted all samples of a shard."""
+        for container in CONTAINERS:
+            self.pack(container=container, shards=8)
+            keys = sheaf("cat", self.dest, "--list", "--no-shuffle").stdout.decode().splitlines()
+            self.edit("--delete", self.list_of(*(line.split("\t")[0] for line in keys[6:9])))
+            self.assertEqual(json.loads(read(self.at("dataset.json")))["shards"][2]["samples"], 0)
+            self.check_all_again(self.source, lists=False)
+
+    def test_blocks_of_the_codec(self):
+        """A shard consists of several compressed blocks. An edit divides it in another way than packing."""
+        big = make_tree(self.path("big"), files(30, 900000, "b"))
+        for codec in ("gzip", "lz4"):
+            self.pack(source=big, shards=2, codec=codec)
+            keys = sorted({path.split(".")[0] for path in files(30, 900000, "b")})
+            self.edit("--delete", self.list_of(keys[3], keys[12]))
+            sheaf("append", make_tree(self.path("more"), files(3, 500, "m")), self.dest)
+            self.check_all_again(big, self.path("more"))
+
+    def test_splits_that_have_grown(self):
+        sheaf("pack", self.source, self.path("both"), "--format", "tfrecord", "--shard-size", "8000",
+              "--split", "train=0.6,val=0.4")
+        more = make_tree(self.path("more"), files(20, 900, "m"))
+        sheaf("append", more, self.path("both"), "--shard-size", "4000")
+        for split in ("train", "val"):
+            self.dest = self.path("both", split)
+            self.assertGreater(len(self.shards()), 3)
+            self.check_all_again(self.source, more)
+        self.edit("--delete", self.list_of(*sheaf("cat", self.dest, "--list").stdout.decode().split("\t")[:1]))
+        self.check_all_again(more, self.source)
+
+    def test_with_columns(self):
+        self.pack()
+        sheaf("append", make_tree(self.path("more"), files(4, 500, "m")), self.dest)
+        keys = [line.split("\t")[0] for line in sheaf("cat", self.dest, "--list").stdout.decode().splitlines()]
+        write(self.path("values.csv"), ("key,value\n" + "".join("%s,of %s\n" % (key, key)
+                                                               for key in keys)).encode())
+        sheaf("column", "add", self.dest, "--name", "cap", "--from", self.path("values.csv"))
+        expected = sheaf("cat", self.dest, "--columns", "cap", "--list").stdout
+        self.check_all_again(self.source, self.path("more"))
+        self.assertEqual(sheaf("cat", self.dest, "--columns", "cap", "--list").stdout, expected)
+
+    def test_packed_in_parts(self):
+        plan = self.path("plan")
+        sheaf("plan", self.source, self.dest, "-o", plan, "--format", "recordio", "--shard-count", "6")
+        for part in ("0/2", "1/2"):
+            sheaf("pack", "--plan", plan, "--part", part)
+        sheaf("commit", plan)
+        sheaf("append", make_tree(self.path("more"), files(4, 500, "m")), self.dest)
+        self.check_all_again(self.source, self.path("more"))
+
+    def test_without_the_table_of_keys(self):
+        """Then the plan of the packing run tells the samples of its shards, but nothing tells those of other shards."""
+        before = self.pack()
+        os.unlink(self.at("dataset.keys"))
+        os.unlink(self.at(self.shards()[3]))
+        self.repair()
+        self.assertEqual(set(before) - set(tree_of(self.dest)), {"dataset.keys"})
+        write(self.at("dataset.keys"), before["dataset.keys"])
+        sheaf("append", make_tree(self.path("more"), files(4, 500, "m")), self.dest)
+        before = tree_of(self.dest)
+        for damaged in (None, flip(before["dataset-1.keys"], 70)):
+            os.unlink(self.at("dataset-1.keys"))
+            if damaged is not None:
+                write(self.at("dataset-1.keys"), damaged)
+            os.unlink(self.at(self.shards()[6]))
+            os.unlink(self.at(self.shards()[0]))
+            self.assert_error(self.repair("--from", self.path("more"), status=1), self.shards()[6],
+                              "has samples that were appended, and its samples cannot be found", "dataset-1.keys")
+            self.assertFalse(os.path.exists(self.at(self.shards()[6])))
+            restore(self.dest, before)
+
+    def test_a_source_without_the_samples(self):
+        """The error names the shard and says how many of its samples the source has."""
+        self.pack()
+        sheaf("append", make_tree(self.path("more"), files(4, 500, "m")), self.dest)
+        os.unlink(self.at(self.shards()[6]))
+        self.assert_error(self.repair(status=1), self.shards()[6], "it has 0 of the 4 samples of this shard",
+                          "give all files from which they were packed and appended")
+        self.assertEqual(self.counts(source=self.path("more")), (1, 1))
+
+    def test_converted_and_foreign(self):
+        self.pack()
+        names = self.shards()
         sheaf("convert", self.dest, self.path("converted"), "--format", "tfrecord")
         self.dest = self.path("converted")
         os.unlink(self.at(self.shards()[0]))
@@ -401,6 +586,23 @@ class Remote(servers.S3Case):
         os.unlink(os.path.join(local, names[1]))
         self.sheaf("repair", local, "--from", dest)
         self.assert_same_objects("set", local)
+
+    def test_after_an_append_and_an_edit(self):
+        source, more = make_tree(self.path("source"), files(12, 30000)), make_tree(self.path("more"), files(5, 900, "m"))
+        dest = self.url("set")
+        self.sheaf("pack", source, dest, "--format", "recordio", "--shard-count", "4")
+        self.sheaf("append", more, dest, "--shard-count", "2")
+        write(self.path("keys"), b"cat/a00\ncat/m02\n")
+        self.sheaf("edit", dest, "--delete", self.path("keys"))
+        shards = [shard["name"] for shard in json.loads(self.client.request(
+            "GET", "/%s/set/dataset.json" % self.bucket)[0])["shards"]]
+        before = {name: self.client.request("GET", "/%s/set/%s" % (self.bucket, name))[0] for name in shards}
+        for name in shards:
+            self.client.request("DELETE", "/%s/set/%s" % (self.bucket, name))
+        self.sheaf("repair", dest, "--from", source, "--from", more)
+        for name in shards:
+            self.assertEqual(self.client.request("GET", "/%s/set/%s" % (self.bucket, name))[0], before[name])
+        self.sheaf("verify", dest)
 
     def tags(self, prefix):
         """Returns {name: ETag} of a data set in the bucket."""
