@@ -113,6 +113,7 @@ STEPS = (
     Step(3, steps_columns.column, data_set),
     Step(2, steps_columns.scored, data_set),
     Step(2, steps_repair.repair, data_set),
+    Step(2, steps_repair.remade, source),
     Step(5, steps_copy.convert, shards),
     Step(2, steps_copy.convert_parts, data_set),
     Step(2, steps_ways.converted, data_set),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""A step that damages files of a data set and repairs them from a copy: whoever is killed on the
-way leaves each file damaged or good, and the next repair leaves all of them good."""
+"""Steps that damage files of a data set and repair them from a copy, or from the files that were packed, appended and
+edited. A killed repair leaves each file damaged or good, and the next repair leaves all of them good."""
 
 import os
 import shutil
 
+import sources
 from chain import Foreseen
+from steps_pack import Job
+from trees import write
 
 REPAIRED = r"checked (\d+) files?: (\d+) damaged, (\d+) repaired"
 
@@ -34,6 +37,10 @@ def damage(chance, path, data):
         file.write(changed)
 
 
+def shard_files(files):
+    return sorted(name for name in files if name.endswith((".tfrecord", ".rec", ".tar", ".gz", ".lz4", ".zst")))
+
+
 def repair(chain, shards):
     """Damages some shards and side files, and repairs them from a copy."""
     if shards.foreign or "://" in shards.folder:
@@ -42,8 +49,7 @@ def repair(chain, shards):
     chain.note("cp", "-r", shards.folder, copy)
     shutil.copytree(folder, chain.path(copy))
     before = content(folder)
-    names = sorted(name for name in before if name.endswith(
-        (".tfrecord", ".rec", ".tar", ".gz", ".lz4", ".zst")))
+    names = shard_files(before)
     some = chain.chance.sample(names, chain.chance.randrange(len(names) + 1))
     for name in some:
         chain.note("#", "damage", os.path.join(shards.folder, name))
@@ -60,3 +66,47 @@ def repair(chain, shards):
     chain.equal(content(folder) == before, True, "the files of the data set are as they were")
     chain.sheaf("verify", shards.folder)
     shutil.rmtree(chain.path(copy))
+
+
+def delete_some(chain, place):
+    """Deletes samples, unless the edit is refused."""
+    lines = chain.sheaf("cat", place, "--list").stdout.decode().splitlines()
+    keys = sorted({line.split("\t")[0] for line in lines})
+    path = chain.new("keys")
+    write(chain.folder, {path: "".join(key + "\n" for key in chain.chance.sample(
+        keys, chain.chance.randrange(len(keys)))).encode()})
+    chain.sheaf("edit", place, "--delete", path, status=None)
+
+
+def remade(chain, source):
+    """Packs a source, appends another one and deletes samples. Damaged shards must become what they were, from the
+    files of both sources."""
+    job, chance, given = Job(chain, source), chain.chance, [source]
+    if job.refused() is not None or job.may_refuse() or "://" in job.dest:
+        raise Foreseen("nothing on the disk")
+    place, folder = job.dest, chain.path(job.dest)
+    chain.sheaf(*job.words())
+    for _ in range(chance.choice([0, 1, 2])):
+        more = sources.make(chain)
+        done = chain.sheaf("append", *more.arguments, place, *more.options, "--on-error", "skip",
+                           "--shard-count", chance.choice([1, 2, 3]), status=None)
+        if done.returncode == 0:
+            given.append(more)
+        if chance.random() < 0.5:
+            delete_some(chain, place)
+    before = content(folder)
+    some = [name for name in shard_files(before) if chance.random() < 0.6]
+    for name in some:
+        chain.note("#", "damage", os.path.join(place, name))
+        damage(chance, os.path.join(folder, name), before[name])
+    for thing in given:         # each run repairs the shards of the files that it is given
+        words = ["repair", place, *thing.options]
+        for argument in thing.arguments:
+            words += ["--from", argument]
+        if chance.random() < 0.3:
+            chain.kill(*words)
+        chain.sheaf(*words, status=None)
+    now = content(folder)
+    chain.equal([name for name in before if now.get(name) != before[name]], [], "files that are not as they were")
+    chain.equal(set(now) - set(before), set(), "files that are new")
+    chain.sheaf("verify", place)
