@@ -83,16 +83,13 @@ static int class_list_check_names(const struct class_list *list, struct sheaf_er
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-static int take_json(struct class_list *list, const char *text, size_t size,
-                     struct sheaf_error *err)
+/* Takes the names of a JSON array, in order. */
+static int take_array(struct class_list *list, const json_t *array, struct sheaf_error *err)
 {
-    json_t *array, *item;
-    json_error_t found;
+    json_t *item;
     size_t i;
-    int code = json_load_text(text, size, 0, &array, &found, err);
+    int code = SHEAF_OK;
 
-    if (code != SHEAF_OK)
-        return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "%s", found.text) : code;
     json_array_foreach(array, i, item) {
         if (code == SHEAF_OK)
             code = json_is_string(item)
@@ -100,7 +97,47 @@ static int take_json(struct class_list *list, const char *text, size_t size,
                                        i + 1, err)
                  : err_set(err, SHEAF_ERR_CORRUPT, "class %zu: expected a text", i + 1);
     }
-    json_decref(array);
+    return code;
+}
+
+/* Takes the names of a JSON object that gives each name its number, such as the class_to_idx of
+ * torchvision. The numbers must be label_base, label_base + 1, and so on, in any order. */
+static int take_object(struct class_list *list, json_t *object, int label_base,
+                       struct sheaf_error *err)
+{
+    const size_t count = json_object_size(object);
+    const char **names = calloc(count + 1, sizeof(names[0])), *name;
+    json_t *value;
+    int code = names == NULL ? err_memory(err, count * sizeof(names[0])) : SHEAF_OK;
+
+    json_object_foreach(object, name, value) {
+        const json_int_t place = json_integer_value(value) - label_base;
+
+        if (code == SHEAF_OK && (!json_is_integer(value) || place < 0 ||
+                                 (uint64_t)place >= count || names[place] != NULL))
+            code = err_set(err, SHEAF_ERR_CORRUPT, "class \"%.100s\": expected a number of its own "
+                           "from %d to %zu", name, label_base, count - 1 + (size_t)label_base);
+        if (code == SHEAF_OK)
+            names[place] = name;
+    }
+    for (size_t i = 0; i < count && code == SHEAF_OK; i++)
+        code = class_list_add_name(list, names[i], strlen(names[i]), i + 1, err);
+    free(names);
+    return code;
+}
+
+static int take_json(struct class_list *list, const char *text, size_t size, int label_base,
+                     struct sheaf_error *err)
+{
+    json_t *json;
+    json_error_t found;
+    int code = json_load_text(text, size, JSON_REJECT_DUPLICATES, &json, &found, err);
+
+    if (code != SHEAF_OK)
+        return code == SHEAF_ERR_CORRUPT ? err_set(err, code, "%s", found.text) : code;
+    code = json_is_object(json) ? take_object(list, json, label_base, err)
+                                : take_array(list, json, err);
+    json_decref(json);
     return code;
 }
 
@@ -125,7 +162,8 @@ static int take_lines(struct class_list *list, const char *text, size_t size,
     return code;
 }
 
-static int class_list_read_file(struct class_list *list, const char *url, struct sheaf_error *err)
+static int class_list_read_file(struct class_list *list, const char *url, int label_base,
+                                struct sheaf_error *err)
 {
     char *text = NULL;
     const char *at;
@@ -136,8 +174,8 @@ static int class_list_read_file(struct class_list *list, const char *url, struct
         return code;
     at = text;
     utf8_pass_mark(&at, &size);
-    code = size > 0 && at[0] == '[' ? take_json(list, at, size, err)
-                                    : take_lines(list, at, size, err);
+    code = size > 0 && (at[0] == '[' || at[0] == '{') ? take_json(list, at, size, label_base, err)
+                                                      : take_lines(list, at, size, err);
     free(text);
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", url);
 }
@@ -198,7 +236,7 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
     url = local_path(url);
     code = read_dataset(list, url, options, err);
     if (code == SHEAF_END)
-        code = class_list_read_file(list, url, err);
+        code = class_list_read_file(list, url, options->label_base, err);
     if (code == SHEAF_OK && class_list_check_names(list, err) != SHEAF_OK)
         code = err_prefix(err, "%s: ", url);
     list->classes = (struct plan_classes){ .names = (const char *const *)list->names,

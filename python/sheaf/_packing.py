@@ -27,7 +27,7 @@ class Packer(_sheaf.Packer):
             packer.append("pets/1", {"jpg": data}, labels=1)"""
 
     def __init__(self, dest: Path, *, format: str = "webdataset", codec: str = "none",
-                 classes: Optional[Sequence[str]] = None,
+                 classes: Union[None, Sequence[str], Mapping[str, int]] = None,
                  shard_bytes: Size = 150000000, shard_size: Optional[Size] = None,
                  prefix: str = "shard", label_base: int = 0,
                  overwrite: bool = False, index: Optional[str] = None, jobs: int = 0,
@@ -42,7 +42,7 @@ class Packer(_sheaf.Packer):
                          progress=_told(progress, Progress), s3=_s3(s3),
                          duplicate_keys=duplicate_keys)
         self._dest = os.fsdecode(dest)
-        self._classes = None if classes is None else list(classes)
+        self._classes = None if classes is None else _in_order(classes, label_base)
         self._label_base = label_base
         if self._classes is not None:
             self.set_classes(self._classes)
@@ -93,7 +93,8 @@ class Packer(_sheaf.Packer):
 
 
 Patterns = Union[str, Sequence[str]]
-Classes = Union[None, Path, Sequence[str]]      # names of classes, or a path or data set that has them
+# Names of classes, or their numbers by name, or a path or data set that has them.
+Classes = Union[None, Path, Sequence[str], Mapping[str, int]]
 
 
 def _filters(include: Patterns, exclude: Patterns) -> List[Tuple[str, bool]]:
@@ -128,17 +129,30 @@ def _refuse(why: str, **given: Any) -> None:
             raise ArgumentError("%s=%r: %s" % (name, value, why))
 
 
-def _class_names(classes: Classes) -> Optional[List[str]]:
+def _in_order(classes: Union[Sequence[str], Mapping[str, int]], label_base: int) -> List[str]:
+    """Returns the names of classes in the order of their numbers, which a mapping states."""
+    if not isinstance(classes, collections.abc.Mapping):
+        return list(classes)
+    names = sorted(classes, key=classes.__getitem__)
+    if [classes[name] for name in names] != list(range(label_base, label_base + len(names))):
+        raise ArgumentError("classes: expected the numbers from %d to %d, each for one name" % (
+            label_base, label_base + len(names) - 1))
+    return names
+
+
+def _class_names(classes: Classes, label_base: int) -> Optional[List[str]]:
     """Returns the names of the classes in order. They may be given as a list, in a file, or by a data set."""
-    if classes is None or not isinstance(classes, (str, bytes, os.PathLike)):
-        return None if classes is None else list(classes)
+    if classes is None:
+        return None
+    if not isinstance(classes, (str, bytes, os.PathLike)):
+        return _in_order(classes, label_base)
     place = os.fsdecode(classes)
     if not os.path.isfile(place) or os.path.basename(place) == "dataset.json":
         from . import Dataset
         return list(Dataset(place).classes)
     with open(place, encoding="utf-8-sig") as file:
         text = file.read()
-    return list(json.loads(text)) if text.startswith("[") else text.splitlines()
+    return _in_order(json.loads(text), label_base) if text.startswith(("[", "{")) else text.splitlines()
 
 
 @contextlib.contextmanager
@@ -149,7 +163,7 @@ def _class_file(classes: Classes) -> Iterator[Optional[str]]:
         yield None if classes is None else os.fsdecode(classes)
         return
     with tempfile.NamedTemporaryFile("w", prefix="sheaf-classes-", encoding="utf-8") as file:
-        json.dump(list(classes), file)
+        json.dump(classes if isinstance(classes, collections.abc.Mapping) else list(classes), file)
         file.flush()
         yield file.name
 
@@ -262,9 +276,9 @@ def pack(source: Any, dest: Path, *, format: str = "webdataset",
         writing.update(images)
     if made is None or not _is_files(source):
         if seed is not None or split is not None:
-            return _making.pack_staged(sources.of(source), dest, made, _class_names(classes),
+            return _making.pack_staged(sources.of(source), dest, made, _class_names(classes, label_base),
                                        label_base, size, shard_count, seed, split, tell, writing)
-        return _making.pack_items(sources.of(source), dest, made, version, _class_names(classes),
+        return _making.pack_items(sources.of(source), dest, made, version, _class_names(classes, label_base),
                                   label_base, size, tell, note or _warn_note, writing)
     _refuse("is not possible with a transform: pack with split alone, and then each part of that, "
             "sheaf.pack(sheaf.Dataset(\"parts/train\"), ..., transform=...)", split=split)

@@ -103,6 +103,25 @@ class LabelsTest(RowsCase):
         self.assertEqual([sorted(row[3]) for row in found],
                          [["labels.json", "txt"], ["label.json", "txt"], ["label", "txt"], ["txt"]])
 
+    def test_classes_may_be_numbers_by_name(self):
+        rows = [{"txt": "x", "label": name} for name in ("cat", "dog")]
+        with open(self.path("to_idx.json"), "w", encoding="ascii") as file:
+            file.write('{"dog": 0, "cat": 1}')
+        for classes in ({"dog": 0, "cat": 1}, {"cat": 1, "dog": 0}, self.path("to_idx.json")):
+            self.assertEqual([row[1:3] for row in self.packed(iter(rows), classes=classes)], [(1, "cat"), (0, "dog")])
+            with sheaf.Packer(self.path("own"), overwrite=True, **(
+                    {"classes": classes} if isinstance(classes, dict) else {})) as packer:
+                packer.append("a", {"txt": b"x"}, labels=1)
+        for number, name in enumerate(("cat", "dog")):
+            os.makedirs(self.path("tree", name))
+            with open(self.path("tree", name, "%d.txt" % number), "wb") as file:
+                file.write(b"x")
+        sheaf.pack(self.path("tree"), self.path("files"), classes={"cat": 1, "dog": 0})
+        self.assertEqual(sheaf.Dataset(self.path("files")).classes, ["dog", "cat"])
+        for wrong in ({"cat": 1, "dog": 2}, {"cat": 0, "dog": 0}):
+            with self.assertRaises(sheaf.ArgumentError):
+                self.packed(iter(rows), classes=wrong)
+
     def test_a_name_without_classes_is_an_error(self):
         with self.assertRaisesRegex(sheaf.ArgumentError, "has the class 'cat': name all classes"):
             self.packed(iter([{"txt": "x", "label": "cat"}]))

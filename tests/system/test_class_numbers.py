@@ -71,9 +71,10 @@ class Agreement(Case):
         pack(self.train, self.path("out/train"), "webdataset", "none", "--label-base", 1)
         write(self.path("lines.txt"), b"\xef\xbb\xbfcat\r\ndog\r\nowl\r\n\r\n")
         write(self.path("names.json"), json.dumps(["cat", "dog", "owl"]).encode())
+        write(self.path("to_idx.json"), b'{"owl": 2, "cat": 0, "dog": 1}')
         for number, (classes, base) in enumerate((
                 ("out/train", 1), ("out/train/dataset.json", 1), ("lines.txt", 0),
-                ("names.json", 0))):
+                ("names.json", 0), ("to_idx.json", 0))):
             dest = self.path("val-%d" % number)
             pack(self.val, dest, "tfrecord", "none", "--classes", self.path(classes))
             data_set = decoders.DataSet(dest)
@@ -88,7 +89,9 @@ class Agreement(Case):
         self.assert_error(done, 'the class "dog" is not one of the 2 classes of', "val")
         for text, words in ((b"cat\n\nowl\n", "class 2: expected a name"),
                             (b"cat\ncat\n", 'the class "cat" is named twice'),
-                            (b"", "has no classes"), (b'["cat", 1]', "class 2: expected a text")):
+                            (b"", "has no classes"), (b'["cat", 1]', "class 2: expected a text"),
+                            (b'{"cat": 0, "dog": 2}', 'class "dog": expected a number of its own from 0 to 1'),
+                            (b'{"cat": 0, "dog": 0}', "a number of its own"), (b'{"cat": "x"}', "a number of its own")):
             write(self.path("bad.txt"), text)
             done = pack(self.train, self.path("none"), "webdataset", "none", "--classes",
                         self.path("bad.txt"), status=None)
