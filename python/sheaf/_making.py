@@ -377,6 +377,8 @@ def pack_staged(source: Any, dest: Any, transform: Optional[Transform],
         then.update(shard_bytes=shard_bytes, shard_count=shard_count, reshard=True,
                     reshuffle=seed is not None, seed=seed or 0)
         from . import Dataset
+        if split is not None:           # refuses a data set above the splits, or removes it
+            _sheaf.Packer(dest, **{name: options[name] for name in ("format", "overwrite", "s3")}).abort()
         if split is None:
             made = [_sheaf.convert(Dataset(first), dest, {}, **then)]
         else:

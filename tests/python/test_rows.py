@@ -218,6 +218,12 @@ class OrderTest(RowsCase):
                 keys = [sample.key for data in sets for sample in data]
                 self.assertEqual(sorted(keys), [row["__key__"] for row in self.rows()])
                 self.assertEqual([data.classes for data in sets], [["a", "b", "c"]] * 2)
+        sheaf.pack(iter(self.rows()), self.path("set"), overwrite=True)
+        with self.assertRaises(sheaf.ExistsError):
+            sheaf.pack(iter(self.rows()), self.path("set"), split="train=0.5,val=0.5")
+        self.assertEqual(len(sheaf.Dataset(self.path("set"))), 120)
+        sheaf.pack(iter(self.rows()), self.path("set"), split="train=0.5,val=0.5", overwrite=True)
+        self.assertEqual(sorted(os.listdir(self.path("set"))), ["train", "val"])
         for split in ("train=0.5", "train=0.9,val=0.9", "train", "a=rest,b=rest", "a=x,b=rest"):
             with self.assertRaisesRegex(sheaf.ArgumentError, "^split="):
                 sheaf.pack(iter(self.rows()), self.path("bad"), split=split)
