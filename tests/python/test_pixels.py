@@ -385,7 +385,7 @@ class VectorsTest(Case):
         cls.sets = [pack(os.path.join(cls.shared, container), [
             (step_reference.key(i), {"jpg": step_reference.image(i)}, i % 3)
             for i in range(step_reference.COUNT)], format=container, codec=codec)
-            for container, codec in (("webdataset", "none"), ("recordio", "zstd"))]
+            for container, codec in (("webdataset", "none"), ("recordio", "zstd"), ("tfrecord", "lz4"))]
 
     def loader(self, source, batch_size, threads, **options):
         made = sheaf.torch.DataLoader(source, batch_size, seed=step_reference.SEED, pixels=sheaf.Pixels(
