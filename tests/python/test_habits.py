@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import unittest
+import unittest.mock
 from unittest import mock
 
 import sheaf
@@ -309,6 +310,17 @@ class StatsTest(LoaderCase):
         with sheaf.Reader(self.set) as reader:
             next(reader)
             self.assertRegex(str(reader.stats()), r"^1 samples, [0-9.]+ MB read")
+
+    def test_joining_fields_counts_as_collating(self):
+        class Slow(sheaf.torch.FieldBatch):
+            def __init__(self, *args):
+                super().__init__(*args)
+                time.sleep(0.01)
+
+        loader = self.loader(8, decode=None, collate_fn=None, fields=("bin",))
+        with unittest.mock.patch.object(sheaf.torch, "FieldBatch", Slow):
+            self.assertEqual(len(list(loader)), 25)
+        self.assertGreaterEqual(loader.stats().collate_ns, 25 * 10000000)
 
 
 class DecodeTest(LoaderCase):
