@@ -44,7 +44,7 @@ struct add {
     /* The call adds values to the samples with the numbers `first` to `end` - 1. Samples with
      * numbers less than `begin` already have a record in the column. */
     uint64_t begin, first, end;
-    /* If one part of a plan is written, the writer of this part. Otherwise NULL until all values
+    /* The writer of this part, if one part of a plan is written. Otherwise NULL until all values
      * are sorted. */
     struct sheaf_column_writer *writer;
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
@@ -460,8 +460,8 @@ static int append_all(struct add *a, struct sheaf_column_writer *w, struct recor
     return code == SHEAF_OK ? append_empty(w, a->end, err) : code;
 }
 
-/* Returns the error that leave_unknown has stored, if a value has a key that no sample of the base
- * data set has. */
+/* Returns the error that leave_unknown has stored. There is one if some value has a key that no
+ * sample of the base data set has. */
 static int check_unknown(const struct add *a, struct sheaf_error *err)
 {
     if (a->unknown.code == SHEAF_OK)

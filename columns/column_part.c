@@ -5,9 +5,9 @@
  * When all shards exist, sheaf_commit publishes them as a layer, that is, as a data set of the
  * column.
  *
- * The journal is a list with an entry for each finished shard. In the journal of a column, the
- * entry has the number of records without a value in place of a hash of source files. The commit
- * adds up these numbers. */
+ * The journal is a list with an entry for each finished shard. For a column, each entry states how
+ * many records of the shard have no value. (Other journals have a hash of source files at this
+ * place.) The commit adds up these numbers. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -27,8 +27,8 @@ struct column_row {
     uint64_t stamp;
 };
 
-/* column_row_put writes a value in the following form, in which values are sorted and hashed. The
- * extension is written in lower case. column_row_bytes returns the length.
+/* column_row_put writes a value to `to` in the form below. Sorting and hashing work on these bytes.
+ * column_row_bytes returns their number. The extension is written in lower case.
  *
  *     line u64 | is_file u8 | key NUL | extension NUL | data */
 size_t column_row_bytes(const struct column_row *row);

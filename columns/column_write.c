@@ -147,7 +147,8 @@ int column_write_begins(const struct sheaf_dataset *base, const char *name,
     if (is_there && !o->only_missing && !o->resume)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: has a column %s, and a column never changes: "
                        "choose another name", base->url, name);
-    /* The packer shows whether this run has written the column. */
+    /* With the option `resume`, an existing column may have been written by this same run. The
+     * packer finds this out when layer 1 is opened again. */
     if (is_there && !o->only_missing) {
         *first = 0;
         *layer = 1;

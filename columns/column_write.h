@@ -19,12 +19,13 @@ struct sheaf_column_writer {
     char *url;                  /* URL of the layer */
     char *identity;
     struct column_facts facts;
-    /* NULL if no sample of the base lacks a record */
+    /* The packer that writes the layer. NULL if only missing records should be added, and no sample
+     * of the base data set lacks a record. */
     struct sheaf_packer *packer;
     /* Numbers of samples of the base data set. `next` is the sample whose record is appended next.
      * `end` is the first sample after the range that can be appended without a gap. */
     uint64_t next, end;
-    /* if a part of a plan is written: that part; otherwise NULL */
+    /* the part of a plan that this writer writes; NULL if it writes a whole column */
     struct column_part *part;
     struct column_values values;        /* facts in the plan about the values */
     struct sections sections;
@@ -44,17 +45,18 @@ int column_options_take(const struct sheaf_column_options *given,
 int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_error *err);
 /* Checks whether a column can be written. Changes nothing.
  *
- * Sets *layer to the number of the layer that is to be written (1 for the first data set of the
- * column), and *first to the number of the first sample whose record is in this layer. Sets *layer
- * to 0 if only missing records should be added, but no record is missing. */
+ * A column consists of layers (data sets), which are numbered from 1. Sets *layer to the number of
+ * the layer that is to be written, and *first to the number of the first sample that has a record
+ * in this layer. Sets *layer to 0 if only missing records should be added, but no record is
+ * missing. */
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);
 /* Sets the options of the packer with which a layer (a data set of the column) is written. */
 void column_packing(const struct sheaf_column_options *options, const char *identity,
                     struct sheaf_pack_options *packing);
-/* Prepares the writer for its first sample. The base, the facts and `end` of the writer must be
- * set. */
+/* Prepares the writer for its first sample. The caller must have set the fields `base`, `facts` and
+ * `end` of the writer. */
 void column_writer_start(struct sheaf_column_writer *writer);
 /* Copies the packer's error. Returns `code`. */
 int column_packed(struct sheaf_column_writer *writer, int code, struct sheaf_error *err);

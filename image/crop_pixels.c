@@ -32,9 +32,9 @@
 #define COLUMNS_LEAST 32u       /* libjpeg cannot upsample a single column of colours */
 /* A JPEG is taken as complete if its end marker is among the last END_BYTES bytes of the file. */
 #define END_BYTES    32u
-/* Rows of decoded pixels begin ROW_OFFSET bytes after a multiple of 32 bytes. At a multiple of 16
- * or 32 bytes, libjpeg-turbo would write the row past the CPU's caches. But the crops read each row
- * soon afterwards, so it should be in the caches. */
+/* Rows of decoded pixels begin ROW_OFFSET bytes after a multiple of 32 bytes. For rows at a
+ * multiple of 16 or 32 bytes, libjpeg-turbo uses store instructions that bypass the CPU's caches.
+ * But the crops read each row soon after it is decoded, so the row should be in the caches. */
 #define ROW_OFFSET  4u
 
 struct cropping {
@@ -221,7 +221,7 @@ static int crop_whole(struct cropping *c)
     for (uint32_t y = 0; code == SHEAF_OK && y < (turned ? c->look.width : c->look.height); y++)
         crop_pixels_add_row(c, pixels_row(&pixels, y), 0, y, pixels.channels);
     pixels_close(&pixels);
-    /* This memory is given back when the scalers are closed. */
+    /* The image memory is given back later, when the scalers are closed. */
     c->taken = d.taken;
     return code;
 }

@@ -232,8 +232,9 @@ struct crop_cut crop_plan_cut(const struct crop_plan *plan, size_t i, uint64_t s
     return cut;
 }
 
-/* Converts a position `at` along one side of the resized box to a position in the original box.
- * `full` is the length of this side after resizing, and `of` its length before, in pixels. */
+/* Converts `at`, a position along one side of a resized box, to a position in the box before
+ * resizing. `full` is the length of this side after resizing, and `of` its length before, in
+ * pixels. */
 static int32_t back(uint32_t at, uint32_t full, uint32_t of)
 {
     return (int32_t)rint((double)at * of / full);

@@ -15,8 +15,8 @@
 struct crop_view {
     uint32_t width, height;     /* size of the crop in pixels */
     size_t group;               /* index of its element of options.views */
-    /* The crops of a group follow each other in memory. `at` is the offset of this crop, in bytes,
-     * from the beginning of its group. */
+    /* The crops of a group follow each other in memory. `at` is the number of bytes from the
+     * beginning of the group to this crop. */
     size_t at;
     struct crop_range range;
 };

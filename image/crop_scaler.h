@@ -25,7 +25,7 @@ struct crop_scaler {
     size_t stride;
 };
 
-/* Returns an upper bound for the memory in bytes that a scaler takes. */
+/* Returns an upper bound for the memory that a scaler allocates, in bytes. */
 uint64_t crop_scaler_bytes(const struct crop_plan *plan, const struct crop_view *view,
                            const struct crop_cut *cut, unsigned channels);
 int crop_scaler_open(struct crop_scaler *s, const struct crop_plan *plan,

@@ -40,7 +40,7 @@ static int decode_gif_damaged(const struct gif_reading *r, const char *otherwise
     return err_set(r->err, SHEAF_ERR_CORRUPT, "damaged GIF: %s", why == NULL ? otherwise : why);
 }
 
-/* Reads an extension of the GIF. Of its content, only the transparent colour is used. */
+/* Reads an extension of the GIF. Uses only the transparent colour in it, and ignores the rest. */
 static bool read_extension(struct gif_reading *r)
 {
     GifByteType *data = NULL;

@@ -216,9 +216,9 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* Resizes a decoded picture to its final size. A JPEG may have been decoded at a fraction (1 /
- * divisor) of its size. The full size is then computed from the decoded size, but it is at most the
- * size in the header. */
+/* Resizes a decoded picture to its final size. A JPEG may have been decoded at the scale 1 /
+ * divisor. Its full width is then taken as the decoded width times the divisor, but not more than
+ * the width in the header. The same is done for the height. */
 static int image_shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                         struct sheaf_error *err)
 {
@@ -295,8 +295,8 @@ int image_to_jpeg(const void *data, size_t size, const struct image_settings *se
 #define TEXT_OF(x)    #x
 #define VERSION_OF(x) TEXT_OF(x)
 
-/* Only the libraries for JPEG and WebP can change the pixels. Images of other kinds (PNG, GIF, BMP)
- * decode to the same pixels with every library, so the text does not name a library for them. */
+/* Returns the names of the libraries for JPEG and WebP, because only these two can change the
+ * pixels. Images of other kinds (PNG, GIF, BMP) decode to the same pixels with every library. */
 const char *image_libraries(void)
 {
     static _Thread_local char text[96];

@@ -17,8 +17,8 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* Returns true if unexpected bytes before a marker, about which libjpeg has warned, are harmless.
- * They are harmless between the segments of the header, and directly before the end marker. Before
+/* Returns true if a warning of libjpeg about unexpected bytes before a marker is harmless. The
+ * bytes are harmless between the segments of the header, and directly before the end marker. Before
  * other markers they show that the decoder has lost its position in the data. */
 static bool lies_outside(j_common_ptr codec)
 {

@@ -27,10 +27,10 @@ void jpeg_input_init(struct jpeg_input *in, bool lenient)
     in->progress.progress_monitor = on_progress;
 }
 
-/* Chooses the scale at which libjpeg decodes. It is the smallest scale at which both sides have at
- * least twice the requested number of pixels. Decoding at the requested size would be faster, but
- * the result would differ more from that of shrinking the full picture. Pillow's `thumbnail` makes
- * the same choice. */
+/* Chooses the scale at which libjpeg decodes: the smallest scale at which both sides have at least
+ * twice the requested number of pixels. Decoding at the requested size would be faster. But the
+ * pixels would then differ more from those of a full picture that is decoded first and shrunk
+ * afterwards. Pillow's `thumbnail` makes the same choice. */
 static void choose_scale(struct jpeg_decompress_struct *codec, struct decoding *d)
 {
     unsigned divisor = 1;

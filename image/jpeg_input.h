@@ -14,8 +14,8 @@ struct jpeg_input {
     struct jpeg_progress_mgr progress;
 };
 
-/* Prepares libjpeg's handling of errors. Must be called before setjmp on failure.failed, because an
- * error in any later function jumps to this point. */
+/* Prepares libjpeg's handling of errors. The caller must then call setjmp on failure.failed before
+ * it calls any other function of libjpeg, because an error in libjpeg jumps there. */
 void jpeg_input_init(struct jpeg_input *in, bool lenient);
 /* Reads the header of the JPEG. Chooses the divisor of the scale at which it is decoded (1 /
  * d->divisor), and computes the decoded size. */

@@ -49,14 +49,15 @@ struct decoding {
 
 /* Returns an error if the picture has no pixels, or more than IMAGE_PIXELS_MOST pixels. */
 int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
-/* Takes image memory for a picture of this size and maps it. Returns an error if the picture has
+/* Takes image memory for a picture of this size, and maps it. Returns an error if the picture has
  * more than IMAGE_PIXELS_MOST pixels. `library_bytes` is the memory that the decoder's library
  * needs.
  *
- * All memory for an image is taken from the room (the image memory that all threads share) at once.
- * The reason is that a thread that already has image memory must not wait for more. crop_pixels.c
- * and planes_jpeg.c never hold a whole picture. So they do not call this function, and take their
- * memory themselves. */
+ * All memory for an image is taken at once from the room, which is the image memory that all
+ * threads share. The reason is that a thread that already has image memory must not wait for more.
+ *
+ * Two files do not call this function, and take their memory themselves: crop_pixels.c and
+ * planes_jpeg.c. They never hold a whole picture. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
 /* Maps memory for another picture of the same image. It must not be larger than the picture for
@@ -77,9 +78,9 @@ struct turning {
     size_t stride;
     unsigned channels;
 };
-/* Writes the picture to `to`, turned upright. `orientation` is the EXIF orientation, and `stride`
- * the number of bytes from one row in `to` to the next. Orientations 5 to 8 exchange width and
- * height. */
+/* Writes the picture to `to`, turned upright. `orientation` is the EXIF orientation of the picture;
+ * orientations 5 to 8 exchange width and height. In `to`, each row begins `stride` bytes after the
+ * row above it. */
 void pixels_turn(const struct turning *from, unsigned orientation, uint8_t *to, size_t stride);
 int pixels_upright(struct pixels *pixels, unsigned orientation, struct sheaf_error *err);
 

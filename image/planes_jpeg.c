@@ -72,9 +72,10 @@ static bool down_is_mirrored(unsigned orientation)
 /* Describes one side (horizontal or vertical) of a plane for the resampler. `out` is the length in
  * pixels of this side of the resulting picture.
  *
- * In a colour plane, each value stands for two pixels. If `out` is odd, the last value stands for
- * one pixel: for example, 2 + 2 + 1 pixels if `out` is 5. If the picture will be mirrored later,
- * the values must stand for 1 + 2 + 2 pixels now, so `shift` is set. */
+ * In a colour plane, each value stands for two pixels of the picture. If `out` is odd, the last
+ * value stands for one pixel: for example, 2 + 2 + 1 pixels if `out` is 5. If the picture is
+ * mirrored after resizing, the first value must stand for one pixel: 1 + 2 + 2. `shift` must be set
+ * in this case. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {

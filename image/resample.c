@@ -179,8 +179,9 @@ static void resample_make_room(struct resampler *r)
     r->kept_count -= gone;
 }
 
-/* Resizes rows to the final width. Reads resample_at_once(planes) rows from `from`. In `to`, rows
- * begin `stride` bytes apart, and planes `plane` bytes apart. */
+/* Resizes rows to the final width. Reads resample_at_once(planes) rows from `from`, and writes them
+ * to `to`. In `to`, each row begins `stride` bytes after the row before it, and each plane `plane`
+ * bytes after the plane before it. */
 static void filter_across(struct resampler *r, const uint8_t *from, uint8_t *to, size_t stride,
                           size_t plane)
 {

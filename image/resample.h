@@ -69,15 +69,16 @@ struct resample_axes {
     uint32_t columns, rows;     /* size of the picture */
     bool down_first;
 };
-/* Memory to which a resampler writes its result. The first bytes of two planes are `plane` bytes
- * apart, and those of two rows `stride` bytes. `stride` must be a multiple of sixteen. */
+/* Memory to which a resampler writes its result. In this memory, each plane begins `plane` bytes
+ * after the plane before it, and each row `stride` bytes after the row before it. `stride` must be
+ * a multiple of sixteen. */
 struct resample_place {
     uint8_t *to;
     size_t stride, plane;
     unsigned planes;
 };
-/* Returns the value that must be passed as `step` to resample_axis_open when the weights for rows
- * are computed. */
+/* Returns the argument `step` with which a caller must call resample_axis_open for the weights of
+ * rows. */
 uint32_t resampler_step(unsigned planes);
 /* Opens a resampler like resampler_open, but with weights that the caller has computed. The weights
  * must stay valid while the resampler is in use. If `place` has three planes, the caller must add
@@ -88,8 +89,8 @@ uint64_t resampler_bytes_on(const struct resample_axes *axes, unsigned planes);
 void resampler_close(struct resampler *r);      /* Closes a resampler, which may be all zeros. */
 
 /* Returns the address to which the caller must write the next rows. The rows begin `staged_stride`
- * bytes apart. Each call must be for the same number of rows, which is a power of two and at most
- * 32. For rows of pixels of four bytes this number must be 1. */
+ * bytes apart. The caller must write the same number of rows each time: a power of two, at most 32.
+ * If the rows consist of pixels of four bytes, this number must be 1. */
 uint8_t *resampler_place(struct resampler *r);
 /* Resizes `count` rows, which the caller has written to the address from resampler_place. Ignores
  * rows after the last row of the plane. The result is complete when the last row of the plane was

@@ -32,8 +32,9 @@ int resample_axis_open(struct resample_axis *axis, const struct resample_side *s
 /* Returns the memory that an axis needs. */
 uint64_t resample_axis_bytes(const struct resample_side *side);
 void resample_axis_close(struct resample_axis *axis);
-/* Removes the input pixels that no sum uses, at the beginning and at the end of the side. Then only
- * the *count pixels from pixel *first on must be passed to the resampler. */
+/* Input pixels at the beginning and at the end of the side may have no weight in any output pixel.
+ * Removes these pixels from the axis. The caller must then pass only *count pixels to the
+ * resampler, beginning with pixel *first. */
 void resample_axis_cut(struct resample_axis *axis, const struct resample_side *side,
                        uint32_t *first, uint32_t *count);
 /* Makes the result a mirror image. */

@@ -15,7 +15,7 @@
 /* number of binary digits of a weight after the point */
 #define RESAMPLE_DIGITS 22
 #define RESAMPLE_HALF   (1 << (RESAMPLE_DIGITS - 1))
-/* number of rows (or of columns) of a plane that the inner loops process at once */
+/* number of rows (or columns) of a plane that the inner loops process in one call */
 #define RESAMPLE_ROWS   16u
 #define RESAMPLE_PIXEL_ROWS 2u  /* number of rows of pixels that are filtered together */
 /* Number of columns that the inner loop for pixels of four bytes computes at once. */
@@ -28,11 +28,11 @@ struct resample_pair {
 };
 
 /* The weights for one side of the result. Output pixel i is the weighted sum of 2 * pairs[i] input
- * pixels, of which the first is input pixel first[i]. After the last pair of weights that is used,
- * there is at least one more pair with weights 0.
+ * pixels, beginning with input pixel first[i].
  *
- * The arrays have room for a number of pixels that is a multiple of RESAMPLE_COLUMNS. In the
- * entries after the last output pixel, `pairs` is 0. */
+ * The arrays are longer than necessary, because the inner loops read beyond the end. There is at
+ * least one pair of weights 0 after the last pair. The arrays have room for a number of pixels that
+ * is a multiple of RESAMPLE_COLUMNS, and `pairs` is 0 for the pixels after the last one. */
 struct resample_axis {
     /* `size` is the number of pixels of the result. `most` is the number of pairs in `weights` for
      * each of them, which is more than the number of pairs in use (`pairs`). */

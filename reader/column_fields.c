@@ -168,7 +168,8 @@ static int add_record(struct sheaf_reader *r, const struct item *item, size_t co
     return code;
 }
 
-/* Handles a sample for which a column has no value, as the options say. */
+/* Handles a sample for which a column has no value. Returns an error, leaves out the sample
+ * (SHEAF_END), or only counts it (SHEAF_OK), as the option `missing` says. */
 static int miss(struct sheaf_reader *r, const struct sheaf_sample *s, size_t column)
 {
     if (r->options.missing == SHEAF_MISSING_FAIL)

@@ -97,10 +97,10 @@ static size_t detach_alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Returns true if two fields have the same name, as the n-th fields of neighbouring samples usually
- * do. Compares only the suffixes. A suffix is the file extension as it is stored, and the name is
- * the suffix in lower case. If records are not divided into fields, all suffixes are one string in
- * memory. */
+/* Returns true if two fields have the same name, as fields number n of two neighbouring samples
+ * usually do. Only the suffixes are compared. (A suffix is the file extension as it is stored; the
+ * name of a field is its suffix in lower case.) The addresses are compared first, because some
+ * containers do not divide records into fields, and then use one string for all suffixes. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;

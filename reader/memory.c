@@ -34,14 +34,15 @@
 
 /* Usual number of uncompressed bytes of a read.
  *
- * A local read has few bytes, because they are checked while they are in the CPU's cache. But if it
- * had too few, threads would be woken too often. If each sample has an allocation of its own, the
- * bytes are copied once more, and local reads have half this size. A remote read is large enough to
- * be worth a round trip. */
+ * A local read has few bytes, so that they are still in the CPU's cache when they are checked. But
+ * with still fewer bytes, threads would be woken too often. If each sample has an allocation of its
+ * own, the bytes are copied once more, and local reads have half this size.
+ *
+ * A remote read is large enough to be worth a round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
 #define READ_REMOTE_BYTES  ((uint64_t)8 << 20)
 /* REMOTE_READS is the largest number of remote reads that run at the same time. At the start of an
- * epoch there are fewer reads: they have REMOTE_FIRST_BYTES in total, but there are at least
+ * epoch, this number is smaller: REMOTE_FIRST_BYTES divided by the size of a read, but at least
  * REMOTE_FIRST_READS. */
 #define REMOTE_READS       32u
 #define REMOTE_FIRST_BYTES ((uint64_t)32 << 20)
@@ -51,13 +52,14 @@
  * all lanes (sequences of samples) would take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
 /* Used if there is not enough memory for all samples of the shuffle buffer. A read may then take at
- * most 1 / READ_PART of the memory for samples, because a read can begin only when the heap has
- * room for all its samples. The larger the read, the fewer samples of the shuffle buffer are in
- * memory meanwhile. */
+ * most 1 / READ_PART of the memory for samples. The reason is that a read can begin only when the
+ * heap has room for all its samples. While a large read waits for this room, fewer samples of the
+ * shuffle buffer are in memory. */
 #define READ_PART          128u
-/* If codec blocks are decompressed in parts, a quarter of the memory is for samples that were
- * decompressed but have not entered the shuffle buffer yet. Each lane (a sequence of samples) has
- * such samples. So if there are more than PASSING_LANES lanes, half of the memory is for them. */
+/* Used if codec blocks are decompressed in parts. Then a part of the memory is for samples that
+ * were decompressed but have not entered the shuffle buffer yet. This part is a quarter for up to
+ * PASSING_LANES lanes (sequences of samples), and half for more lanes, because each lane has such
+ * samples. */
 #define PASSING_LANES      8u
 /* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
@@ -73,13 +75,15 @@
  * that makes it larger than a few MiB. The assumed size includes the bytes that a container adds to
  * small files. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
-/* Number of bytes of the reserve for small tables. The reserve is memory that is kept free to read
- * any single sample. The rest of it is for the read itself. */
+/* Number of bytes of the reserve that are for small tables. (The reserve is memory that is kept
+ * free so that any single sample can be read.) The other bytes of the reserve are for the read
+ * itself. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
 /* Smallest size in bytes of samples that may be read alone when they are drawn. Smaller samples
  * wait in memory until they are drawn, because reading each of them alone would cost more. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
-/* Largest number of shards that may be open at a time if samples are read when they are drawn. */
+/* Largest number of shards that may be open at one time, if each sample is read only when it is
+ * drawn. */
 #define SHARDS_MOST        192u
 
 struct needs {
@@ -197,8 +201,8 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Computes an upper bound for the total size of `slots` samples of the data set, in bytes. Assumes
- * that these samples are in the shards with the largest mean size. */
+/* Computes an upper bound for the total size in bytes of `slots` samples of the data set: the size
+ * that they have if all of them are in the shards with the largest mean size. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
@@ -337,8 +341,8 @@ struct shares {
     uint64_t heap_bytes, lend_bytes;
 };
 
-/* Sets the limits of the heap for this epoch. Replaces the heap by a new one if it is larger than
- * its new limit. Otherwise, the heap of the last epoch is used again. */
+/* Sets the limits of the heap for this epoch. Uses the heap of the last epoch again, unless it has
+ * grown beyond its new limit. In this case, replaces it by a new heap. */
 static int fit_heap(struct sheaf_reader *r, const struct shares *shares)
 {
     struct loader *l = &r->load;
@@ -445,9 +449,10 @@ static uint64_t works_memory(const struct loader *l)
     return (l->lane_count + 4u) * each;
 }
 
-/* Divides the memory `left`. The heap gets all memory that reads do not need. The program may
- * borrow the part of the heap that the samples do not need. If there is a shuffle buffer, its
- * samples are in the heap. Otherwise the heap has only the samples of running reads. */
+/* Divides the memory `left` between reads and the heap. The heap gets all memory that reads do not
+ * need. The program may borrow the part of the heap that the waiting samples do not need. These are
+ * the samples of the shuffle buffer. Without a shuffle buffer, they are the samples of running
+ * reads. */
 static struct shares share_out(struct loader *l, const struct needs *n, uint64_t left)
 {
     const uint64_t least = reads_memory(n, READ_LEAST_BYTES, l->lane_count + 2u);

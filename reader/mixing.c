@@ -4,16 +4,16 @@
  * from which source a lane draws next.
  *
  * For each lane and each source there is a struct lane, which has a shuffle buffer and reads in
- * advance. The structs for the reader's lane number i are at index i * sources and after it, in the
- * table of structs lane.
+ * advance. All of them are in one table: the struct for lane number i and source s is at index i *
+ * sources + s.
  *
- * A struct lane reads a stretch, which is a range of samples in one epoch of the source. After the
- * last sample of a stretch, the next stretch of the source begins.
+ * A struct lane reads one stretch at a time. A stretch is a range of samples in one epoch of the
+ * source. After the last sample of a stretch, the next stretch of the source begins.
  *
- * For remote data, the table has a second half, with another struct lane for each lane and source.
- * While samples of one stretch are drawn, the struct lane in the other half begins to read the next
- * stretch. So the first sample of the next stretch is in memory when it is needed. This begins when
- * all reads of the present stretch are planned. */
+ * For remote data, the table has a second half, with a second struct lane for each lane and source.
+ * While samples are drawn from one of the two, the other begins to read the next stretch. So the
+ * first sample of the next stretch is in memory when it is needed. Reading the next stretch begins
+ * when all reads of the present stretch are planned. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -279,8 +279,8 @@ static void look_ahead(struct sheaf_reader *r, uint32_t i, size_t source)
         (void)queue_pump(l, &ignored);
 }
 
-/* For each source from which the lane (a sequence of samples) will draw in the rest of the epoch:
- * begins the range of samples that its next draw is from. */
+/* Begins the range of samples from which the lane (a sequence of samples) draws next, for each
+ * source. Sources from which the lane does not draw in the rest of the epoch are left out. */
 static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *drawn,
                            const uint64_t *at_end)
 {

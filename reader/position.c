@@ -42,8 +42,8 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
 /* Makes room in the table of gaps for more entries. (A gap is a turn in which a lane (a sequence of
- * samples) gave no sample.) Removes entries for samples that are so far back that no position can
- * be requested for them. If only few entries were removed, enlarges the table. */
+ * samples) gave no sample.) First removes entries for samples that were returned so long ago that
+ * no position can be requested for them. If this removes only few entries, enlarges the table. */
 static int position_make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -85,7 +85,8 @@ int position_count(struct sheaf_reader *r)
  * asked for a sample. Turns in which a lane had no sample are included.
  *
  * A resumed stream is read forward to its position in the first call of sheaf_reader_next. Before
- * this call, the function returns the position at which the stream was resumed. */
+ * that call, the function returns the number of turns before the position at which the stream was
+ * resumed. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;

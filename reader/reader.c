@@ -174,9 +174,10 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* The position that belongs to `sample` can be computed. Each epoch has the same number of samples.
- * In each round, each lane returns one sample. In the last round, the longer lanes come first. So
- * the number of turns (in a turn, a lane is asked for a sample) is equal to `sample`. */
+/* The caller may move to any sample, because the position of `sample` can be computed. Each round
+ * takes one sample from each lane, and only the last round lacks the shorter lanes at its end. So
+ * before sample number `sample`, exactly `sample` turns were made. (In a turn, a lane is asked for
+ * a sample.) */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)
@@ -316,8 +317,8 @@ static int next_sample(struct sheaf_reader *r)
 }
 
 /* Ends a batch because of an error, or at the end of the epoch. If the batch already has samples,
- * they are returned now. The error is then stored and returned by the next call. But if no record
- * was lost, the error is not stored, because the next call tries again, and may find the same
+ * they are returned now. The error is then stored, and the next call returns it. But an error
+ * through which no record was lost is not stored. The next call tries again, and may find the same
  * error. */
 static int end_batch(struct sheaf_reader *r, int code)
 {

@@ -60,8 +60,8 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
     return SHEAF_OK;
 }
 
-/* Returns an error if this host cannot contribute the same number of samples as every other host.
- * Each host computes this number from the manifest. */
+/* Returns an error if this host cannot return as many samples as every other host must return. Each
+ * host computes the required number from the manifest. */
 static int check_host(const struct sheaf_dataset *d, enum sheaf_remainder remainder,
                       struct sheaf_error *err)
 {

@@ -11,11 +11,9 @@
 struct epoch_order;
 
 /* In a turn, a lane is asked for one sample. A turn gives no sample if the lane has ended or the
- * record is bad.
- *
- * A struct gap says: when sample number `first` (counted from 1) was returned, `turns` turns had
- * given no sample so far. There is an entry for each sample before which this number has
- * increased. */
+ * record is bad. A struct gap says: when sample number `first` (counted from 1) was returned,
+ * `turns` turns had given no sample so far. The table has a struct gap for each sample directly
+ * before which such turns occurred. */
 struct gap {
     uint64_t first, turns;
 };
@@ -64,7 +62,7 @@ struct sheaf_reader {
      * lane is asked for a sample.) A stream is read forward to this position by the first call of
      * sheaf_reader_next. */
     uint64_t start_turns;
-    /* true if a sample of the epoch has been requested */
+    /* true if the program has requested a sample of the present epoch */
     bool is_reading;
     /* number of samples returned since the epoch began or was resumed */
     uint64_t handed;

@@ -18,8 +18,8 @@ void sum_begin(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
 bool sum_is_open(const struct sheaf_reader *r);
 
 /* Called if a stream ends before the position at which it should be resumed. Returns SHEAF_OK if
- * this reader has only some of the epoch's lanes (sequences of samples), because other lanes may be
- * longer. Otherwise returns an error. */
+ * this reader has only some of the epoch's lanes (sequences of samples), because the position may
+ * then be in a longer lane of another reader. Otherwise returns an error. */
 int sum_check_start(struct sheaf_reader *r);
 
 /* Checks at the end of the epoch that each sample was returned or counted. Returns SHEAF_END if the

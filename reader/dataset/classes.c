@@ -21,7 +21,7 @@ struct merged_names {
     size_t count, capacity;
     uint32_t *slots;
     size_t slot_count;          /* number of slots, a power of two */
-    /* a name that two classes have; NULL if there is none */
+    /* a name that occurs twice in the merged list; NULL if there is none */
     const char *repeated;
 };
 
@@ -81,8 +81,8 @@ static int classes_add(struct merged_names *n, const char *name, struct sheaf_er
     return SHEAF_OK;
 }
 
-/* Returns true if two lists of class names are equal: the merged names, and `list`. Only names up
- * to the end of the shorter list are compared. */
+/* Returns true if the merged names and the names of `list` are equal, up to the end of the shorter
+ * of the two lists. */
 static bool classes_is_same(const struct merged_names *n, const struct named_classes *list)
 {
     for (size_t i = 0; i < list->count && i < n->count; i++) {
@@ -92,8 +92,8 @@ static bool classes_is_same(const struct merged_names *n, const struct named_cla
     return true;
 }
 
-/* Appends the names of `list` that come after the end of the merged list. All names before must be
- * the same in both lists. So the labels of the samples of `list` do not change. */
+/* Appends to the merged list the names by which `list` is longer. The two lists must be equal up to
+ * the end of the merged list. So the labels of the samples of `list` do not change. */
 static int classes_extend(struct merged_names *n, const struct named_classes *list,
                           struct sheaf_error *err)
 {

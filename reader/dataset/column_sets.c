@@ -88,8 +88,8 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base)
 {
-    /* The search goes backwards because several parts can have the same fingerprint after an edit.
-     * The last of them is needed. */
+    /* After an edit, several parts can have the same fingerprint. The caller needs the last of
+     * these parts, so the search goes backwards. */
     for (size_t i = source->part_count; i-- > 0;)
         if (strcmp(source->parts[i].fingerprint, base) == 0)
             return &source->parts[i];

@@ -286,9 +286,9 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Returns an error if an unfinished packing run was found, or if the search failed. `code` and
- * `error` are the results of find_claim or find_stand_in. Returns SHEAF_OK if no such run was
- * found. */
+/* Returns an error if an unfinished packing run was found, or if the search has failed. Returns
+ * SHEAF_OK if the search has found no such run. `code` and `error` are the results of the search by
+ * find_claim or find_stand_in. */
 static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
                         struct sheaf_error *err)
 {
@@ -414,8 +414,8 @@ int dataset_open_foreign(const char *const *sources, size_t source_count, bool j
     return code;
 }
 
-/* Computes the fingerprint of a data set that is a channel of pipes from the name of the channel.
- * So a position that was saved for one channel is refused for another channel. */
+/* Computes the fingerprint of a channel of pipes (Amazon SageMaker's Pipe mode) from the name of
+ * the channel. So a position that was saved for one channel is refused for another channel. */
 static void dataset_name_fingerprint(struct sheaf_dataset *d, const char *name)
 {
     hash_text(XXH3_128bits_withSeed(name, strlen(name), PIPE_SEED), d->manifest.fingerprint);

@@ -104,8 +104,8 @@ struct sheaf_dataset {
     /* If `joins` is set: number of times that files which were not adjacent were joined to one
      * sample. */
     uint64_t joined;
-    /* If the data set is a channel of pipes (Amazon SageMaker's Pipe mode), the source of its
-     * pipes. Otherwise NULL. */
+    /* The source of the pipes, if the data set is a channel of pipes (Amazon SageMaker's Pipe
+     * mode). Otherwise NULL. */
     struct pipe_source *pipes;
     uint64_t total_bytes, total_payload;
     /* cache for random access; NULL before the first call */
@@ -115,13 +115,13 @@ struct sheaf_dataset {
     /* the view, if the data set is a view (view/view.h); otherwise NULL */
     struct dataset_view *view;
     void (*free_view)(struct dataset_view *view);
-    /* If a platform has divided the shards among several hosts (see modes/host_shards.h): the
-     * number of this host, and the number of hosts. Both are 0 if the data set has all shards. */
+    /* Number of this host, and number of hosts, if a platform has divided the shards among several
+     * hosts (see modes/host_shards.h). Both are 0 if the data set has all shards. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    /* Number of samples of each host in an epoch, when the hosts have different numbers of samples.
-     * `host_pad` applies if hosts with fewer samples repeat some of them, and `host_drop` if hosts
-     * with more samples leave some out. */
+    /* If the hosts have different numbers of samples: the number that each host reads in an epoch.
+     * host_pad is used with the remainder `pad`: hosts with fewer samples repeat some of them.
+     * host_drop is used with the remainder `drop`: hosts with more samples leave some out. */
     uint64_t host_pad, host_drop;
     /* The following fields are set in a union (a data set made of several sources). */
     /* the sources; NULL if the data set is not a union */
@@ -132,7 +132,8 @@ struct sheaf_dataset {
      * the name in the sample is used. */
     bool renames_classes;
     /* The following fields are set in each source of a union. */
-    /* the shards of the source, as numbers of the union */
+    /* range of the shards of this source, as shard numbers of the union: `first_shard` to
+     * `end_shard` - 1 */
     uint32_t first_shard, end_shard;
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
@@ -327,8 +328,8 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
     return low;
 }
 
-/* Returns the number of bytes that `raw_bytes` uncompressed bytes take in this shard, if they are
- * compressed as well as the shard on average. */
+/* Estimates how many stored bytes `raw_bytes` uncompressed bytes of this shard take. Uses the mean
+ * compression ratio of the shard. */
 static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint32_t shard,
                                             uint64_t raw_bytes)
 {
@@ -339,9 +340,9 @@ static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint3
     return (uint64_t)((double)raw_bytes * (double)m->bytes / (double)m->raw_bytes);
 }
 
-/* Returns the facts about a shard that format_ops.decode needs. With these facts, the label of a
- * decoded sample is that of the shard's source, and not that of the union (the data set made of
- * several sources). */
+/* Returns the facts about a shard that format_ops.decode needs. A sample that is decoded with these
+ * facts gets the label that its own source states. dataset_renumber then replaces it by the label
+ * of the union (the data set made of several sources). */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
 /* Replaces the label of a decoded sample by the label that its class has in the union (the data set
@@ -380,7 +381,7 @@ void dataset_forget_counts(struct sheaf_dataset *d);
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */
 
 struct union_options {
-    /* true for a view, in which a data set may occur twice */
+    /* true for a view (a mix of data sets), in which the same data set may occur twice */
     bool is_view;
     /* true if labels stay the same, even if class names differ */
     bool by_number;
@@ -402,8 +403,8 @@ int dataset_unite(struct sheaf_dataset **sources, size_t count,
  * the same directory as shards. */
 bool foreign_is_side_file(const char *name);
 
-/* Sets is_file[i] to true if source i is a single file, object or pipe, and to false if it is a
- * directory, a pattern or a list. */
+/* Sets is_file[i] to true if source i is a single file, object or pipe. Sets is_file[i] to false if
+ * source i is a directory, a pattern (such as "train-*.tar") or a list of paths. */
 int foreign_find_files(const char *const *sources, size_t source_count, bool *is_file,
                        struct sheaf_error *err);
 

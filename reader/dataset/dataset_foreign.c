@@ -98,7 +98,7 @@ static int dataset_foreign_add_entry(void *context, const struct store_entry *en
 
 struct sets {
     const char *url;
-    /* the names that were found first, such as "train, val" */
+    /* names of the first subdirectories that contain data sets, such as "train, val" */
     char names[200];
     bool is_full;
     bool has_directories;

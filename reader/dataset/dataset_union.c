@@ -334,8 +334,9 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
 }
 
 /* Returns true if two sources probably contain the same samples: they have the same classes, and
- * their samples have the same total size. If all samples of a source may have one size, the total
- * proves nothing, and the function returns false. Their numbers of samples must be equal. */
+ * their samples have the same total size. Returns false if all samples of a source may have one
+ * size, because the total then proves nothing. The caller must have checked that both sources have
+ * the same number of samples. */
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {

@@ -39,11 +39,12 @@ uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
 /* Returns the number of different samples in an epoch. In a view (a mix of data sets), these are
  * the chosen samples, and otherwise all samples of the data set. */
 uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
-/* Returns the number of one of the samples that an epoch can draw (in a view, only chosen samples).
- * `rank` is the index of the sample among them. They are in ascending order within each source.
+/* Returns the number of sample `rank`, if only the samples are counted that an epoch can draw (in a
+ * view, the chosen samples). They are in ascending order within each source.
  *
- * Sets *run to the length of a run of consecutive sample numbers that begins here and can be drawn.
- * It is at least 1. The actual run may be longer. */
+ * Sets *run to the length of a run of consecutive sample numbers that begins with the returned
+ * number, and that an epoch can draw. *run is at least 1. The longest possible run may be
+ * longer. */
 uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
                                uint64_t *run);
 

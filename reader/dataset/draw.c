@@ -113,7 +113,8 @@ static int draw_by_label(const struct sheaf_dataset *d, size_t count, uint64_t *
 
     for (uint64_t i = 0; code == SHEAF_OK && i < all; i++)
         g.end = MAX(g.end, labels[i] + 1);
-    /* more labels than samples: labels are values and not classes */
+    /* If there are more possible labels (0 to the largest label) than samples, the labels are not
+     * classes but other values, such as the targets of a regression. */
     if (code == SHEAF_OK && g.end > all)
         code = SHEAF_END;
     if (code == SHEAF_OK) {

@@ -16,9 +16,9 @@
 
 /* ---- Large frames ---------------------------------------------------------------------------- */
 
-/* Prepares for reading a frame (stored record) of `bytes` bytes. The window, a buffer of limited
- * size, holds the present part of the uncompressed stream. If the frame is too large for it, waits
- * until no other reader uses the memory for large frames, which all readers share. */
+/* Prepares for reading a frame (stored record) of `bytes` bytes. The frame is read into the window,
+ * a buffer for the present part of the uncompressed stream. If the frame is too large for the
+ * window, waits until no other reader uses the memory for large frames, which all readers share. */
 static void frames_take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)
@@ -93,9 +93,9 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Handles damage in the compressed stream. In one call, the codec may have delivered the output of
- * good members, and then a part of a damaged member. Keeps the output of the good members and drops
- * the rest. If output is kept, the error is stored, and returned after this output. */
+/* Handles damage in the compressed stream. The codec may have delivered bytes of good members and
+ * then of a damaged member in one call. Keeps the bytes of the good members and drops the rest. If
+ * bytes are kept, the error is stored, and is returned after these bytes. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;
@@ -138,7 +138,7 @@ static int unpack_more(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the number of stored bytes after those that were decompressed. Returns UINT64_MAX if this
+/* Returns the number of stored bytes that were not decompressed yet. Returns UINT64_MAX if this
  * number is unknown. */
 static uint64_t stored_left(const struct frames *f)
 {

@@ -50,7 +50,8 @@ struct frames {
     struct buf window;              /* uncompressed bytes, beginning at window_offset */
     uint64_t window_offset;         /* offset of window.data in the uncompressed stream */
     bool at_end;                    /* true if the source has no more bytes */
-    /* true if the error `broken` follows the bytes in the window */
+    /* true if the stream is damaged directly after the bytes in the window; `broken` is the
+     * error */
     bool is_broken;
     struct sheaf_error broken;
     /* checksum of the frame that was found last (format_ops.check) */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the pipe of an epoch; see pipe.h.
+ * Finds the pipe of an epoch; see pipe.h. Only the pipe of this epoch may be opened. The reason is
+ * that the process that feeds a pipe goes on to the next pipe as soon as someone opens the pipe.
  *
- * A pipe must not be opened unless it is the right one, because the process that feeds the pipe
- * continues as soon as it is opened. If the number of the right pipe is unknown, the pipe with the
- * lowest number is tried. But this may be an old pipe that was already read. So it is accepted only
- * if a process writes to it. While the function waits for this, the right pipe may appear. */
+ * If the number of this pipe is unknown, the pipe with the lowest number is tried. It may be an old
+ * pipe that was already read. So it is accepted only if a process writes to it. During this wait,
+ * the pipe with the expected number may appear after all, and is then used. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>

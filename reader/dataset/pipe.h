@@ -17,7 +17,7 @@ struct pipe_source {
      * none. */
     bool may_be_empty;
     /* Names of the attributes, if an augmented manifest is read. Each record is then one attribute
-     * of a sample. If there are none, each record is a sample. */
+     * of a sample. The list is empty if each record is a whole sample. */
     struct attributes attributes;
 };
 
@@ -30,12 +30,12 @@ struct pipe_shift {
     uint64_t shift;
 };
 
-/* Opens the pipe of `epoch`. Waits until it exists and a process writes to it. Its number is the
- * epoch plus the shift.
+/* Opens the pipe of `epoch`. The number of this pipe is the epoch plus the shift (struct
+ * pipe_shift). Waits until the pipe exists and a process writes to it. The wait ends early when
+ * *interrupt is not zero.
  *
- * If the shift is not known and there is no pipe with the number `epoch`, the pipe with the lowest
- * number is accepted, if a process writes to it. The shift is then set. The wait ends when
- * *interrupt is not zero. */
+ * The shift may be unknown. If there is no pipe with the number `epoch` in this case, opens the
+ * pipe with the lowest number, if a process writes to it, and sets the shift. */
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err);

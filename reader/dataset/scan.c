@@ -19,7 +19,7 @@
 
 struct scan_extent {
     uint64_t begin, end;
-    /* offset of the key in `keys`, if samples are joined */
+    /* if samples are joined: offset at which the key of this sample begins in `keys` */
     uint64_t key;
 };
 
@@ -121,9 +121,9 @@ static uint64_t scan_gap_before(const struct scan_extent *extents, uint64_t i)
  *     shard    a.jpg | b.jpg | a.cls | b.cls        extents 0 1 2 3
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
-/* An extent, which is a range of adjacent files of one sample in a tar, and the first extent with
- * the same key. If extents are sorted by the position of `first`, extents with the same key are
- * adjacent. */
+/* One extent (range of adjacent files of one sample in a tar), and the first extent with the same
+ * key. If a list of these structs is sorted by the position of `first`, extents with the same key
+ * are adjacent. */
 struct joining {
     const struct scan_extent *extent, *first;
 };

@@ -25,8 +25,9 @@ struct run {
     uint32_t skipped;
 };
 
-/* Finds the runs (ranges of records) at the beginning of the list that are read as one range of the
- * shard. Returns their number. Sets *whole to the range from their first to their last record. */
+/* Counts the runs (ranges of records) at the beginning of the list that are read as one range of
+ * the shard. Sets *whole to the range from the first record of the first run to the last record of
+ * the last run. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */
@@ -48,7 +49,8 @@ struct extent {
     uint64_t begin, end;
     uint64_t block, block_end;
 };
-/* Returns the range of uncompressed bytes that consists of the records themselves. */
+/* Returns the range of uncompressed bytes from the first to the last record of the run. It does not
+ * include other bytes of their codec blocks. */
 struct extent extent_of(const struct run *run);
 /* Returns the range of uncompressed bytes of all codec blocks in which the records of the run lie.
  * If the shard is not compressed, returns the range of the records themselves. */

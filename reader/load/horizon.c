@@ -9,8 +9,9 @@
 #include "base/error.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* Samples that will be drawn before a certain step, the horizon, are in memory. The horizon is
- * moved to a later step when only 1 / DUE_PART of the steps up to it are left. */
+/* The horizon is a step (draw) of the lane. Samples that will be drawn before this step are in
+ * memory. When the lane has come close to the horizon, the horizon is moved to a later step: as
+ * soon as only 1 / DUE_PART of the distance is left. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -162,9 +163,9 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* Reads the first samples of `list`, as far as they lie in one codec block. Returns their number.
- * If there is not enough memory, they are not read, and the shuffle buffer keeps only their
- * numbers. */
+/* Reads the first samples of `list`, up to the first sample that is in another codec block. Returns
+ * their number. If there is not enough memory, reads nothing, and the shuffle buffer keeps only the
+ * numbers of the samples. */
 static size_t horizon_read_block(struct horizon *h, struct loader *l, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {
@@ -205,7 +206,8 @@ static size_t horizon_read_block(struct horizon *h, struct loader *l, struct sha
     return n;
 }
 
-/* Reads the first samples of `list`, as far as they lie in one shard. Returns their number. */
+/* Reads the first samples of `list`, up to the first sample that is in another shard. Returns the
+ * number of samples that were read. */
 static size_t horizon_read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
                                  size_t count)
 {

@@ -27,8 +27,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Describes a drawn sample in the list of drawn samples of the lane (a sequence of samples). The
- * shuffle buffer had only the number of the sample, so its record must still be read. */
+/* Stores in `due` that this drawn sample must still be read, because the shuffle buffer had only
+ * its number. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -42,8 +42,8 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
-/* Begins the sequence of the lane (a sequence of samples) after its first `steps` draws, for
- * example when an epoch is resumed. */
+/* Begins the sequence in which the lane reads its samples. If an epoch is resumed, the first
+ * `steps` draws of the lane are left out. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
                           struct sheaf_error *err)
 {
@@ -166,8 +166,8 @@ void lane_fill_ahead(struct loader *l, struct lane *lane)
         (void)fill_slot(l, lane, false, &ignored);
 }
 
-/* Fills the slots of the shuffle buffer when the lane (a sequence of samples) starts. A stream may
- * end before all slots are filled. */
+/* Fills the slots of the shuffle buffer when the lane (a sequence of samples) starts. If the lane
+ * reads a stream, the stream may end before all slots are filled. */
 static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     while (lane->filled < lane->sequence.fill) {
@@ -186,7 +186,8 @@ static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sh
 }
 
 /* Puts the next sample of the sequence into the slot from which a sample was drawn last. If a
- * stream has ended, moves the sample from the last slot into it instead. */
+ * stream has ended, there is no next sample. The sample in the last slot is then moved into the
+ * empty slot instead. */
 static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct shuffle *s = &lane->shuffle;

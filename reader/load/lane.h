@@ -31,7 +31,8 @@ struct due {
     uint64_t record;
     uint32_t shard;
     bool repeats;
-    /* shard of the sample, kept open until the read begins */
+    /* the shard that contains the sample, if it was opened for this sample and the read has not
+     * begun yet */
     struct shard *opened;
 };
 
@@ -40,7 +41,7 @@ struct lane {
     const struct order_line *line;  /* The lane does not free the line. */
     struct sequence sequence;
     struct shuffle shuffle;
-    /* State of the shuffle after some further draws. It shows which slots of the shuffle buffer
+    /* A copy of the shuffle that is some draws ahead. It shows which slots of the shuffle buffer
      * will be used soon. */
     struct shuffle ahead;
     /* slots of the shuffle buffer; NULL if the lane has none */

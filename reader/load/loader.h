@@ -54,14 +54,13 @@ struct loader {
      * ranges. `coming_count` is the number of queues in the second half that may be used. It is 0
      * if there is not enough memory. */
     uint32_t queue_count, coming_count;
-    /* `lead` is the number of draws from its shuffle buffer that each lane (a sequence of samples)
-     * makes in advance. The drawn samples are read meanwhile.
-     *
-     * `keep` is the largest number of draws for which a sample may be in memory before it is drawn.
-     * It is 0 if each sample is read only when it is drawn, because the kernel caches the files. It
-     * is 1 if samples are returned in the order in which they are read. Otherwise it is the size of
-     * the shuffle buffer, in which samples wait. */
+    /* Number of draws that each lane (a sequence of samples) makes from its shuffle buffer before
+     * the samples are requested. Meanwhile the drawn samples can be read. */
     unsigned lead;
+    /* Largest number of draws for which a sample may wait in memory before it is drawn. It is 0 if
+     * each sample is read only when it is drawn, because the kernel caches the files. It is 1 if
+     * samples are returned in the order in which they are read. Otherwise it is the size of the
+     * shuffle buffer, in which samples wait. */
     uint64_t keep;
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* limit for remote reads, from which queued_most is computed */
@@ -78,7 +77,8 @@ struct loader {
     uint64_t lend_bytes;
     struct read *reads;             /* list of all reads */
     struct work *spare;             /* buffers of finished reads, which are used again */
-    /* largest size in bytes of buffers that are kept; larger buffers had an outsize sample */
+    /* Largest size in bytes of buffers that are kept for later reads. Larger buffers are freed,
+     * because only an unusually large sample has needed them. */
     uint64_t spare_most_bytes;
     /* Total size of the spare buffers in bytes. budget.used + spare_bytes is never greater than
      * budget.limit. */
@@ -114,8 +114,8 @@ enum loader_share {
  * read is 1. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
-/* Begins to read a single record. If the shard is compressed, chooses a way of decompression for
- * which there is enough memory. */
+/* The memory that a read may take. Each value permits the memory of the values above it, and one
+ * more kind. */
 int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t record, bool repeats,
                        enum loader_share share, struct read **read, struct sheaf_error *err);
 /* Makes a read without a plan. A stream will fill it with the samples that arrive next. */

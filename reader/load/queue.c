@@ -83,8 +83,8 @@ int queue_begin_read(struct loader *l, struct queue *q, const struct read_plan *
 
 /* ---- In the order of the line --------------------------------------------------------------- */
 
-/* Takes a reference to a shard. Returns QUEUE_NO_SECTION if the budget has no room for the shard's
- * section of the index at the moment. */
+/* Takes a reference to a shard. Returns QUEUE_NO_SECTION if the memory budget has no room at the
+ * moment for the index section of the shard. */
 static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
                      struct sheaf_error *err)
 {
@@ -95,8 +95,8 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? QUEUE_NO_SECTION : code;
 }
 
-/* Begins to open the shard that comes next in the sequence of the lane (a sequence of samples), to
- * save time later. If the budget has no room at the moment, the shard is opened when its first
+/* Begins to open the next shard of the lane (a sequence of samples) early, to save time later. If
+ * the budget has no room at the moment, does nothing. The shard is then opened when its first
  * record is needed. */
 static void queue_open_next(struct loader *l, struct queue *q, uint64_t position)
 {
@@ -127,7 +127,8 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
         q->shard = q->next;
         q->next = NULL;
     }
-    /* The position is a pad, which is elsewhere on the line. */
+    /* A lane may be padded: its last sample is then a repeated one, which can be in any shard. In
+     * this case, the next shard that was opened is not the shard of the sample. */
     if (q->shard != NULL && q->shard->number != run->shard) {
         shards_drop(&l->shards, q->shard);
         q->shard = NULL;

@@ -32,7 +32,8 @@ struct warmth;
 
 struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
-    /* line (sequence of samples before shuffling) that the sequence refers to */
+    /* the order of samples before shuffling (the line), to which the positions of the sequence
+     * refer */
     const struct order_line *line;
     /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;
@@ -77,23 +78,23 @@ void queue_clear(struct loader *loader, struct queue *queue);
 
 /* The functions of one kind of queue. All queues of a loader are of one kind, loader->queue_ops. */
 struct queue_ops {
-    /* Makes the parts of a queue that only queues of this kind have. The pointer is NULL if there
-     * are no such parts. */
+    /* Makes the fields of a queue that only this kind of queue uses. The pointer is NULL if there
+     * are no such fields. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
     /* Plans the next read of the queue. Returns SHEAF_END if there is not enough memory for the
      * read now, and QUEUE_NO_SECTION if there is none for the index section of its shard. The
      * pointer is NULL if `pump` plans the reads. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
-    /* Called when the sample at the next position is read in another way than by `plan`. The
-     * pointer is NULL if nothing must be done then. */
+    /* Called instead of `plan` if the sample at the next position is read in another way. The
+     * pointer is NULL if this kind of queue has nothing to do in this case. */
     void (*pass)(struct loader *loader, struct queue *queue);
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* implements queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                 struct sheaf_error *err);                               /* implements queue_take */
     /* implements queue_cancel; NULL if there is nothing to cancel */
     void (*cancel)(struct queue *queue);
-    /* frees the parts that `begin` has made; NULL if there are none */
+    /* frees the fields that `begin` has made; the pointer is NULL if there are none */
     void (*end)(struct queue *queue);
 };
 /* The kind of queue whose samples are read in the order of the shards. The index shows which bytes

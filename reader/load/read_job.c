@@ -27,7 +27,7 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    /* offsets in the shard at which the stored bytes of the range begin and end */
+    /* range of the stored bytes in the shard: from `begin` to `end` - 1 */
     uint64_t begin, end;
     /* memory into which these stored bytes are read */
     uint8_t *stored;
@@ -45,7 +45,7 @@ struct pass {
 /* Visits the items of a pass in turn. */
 struct turn {
     size_t run, in_run, at;
-    /* number of the record, and total size of the records before it */
+    /* number of the record, and total size in bytes of the records before it in the pass */
     uint64_t record, raw;
     struct item *item;
 };
@@ -103,7 +103,8 @@ static void prepare_marks(struct pass *p)
     p->is_marked = true;
 }
 
-/* Marks a record as bad. Its error is `error`, with the place of the record before the message. */
+/* Marks a record as bad. Stores a copy of `error` in its item, with the place of the record before
+ * the message. */
 static int mark_bad(struct pass *p, struct item *item, uint64_t record,
                     const struct sheaf_error *error)
 {
@@ -139,8 +140,8 @@ static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
     return code;
 }
 
-/* Marks the records as bad that have bytes in the range `begin` to `end` - 1 of uncompressed bytes,
- * because the shard ends before them. */
+/* Marks records as bad that have bytes in the range `begin` to `end` - 1 of uncompressed bytes. The
+ * shard is truncated before the end of these records. */
 static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     const uint64_t there = p->whole.shard->object->bytes;

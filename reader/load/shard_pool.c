@@ -22,7 +22,7 @@ struct shard_pool {
     struct dataset_cache base;
     pid_t process;
     struct workers *workers;
-    /* the cache, if the data set was opened offline; otherwise NULL */
+    /* the cache from which shards are read, if the data set was opened offline; otherwise NULL */
     struct cache *cache;
     struct budget budget;               /* budget for index sections; guarded by the lock */
     pthread_mutex_t lock;

@@ -245,10 +245,10 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. The memory of the shard may be from the reserve, which is only for
- * samples that are needed now. If the new user only reads in advance (`reserved` is false), this
- * memory is taken from the rest of the budget instead. Returns false if the rest of the budget is
- * too small. */
+/* Adds a user to an open shard. The memory of the shard may have come from the reserve, which is
+ * only for samples that are needed now. If the new user reads in advance (`reserved` is false), the
+ * memory must come from the rest of the budget instead. Returns false if the rest of the budget is
+ * too small for it. */
 static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

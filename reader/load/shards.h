@@ -64,8 +64,8 @@ struct shards {
     /* True if the whole .lst file (the names of records) of each open shard is kept in memory,
      * because its lines are not needed in order. */
     bool keep_lines;
-    /* True if all records of small columns are kept in memory while a shard is open. Then a sample
-     * needs no other read for these columns. */
+    /* True if the records of small columns are all kept in memory while a shard is open. Then no
+     * further read is needed to add the fields of these columns to a sample. */
     bool keep_columns;
     /* true if a truncated shard is read as far as possible */
     bool keep_short;

@@ -40,7 +40,8 @@ struct stream {
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    /* counts for the shards that were closed, and counts that were already returned with reads */
+    /* `closed` has the counts for the shards that were closed. `reported` has the counts that were
+     * already returned with reads. */
     struct stream_counts closed, reported;
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
@@ -262,7 +263,8 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED) {
         const bool is_data = error->code == SHEAF_ERR_LIMIT || error->code == SHEAF_ERR_UNSUPPORTED;
 
-        /* The message of a store's error already contains the name. */
+        /* The error of a store already names the shard in its message, so the name is not added
+         * again. */
         stream_error(err, error);
         return is_data ? err_prefix(err, "%s: ", s->object->url) : err->code;
     }
@@ -299,8 +301,9 @@ static int next_frame(struct stream *s, struct frame *frame, bool *is_bad,
     return SHEAF_END;
 }
 
-/* Finds the next sample or bad record of the stream, and describes it in *item. Appends the bytes
- * of a sample to `data`. Returns SHEAF_END after the last shard. */
+/* Finds the next sample of the stream, and describes it in *item. Appends its bytes to `data`. If
+ * the next record is bad, *item describes the error instead. Returns SHEAF_END after the last
+ * shard. */
 static int next_item(struct stream *s, struct item *item, struct buf *data,
                      struct sheaf_error *err)
 {

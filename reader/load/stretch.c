@@ -6,11 +6,13 @@
 #include "base/bytes.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
-/* Largest gap between two wanted records that is read together with them. The bytes of the gap are
- * dropped. GAP_LOCAL is for local files: more than 8 KiB cost more to copy from the kernel's cache
- * than another system call costs, and the kernel reads the disk in advance by itself. (Measured: if
- * gaps were not read, every 10th record of 100 bytes took twice as long. If gaps of up to 128 KiB
- * were read, every 1,000th record took three times as long.)
+/* Largest gap in bytes between two wanted records that is read together with them. The bytes of the
+ * gap are dropped.
+ *
+ * GAP_LOCAL is for local files. Copying more than 8 KiB from the kernel's cache would cost more
+ * than another system call. Measured with records of 100 bytes: without reading gaps, reading every
+ * 10th record took twice as long. With gaps of up to 128 KiB, reading every 1,000th record took
+ * three times as long.
  *
  * On a network file system or in an object store, each read takes a round trip, so gaps may be
  * larger. */
@@ -86,10 +88,9 @@ struct course {
  * if the record extends beyond c->stop.
  *
  * There may be a gap before the record. A large gap is not read. c->stop is then increased by the
- * size of the gap, so that the gap does not count as a part of the read. `resumed` is true if the
- * samples in the gap were returned before the epoch was resumed. Such a gap is read only if the
- * records before and after it are in adjacent codec blocks, so that little is read
- * unnecessarily. */
+ * size of the gap, because the read does not contain these bytes. `resumed` is true if the samples
+ * in the gap were returned before the epoch was resumed. Such a gap is read only if the records
+ * before and after it are in adjacent codec blocks, so that little is read unnecessarily. */
 static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                         struct stretch *t)
 {
@@ -103,7 +104,8 @@ static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_
         return false;
     joined = is_next || ((!resumed || s->blocks != NULL)
                          && stretch_joins(s, end - 1, record, stretch_gap_of(c->shard)));
-    /* A read from a shard with codec blocks or from a remote shard must be one range. */
+    /* A read from a remote shard, or from a shard with codec blocks, must be one range of bytes. So
+     * it ends here if the gap before the record is too large. */
     if (!joined && (s->blocks != NULL || c->shard->object->is_remote))
         return false;
     if (!joined)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the records of a lane's next read, if the lane reads its samples in the order of the
- * shards. This order is called the line; it is the sequence of samples before shuffling. The read
- * begins with the first sample of the lane for which no read is planned yet.
+ * Chooses the records of a lane's next read. (A lane is one of the equal sequences of an epoch.)
+ * Used if the lane reads its samples in the order of the shards. The samples in this order, before
+ * shuffling, are called the line.
  *
- * Consecutive samples of the line are usually consecutive records of a shard. They form a run
- * (struct run, extent.h). Between two runs there is a gap, if samples were not chosen or are not
- * wanted in memory now. A small gap is read and dropped, because this is faster than another read.
- * In a compressed shard, all wanted records of a codec block are read by one read, so that the
- * block is decompressed only once. */
+ * The read begins with the first sample of the lane for which no read is planned yet. Samples that
+ * follow each other on the line are usually consecutive records of a shard. They form a run (struct
+ * run, extent.h).
+ *
+ * Between two runs there is a gap, if samples were not chosen or are not wanted in memory now. A
+ * small gap is read and dropped, because this is faster than another read. In a compressed shard,
+ * all wanted records of a codec block are read by one read, so that the block is decompressed only
+ * once. */
 #ifndef READER_STRETCH_H
 #define READER_STRETCH_H
 
@@ -39,7 +42,7 @@ struct stretch {
 uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 
 /* Returns true if a frame (stored record) is too large for the shuffle buffer, where it would take
- * the room of many samples. It is read when it is drawn. */
+ * the room of many samples. Such a record is read only when its sample is drawn. */
 bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
                         uint64_t record);
 

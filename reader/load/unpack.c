@@ -4,10 +4,10 @@
  * one compressed stream (for example, one gzip member), a block is a piece in the middle of this
  * stream. So the decoder first gets the bytes with which such a stream begins.
  *
- * If a decoder finds damage, it does not say how much of its output is good. So the number of
- * samples that are found before the damage depends on the sizes of the steps in which the block is
- * decompressed. But it must not depend on which parts are wanted. So each block is decompressed
- * from its beginning in the same steps: INPUT stored bytes or OUTPUT uncompressed bytes. */
+ * A decoder that finds damage does not say how much of its last output is good, so this output is
+ * dropped. How many samples before the damage are found therefore depends on the sizes of the
+ * steps. The result must not depend on which parts are wanted. So each block is always decompressed
+ * from its beginning, in steps of INPUT stored bytes or OUTPUT uncompressed bytes. */
 #include "reader/load/unpack.h"
 
 #include <inttypes.h>

@@ -36,8 +36,8 @@ struct unpack {
     /* The following fields are results. */
     size_t done;                    /* number of complete parts */
     uint64_t read_bytes;            /* number of bytes read from the object */
-    /* True if the block is damaged. The parts then have all bytes before the damage. If any other
-     * error is returned, the content of the parts is not valid. */
+    /* Set if the block is damaged. The parts then have all bytes before the damage. (If unpacking
+     * returns any other error, the bytes of the parts are not valid.) */
     bool is_damaged;
 };
 

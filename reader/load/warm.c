@@ -4,17 +4,17 @@
  * equal sequences of an epoch.) The shuffle buffer has only the numbers of samples. When some
  * samples have been drawn, one read brings them into memory, shortly before they are returned.
  *
- * To warm a file means to read a part of it into the kernel's cache. The samples that will enter
- * the shuffle buffer next are warmed in large pieces, from the start of each file to its end. The
- * later reads then find them in the cache.
+ * To warm a file means to read a part of it into the kernel's cache. Samples are warmed before
+ * their numbers enter the shuffle buffer, in large pieces, from the start of each file to its end.
+ * So the reads of drawn samples need not wait for the disk.
  *
- * The kernel caches all that is read from a file. So a shuffle buffer with whole samples would be a
- * second copy of the same bytes. Its memory would no longer be in the CPU's cache when a sample is
- * drawn. Instead, drawn samples are read into a small memory that is used again and again. Also,
- * the first sample need not wait until a buffer is full.
+ * The kernel caches all bytes that are read from a file. So a shuffle buffer with whole samples
+ * would be a second copy of the same bytes. Instead, drawn samples are read into a small memory
+ * that is used again and again, and stays in the CPU's cache. Also, the first sample need not wait
+ * until a buffer is full.
  *
- * Used only on the planning thread (the thread that calls the reader), except for the jobs that
- * warm files. */
+ * All functions run on the planning thread (the thread that calls the reader), except for the jobs
+ * that warm files. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
@@ -31,7 +31,8 @@
  * several ranges, because samples that are not chosen may lie between chosen samples. */
 #define RANGES      32u
 /* BYTES is the number of bytes that one job reads into the kernel's cache. AHEAD_BYTES is the
- * number of bytes in the cache that have not entered the shuffle buffer yet. */
+ * number of bytes of samples that are in this cache, but have not entered the shuffle buffer
+ * yet. */
 #define BYTES       ((uint64_t)1 << 20)
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
@@ -57,7 +58,8 @@ struct warmth {
     /* The shard that will be warmed next (read into the kernel's cache). It stays open for this
      * purpose. NULL if it is not known yet. */
     struct shard *shard;
-    /* samples before this one are warmed already, or by a running job */
+    /* Number of the first sample that is not warmed yet. All samples before it are in the kernel's
+     * cache, or a running job reads them into the cache. */
     uint64_t warmed;
     /* Number of samples that are warmed (read into the kernel's cache) before they enter the
      * shuffle buffer. */
@@ -97,10 +99,9 @@ static void warm_warm(struct job *job)
         store_warm(w->shard->object, w->ranges[i].offset, w->ranges[i].bytes);
 }
 
-/* Adds a range of the samples of the lane (a sequence of samples) to the job `g`. The range begins
- * with sample number `input` of the lane. Returns the number of samples in the range. Returns 0 if
- * this sample is in another shard than that of the job, or if the job already has enough ranges or
- * bytes. */
+/* Adds a range of samples to the job `g`. The range begins with sample number `input` of the lane
+ * (a sequence of samples). Returns the number of samples in the range. Returns 0 if the sample is
+ * not in the shard of the job, or if the job already has enough ranges or bytes. */
 static uint64_t warm_add_range(const struct warmth *w, struct warming *g, uint64_t input)
 {
     const struct order_run run = warm_locate(w, input);
@@ -229,9 +230,9 @@ static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *er
     return w->count != 0 ? SHEAF_OK : code;
 }
 
-/* Plans one read of the first records on the list w->due. They must be in open shards, and the read
- * may have at most `most` bytes. The shard of the first record must be open; the first record is
- * always included. */
+/* Plans one read for the first records on the list w->due. The read always includes the first
+ * record, whose shard must be open. Further records are included only if their shards are open, and
+ * if the read then has at most `most` bytes. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
     struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf_index_keys: makes the table of keys for a data set that an old release has packed without
- * such a table. Reads all samples in order. */
+ * sheaf_index_keys: makes a table of keys for a data set without such a table, which an old release
+ * has packed. Reads all samples in order. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +75,8 @@ static int index_keys_check_same(const struct keys_indexing *x, struct sheaf_err
     return code;
 }
 
-/* Writes the table of keys for a part of the data set. Called after the last sample of the part.
- * Then begins the table of the next part. (Each run that appended samples has added a part.) */
+/* Writes the table of keys for a part of the data set, and begins the table of the next part. (Each
+ * run that appended samples has added a part.) Called after the last sample of the part. */
 static int index_keys_end_part(struct keys_indexing *x, struct sheaf_error *err)
 {
     const struct dataset_part *part = &x->dataset->parts[x->part++];

@@ -15,9 +15,10 @@ struct key_match {
     uint64_t number;            /* number of the sample in the source */
 };
 
-/* Appends the candidates for the requested keys to `matches`, in any order. A candidate is a sample
- * whose key has one of `hashes`, as far as the table shows. `source` must not be a union of several
- * data sets. Returns SHEAF_ERR_UNSUPPORTED if `source` has no table of keys. */
+/* Appends to `matches`, in any order, the samples that may have one of the requested keys (the
+ * candidates). `hashes` has the hashes of the requested keys. The table of keys stores only a part
+ * of each hash, so a candidate may have another key. `source` must not be a union of several data
+ * sets. Returns SHEAF_ERR_UNSUPPORTED if `source` has no table of keys. */
 int key_file_find(const struct sheaf_dataset *source, const uint64_t *hashes, size_t count,
                   const volatile int *interrupt, struct buf *matches, struct sheaf_error *err);
 

@@ -52,7 +52,9 @@ static int locate_add_number(struct locating *x, uint64_t number, size_t asked,
     const uint64_t first = x->starts[shard] + (number - d->first_numbers[shard]);
     int code = SHEAF_OK;
 
-    /* The line of a host may repeat its beginning, so a sample may have several places. */
+    /* If hosts divide the shards, a host with too few samples repeats its first samples at the
+     * end of its line (the sequence of samples before shuffling). So a sample may have several
+     * places. */
     for (uint64_t place = first; place < places && code == SHEAF_OK; place += samples) {
         const uint32_t lane = order_lane_at(order, places, place);
 

@@ -3,13 +3,13 @@
  * Finds the steps of an epoch at which given samples are returned. The functions in this header are
  * used for views (mixes of data sets) and for other data sets.
  *
- * The search goes from a sample to its step. The number of the sample determines its position in
- * the line (the sequence of samples before shuffling). This position determines which lane reads
- * the sample, and at which place among the samples of this lane. (A lane is one of the equal
- * sequences of the epoch.) So far, everything is arithmetic.
+ * A lane is one of the equal sequences of the epoch. The line is the sequence of all samples before
+ * shuffling. The number of a sample determines its position in the line. The position determines
+ * the lane that reads the sample, and the sample's number within this lane. This much is simple
+ * arithmetic.
  *
- * The step at which the lane returns the sample depends on all earlier draws from its shuffle
- * buffer. So the random generator of the lane is run from its start (locate_replay.c). */
+ * But the step at which the lane returns the sample depends on all earlier draws from the lane's
+ * shuffle buffer. So all draws of the lane are computed from its start (locate_replay.c). */
 #ifndef READER_LOOKUP_LOCATE_H
 #define READER_LOOKUP_LOCATE_H
 
@@ -35,8 +35,9 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* Returns the number of targets, from `first` on, that are in the lane (a sequence of samples) of
- * `first`. (A target is a request to find a sample in a lane.) Returns 0 if `first` is `end`. */
+/* Returns the number of targets, from `first` on, that are in the same lane (sequence of samples)
+ * as `first`. A target is a request to find the step at which a lane returns a sample. Returns 0 if
+ * `first` is `end`. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
 /* Finds the steps at which a lane (a sequence of samples) returns the requested samples

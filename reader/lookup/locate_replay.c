@@ -94,8 +94,8 @@ struct replay {
     size_t inside;                      /* number of slots that hold a target */
 };
 
-/* Sets the step of the target `first`, and of the targets after it that request the same sample.
- * Returns the first target that requests another sample. */
+/* Sets the step of the target `first`, and of the following targets that request the same sample.
+ * (A target is a request for a sample.) Returns the first target that requests another sample. */
 static struct locate_target *pass(const struct replay *r, struct locate_target *first,
                                   uint64_t step)
 {
@@ -137,9 +137,11 @@ static void replay_step(struct replay *r)
 }
 
 /* Computes draws until sample number `input` of the lane (a sequence of samples) enters the shuffle
- * buffer. Meanwhile no requested sample is in the buffer, and the buffer stays full. So only the
- * random generator must be advanced. Nearly all the time of the search is spent here. So the
- * generator is copied to a local variable, which the compiler keeps in registers. */
+ * buffer. Until then, the buffer has no requested sample and stays full, so only the random
+ * generator must be advanced.
+ *
+ * Nearly all the time of a search is spent here. So the generator is copied to a local variable,
+ * which the compiler keeps in registers. */
 static void skip_to(struct replay *r, uint64_t input)
 {
     struct shuffle *s = &r->shuffle;

@@ -29,8 +29,8 @@
 
 /* ---- Open columns ---------------------------------------------------------------------------- */
 
-/* A list of columns that were opened together. Elements are added but never removed, so all threads
- * may search it without a lock. */
+/* A list element: columns that were opened by one call. Elements are added to the list but never
+ * removed, so all threads may search it without a lock. */
 struct open_columns {
     struct dataset_cache base;
     struct open_columns *next;
@@ -115,7 +115,7 @@ struct numbered_call {
     struct columned *result;
 };
 
-/* A record of a layer (a data set of a column) that must be read. */
+/* A record that must be read from a layer (a data set of the column). */
 struct wanted_record {
     const struct sheaf_dataset *layer;
     uint64_t number;            /* number of the record in its layer */
@@ -135,8 +135,8 @@ static void number_columns_release(struct sheaf_kept *kept)
     free(r);
 }
 
-/* Reads samples of the data set `d`. Uses only the memory that this call has not used for samples
- * yet. */
+/* Reads samples of the data set `d`. Uses only the part of the memory budget of sheaf_dataset_read
+ * that is not taken by samples and records yet. */
 static int number_columns_read_more(struct numbered_call *c, const struct sheaf_dataset *d,
                                     const uint64_t *numbers, size_t count, uint32_t *crcs,
                                     const struct sheaf_sample **samples, struct sheaf_error *err)
@@ -259,8 +259,9 @@ int number_columns_refuse(const struct sheaf_dataset *dataset, const struct shea
                        SHEAF_REASON_NO_VALUE);
 }
 
-/* Handles samples for which the column has no value. They are the samples whose number of fields is
- * still before[i], as before the column was read. Notes or refuses them, as the options say. */
+/* Handles samples for which the column has no value. These are the samples that got no field when
+ * the column was read: sample i still has before[i] fields. The options say whether such a sample
+ * is an error, or is only noted. */
 static int check_missing(const struct numbered_call *c, size_t column, const size_t *before,
                          struct sheaf_error *err)
 {

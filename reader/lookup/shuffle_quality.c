@@ -17,14 +17,15 @@
 #include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
-/* Two samples count as returned close together if their steps differ by at most NEAR_STEPS. This is
- * measured for samples that are neighbours in the data set. */
+/* Two samples that are neighbours in the data set are counted if the steps at which they are
+ * returned differ by at most NEAR_STEPS. */
 #define NEAR_STEPS 100u
 
 struct quality_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    /* replay of a view; NULL if it is not a view, and the fields below are then used */
+    /* the computed draws of a view; NULL if the data set is not a view, and the fields below are
+     * then used */
     struct view_replay *view;
     struct order_line line;
     struct order_lane *lanes;
@@ -45,7 +46,7 @@ struct drawn {
     /* number of the sample among the chosen samples of its source */
     uint64_t rank;
     uint64_t number;                /* number of the sample in the data set */
-    /* true if the line of a host repeats the sample */
+    /* true if this host has too few samples and repeats this one at the end of the epoch */
     bool comes_again;
 };
 
@@ -206,9 +207,9 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* Computes how many of a sample's two neighbours would be returned within the NEAR_STEPS steps
- * before the sample, on average, in an ideal shuffle. If each sample is returned once, a pair of
- * neighbours is counted only at the later of the two. */
+/* Computes a measure for an ideal shuffle: how many of a sample's two neighbours are returned
+ * within the NEAR_STEPS steps before the sample, on average. If each sample is returned once, a
+ * pair of neighbours is counted only at the later of the two. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;

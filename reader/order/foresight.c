@@ -5,8 +5,9 @@
  *
  * While new samples enter the buffer, a sample stays in its slot until it is drawn. When all
  * samples have entered, the shuffle also moves samples from slot to slot. The second shuffle is
- * ahead by more steps than there are slots, so all remaining draws are known at that point. When a
- * sample is moved to another slot, the step of its draw is moved with it. */
+ * ahead by more steps than there are slots. So when the lane begins to move samples, the steps of
+ * all its remaining draws are known. If a sample is moved to another slot, the step of its draw is
+ * moved with it. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes in advance at which step each sample in the shuffle buffer of a lane (a sequence of
- * samples) will be drawn.
+ * samples) will be drawn. For this purpose there is a second shuffle, a copy of the lane's own
+ * shuffle that works with numbers only. It has already made the next `span` draws of the lane.
  *
- * A second shuffle is a copy of the lane's own shuffle, and works with numbers only. It is ahead of
- * the lane by a fixed number of steps, the span. So it has already made the lane's next `span`
- * draws. If there is not enough memory for all samples of the buffer, these draws show which
- * samples are needed last, and can be left out of memory for now. The functions have no side
- * effects. */
+ * If there is not enough memory for all samples of the buffer, the known draws show which samples
+ * are needed last. These can be left out of memory for now. The functions have no side effects. */
 #ifndef READER_FORESIGHT_H
 #define READER_FORESIGHT_H
 
@@ -17,7 +15,8 @@
 
 struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */
-    /* numbers of steps, with now <= seen <= now + span */
+    /* numbers of steps: `now` for the lane and `seen` for the second shuffle, which is at most
+     * `span` steps ahead */
     uint32_t now, seen, span;
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
     /* For each slot of the second shuffle (the copy that is ahead of the lane's own shuffle):

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides how the lanes (sequences of samples) of an epoch draw from a mix of several sources. For
- * each step of a lane, there is a source, and the number of the lane's draw from this source. The
+ * each step of a lane, computes the source, and the number of the lane's draw from this source. The
  * number of the draw determines an epoch of the source, and a position in the order of this epoch.
- * These are functions of numbers without side effects. They implement version 2 of the order
- * (ORDER.md, sections 8 to 11). */
+ *
+ * All functions compute with numbers and have no side effects. They implement version 2 of the
+ * order (ORDER.md, sections 8 to 11). */
 #ifndef READER_VIEW_MIX_H
 #define READER_VIEW_MIX_H
 
@@ -15,7 +16,7 @@
 
 struct mix_source {
     uint64_t samples;           /* number of chosen samples; N[i] in ORDER.md */
-    /* if there are no weights: number of its samples in an epoch; c[i] in ORDER.md */
+    /* in a mix without weights: number of samples of this source in an epoch; c[i] in ORDER.md */
     uint64_t count;
     uint64_t id;
 };
@@ -76,7 +77,7 @@ uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
  * shuffle buffer. */
 struct order mix_source_order(const struct mix *mix, const struct order *order, size_t source);
 
-/* Returns how many of the numbers 0 to x - 1 belong to the lane (a sequence of samples) with the
+/* Counts the numbers from 0 to x - 1 that belong to the lane (a sequence of samples) with the
  * number `lane`. Number n belongs to lane n mod `lanes`. */
 static inline uint64_t mix_lane_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
@@ -98,7 +99,7 @@ struct mix_turns {
     const struct mix *mix;
     struct order order;
     uint32_t lane;
-    /* next step, and number of steps without the one that pads */
+    /* next step of the lane, and number of its steps, not counting a step that pads the lane */
     uint64_t step, steps;
     size_t stage;
     /* step of the epoch at which the present stage ends; UINT64_MAX if it is the last stage */
@@ -138,8 +139,8 @@ struct mix_stretch {
     uint64_t source_epoch;
     /* first place of the stretch in the source's line, and number of places */
     uint64_t start, count;
-    /* number of samples of this stretch (a range of samples) that the lane draws before the
-     * requested draw */
+    /* number of samples that the lane draws from this stretch before the draw with which
+     * mix_stretch_of was called */
     uint64_t before;
 };
 
@@ -149,8 +150,8 @@ struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *ord
                                   size_t source, uint64_t draw);
 
 /* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
- * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch.
- * .before of the result is 0. The present epoch of the view must draw from this epoch of the
+ * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch,
+ * and `before` in the result to 0. The present epoch of the view must draw from this epoch of the
  * source.
  *
  * If there are weights, `offset` must be 0. Otherwise it must be the number of the lane that makes

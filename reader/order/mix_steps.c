@@ -23,7 +23,9 @@ static int places_make(struct mix_places *p, const uint16_t *table, uint64_t per
         p->firsts[table[t] + 2]++;
     for (size_t i = 2; i < source_count + 2; i++)
         p->firsts[i] += p->firsts[i - 1];
-    /* The next place of source i is at firsts[i + 1]. */
+    /* firsts[i + 1] is at first the index at which the positions of source i begin in `places`. It
+     * is increased with each position that is stored. So in the end it is the index at which the
+     * positions of source i + 1 begin. */
     for (uint64_t t = 0; t < period; t++)
         p->places[p->firsts[table[t] + 1]++] = (uint32_t)t;
     return SHEAF_OK;
@@ -69,10 +71,10 @@ static uint64_t count_entries(const struct mix_places *p, size_t source, uint64_
            - mix_steps_rank_of(p, source, at);
 }
 
-/* Finds an occurrence of the source in the table, which has the source of each step. The
- * occurrences are counted from entry `at` on, beginning with 0, and `count` is the number of the
- * occurrence to find. Returns its distance from `at`. After its last entry, the table begins again.
- * The source must occur in the table. */
+/* Searches a source in the table of sources, from entry `at` on. (The table has the source of each
+ * step; after its last entry, it begins again.) Finds occurrence number `count` of the source,
+ * counted from 0. Returns the number of entries from `at` to this occurrence. The source must occur
+ * in the table. */
 static uint64_t mix_steps_find_entry(const struct mix_places *p, size_t source, uint64_t at,
                                      uint64_t count)
 {
@@ -146,10 +148,12 @@ static uint64_t mix_steps_stage_begin(const struct mix_steps *s, size_t stage)
     return mix_stage_begin(s->mix, &s->order, stage);
 }
 
-/* Counts the draws of a lane (a sequence of samples) from a source in a stage, a part of a training
- * run with weights of its own. The draws are those before step `to`. The stage begins at step
- * `from`. Both steps are counted over all epochs. The table of the stage has the source of each
- * step. If there is only one lane, each epoch begins with the first entry of the table. */
+/* Counts the draws of a lane (a sequence of samples) from a source in one stage, which is a part of
+ * a training run with weights of its own. The stage begins at step `from`, and the draws before
+ * step `to` are counted. Both steps are counted over all epochs.
+ *
+ * The table of the stage has the source of each step. If there is only one lane, each epoch begins
+ * with the first entry of the table. */
 static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, uint32_t lane,
                                       size_t source, uint64_t from, uint64_t to)
 {

@@ -25,7 +25,8 @@ struct mix_steps {
     const struct mix *mix;
     struct order order;
     uint64_t rounds;
-    /* tables of all stages; without weights, of one block of steps */
+    /* the positions in each table: one element for each stage; in a mix without weights, one
+     * element for the present block of steps */
     struct mix_places *places;
     struct mix_turns turns;         /* sources of the steps of one lane, without weights */
     uint64_t *drawn;                /* number of draws from each source before this block */
@@ -52,8 +53,8 @@ bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *fi
                       uint64_t *last);
 
 /* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
- * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch.
- * .before of the result is 0. */
+ * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch,
+ * and `before` in the result to 0. */
 struct mix_stretch mix_steps_lane_stretch(const struct mix_steps *steps, uint32_t lane,
                                           size_t source, uint64_t source_epoch, uint64_t *draw);
 /* Finds the lane (a sequence of samples) that draws the sample at position `place` of a source's

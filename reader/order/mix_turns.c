@@ -14,8 +14,8 @@
  * block are computed together. */
 #define BLOCK_STEPS ((uint64_t)65536)
 
-/* Returns how many of the numbers 0 to x - 1 belong to lanes 0 to `lane` - 1. Number n belongs to
- * lane n mod `lanes`. (A lane is a sequence of samples.) */
+/* Counts the numbers from 0 to x - 1 that belong to one of the lanes 0 to `lane` - 1. Number n
+ * belongs to lane n mod `lanes`. (A lane is a sequence of samples.) */
 static uint64_t earlier_share(uint64_t x, uint32_t lanes, uint32_t lane)
 {
     return x / lanes * lane + MIN(x % lanes, (uint64_t)lane);
@@ -48,13 +48,13 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
         drawn[stage->table[(at + t) % stage->period]] += times;
 }
 
-/* Counts the draws of a lane (a sequence of samples) from each source in a stage, a part of a
- * training run with weights of its own. Adds the count for source i to drawn[i]. The draws are
- * those from step `from`, at which the stage begins, to the step before `to`. Steps are counted
- * over all epochs.
+/* Counts the draws of a lane (a sequence of samples) from each source in one stage, which is a part
+ * of a training run with weights of its own. Adds the count for source i to drawn[i]. The stage
+ * begins at step `from`, and the draws before step `to` are counted. Both steps are counted over
+ * all epochs.
  *
- * The stage has a table with the source of each step, and the table repeats. If there is only one
- * lane, each epoch begins with the first entry of the table. */
+ * The table of the stage has the source of each step, and begins again after its last entry. If
+ * there is only one lane, each epoch begins with the first entry of the table. */
 static void mix_turns_count_stage(const struct mix_turns *t, const struct mix_stage *stage,
                                   uint64_t from, uint64_t to, uint64_t rounds, uint64_t *drawn)
 {
@@ -148,8 +148,8 @@ static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t 
     return steps;
 }
 
-/* Makes the table with the source of each step for a block of steps. t->step must be the first step
- * of the block. */
+/* Makes the table for a block of steps, which has the source of each step. t->step must be the
+ * first step of the block. */
 static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *err)
 {
     const size_t count = t->mix->source_count;

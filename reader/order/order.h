@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the order of an epoch. These are functions of numbers without side effects.
+ * Computes the order of an epoch. The functions compute with numbers and have no side effects.
  * reader/ORDER.md specifies the order, and tests compare the functions with vectors from an
  * independent implementation.
  *
- * The shards are permuted. The samples in the order of the permuted shards form the LINE. A PLACE
- * is a position in the line, from 0 to N - 1 if there are N samples. order_line_locate finds the
+ * The shards are permuted. The samples of the shards, in this new order, form the LINE. A PLACE is
+ * a position in the line, from 0 to N - 1 if there are N samples. order_line_locate finds the
  * sample at a place.
  *
  * The line is divided into one range for each lane. A lane shuffles the samples of its range in a
  * shuffle buffer. The epoch takes samples from the lanes in turn.
  *
- * If hosts divide the shards of a data set, a host may have fewer samples than others. It may
- * continue its line after place N - 1, with the samples of the beginning.
+ * If several hosts divide the shards of a data set, a host may have fewer samples than others. Its
+ * line may then be longer than N: after place N - 1, it continues with its first samples again.
  *
- * Memory is needed for the shuffle buffers only. No memory grows with the number of samples. */
+ * Only the shuffle buffers need memory that depends on numbers of samples, and their size is
+ * limited. */
 #ifndef READER_ORDER_H
 #define READER_ORDER_H
 
@@ -53,8 +54,8 @@ struct order_line {
     /* numbers of the pieces, in the order of the line */
     uint32_t *pieces;
     uint64_t piece;                 /* number of samples in each piece */
-    /* One piece (range of consecutive chosen samples) may be shorter than the others: its position
-     * in the line, and its number of samples. */
+    /* Position in the line, and number of samples, of the one piece (range of consecutive chosen
+     * samples) that may be shorter than the others. */
     uint64_t short_start, short_places;
 };
 
@@ -79,9 +80,10 @@ struct order_chosen {
 };
 
 /* Returns the number of samples in a piece (a range of consecutive chosen samples) of a source with
- * `chosen` chosen samples. In each epoch, the pieces are permuted. A piece is at most as large as
- * the part of the source that a lane reads. Otherwise a small source would have too few pieces, and
- * its samples would always be read by the same lanes. */
+ * `chosen` chosen samples. In each epoch, the pieces are permuted.
+ *
+ * A piece is at most as large as the part of the source that one lane reads. Otherwise a small
+ * source would have so few pieces that the same lanes would always read the same samples. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (the sequence of samples before shuffling) for an epoch of a source of a view (a
@@ -109,8 +111,9 @@ struct order_run {
  * length. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
-/* Returns the first position after `place` at which the line enters another shard or another piece.
- * (Two pieces that follow each other may be in one shard.) */
+/* Returns the first place after `place` at which the line (the sequence of samples before
+ * shuffling) enters another shard or another piece. Both shards may be the same if the line
+ * consists of pieces. */
 uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */
@@ -123,7 +126,7 @@ struct order_lane {
     uint64_t count;                 /* number of inputs, not counting the pad */
     bool padded;
     uint64_t pad;
-    /* number of inputs at the end that repeat the line's beginning */
+    /* number of inputs at the end that repeat samples from the beginning of the line */
     uint64_t again;
 };
 

@@ -10,7 +10,8 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* There is one count for 8 words, which are 512 bits. */
+/* Number of words (of 64 bits) for which one count is stored. A count states how many bits are set
+ * before these words. */
 #define WORDS_A_COUNT 8u
 
 static int selection_check_total(uint64_t total, struct sheaf_error *err)

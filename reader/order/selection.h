@@ -39,9 +39,9 @@ int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
                       struct sheaf_error *err);
 void selection_free(struct selection *s);
 
-/* Returns the chosen number with the rank `rank`. The rank must be less than s->count. Sets *run to
- * the length of a run of consecutive chosen numbers that begins with it. *run is at least 1. The
- * actual run may be longer. */
+/* Returns the chosen number with the rank `rank`, which must be less than s->count. Sets *run to
+ * the length of a run of consecutive chosen numbers that begins with the returned number. *run is
+ * at least 1. The longest possible run may be longer. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
 /* Sets *rank to the rank of `number`, which is the number of smaller chosen numbers. Returns false
  * if `number` is not chosen. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The sequence in which a lane reads its samples. An INPUT is the number of a sample within the
- * lane (order.h). There are two kinds of sequence.
+ * The sequence in which a lane reads its samples. (A lane is one of the equal sequences of an
+ * epoch.) An INPUT is the number of a sample within the lane (order.h). There are two kinds of
+ * sequence.
  *
  * IN ORDER: the lane reads its range of the line (the sequence of samples before shuffling) from
  * start to end. The first inputs fill the slots of the shuffle buffer. Then each draw needs one
- * more input. If the lane is resumed, the sequence begins with the inputs that are in the buffer at
- * this point, in the order of the line.
+ * more input. If the lane is resumed, the sequence begins with the inputs that the buffer has when
+ * the lane is resumed, in the order of the line.
  *
  * AS DRAWN: the sequence has the inputs in the order in which they are drawn. The shuffle buffer
  * has only numbers. Each sample is read shortly before it is returned.
@@ -46,12 +47,13 @@ struct sequence {
  * the line (the sequence of samples before shuffling), and not in the order in which they will be
  * drawn. The caller must have set the range of the sequence. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
-/* Begins a sequence after `steps` steps of a lane. The samples are in the order of the line (the
- * sequence of samples before shuffling), and not in the order in which they will be drawn.
+/* Begins a sequence after `steps` steps of a lane (a sequence of samples). Samples are read in the
+ * order of the line (the sequence of samples before shuffling), and not in the order in which they
+ * will be drawn.
  *
  * Makes the next *early draws at once, and advances the shuffle. Writes the drawn inputs to
- * `early_inputs`, and leaves them out of the sequence. Sets *early to their number. It is smaller
- * than before if the shuffle buffer has fewer inputs. */
+ * `early_inputs`, and leaves them out of the sequence. If the shuffle buffer has fewer inputs than
+ * *early, sets *early to the number of draws that were made. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
 /* Begins a sequence after `steps` steps of a lane (a sequence of samples). The samples are in the

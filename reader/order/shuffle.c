@@ -20,7 +20,7 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         slots[i] = i;
     if (s->filled == 1 && steps <= s->inputs - s->next) {
         /* If samples are not shuffled, the buffer has one slot, and each draw takes the sample in
-         * it. So the draws need not be computed one by one. */
+         * this slot. So many draws can be made at once. */
         s->next += steps;
         slots[0] = s->next - 1;
         return;
@@ -29,8 +29,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* A change of the shuffle buffer by the steps that were computed in advance: the input that was in
- * slot `origin` before these steps is now in slot `slot`. */
+/* Describes how the draws that were computed in advance have moved an input: before them it was in
+ * slot `origin`, and now it is in slot `slot`. */
 struct moved {
     uint64_t slot, origin;
 };

@@ -40,15 +40,16 @@ struct sheaf_pixels_batch {
     struct sheaf_crop_box *crops;
     /* error of each sample; NULL if its crops were made */
     struct sheaf_error **errors;
-    /* error of samples for which there was no memory to store an error of their own */
+    /* the error that is reported for samples whose own error could not be stored, because memory
+     * was exhausted */
     struct sheaf_error lacks_memory;
     _Atomic size_t bad;             /* number of samples whose crops could not be made */
     _Atomic size_t next;            /* first sample that no job has taken */
     /* the jobs of the batch, at most one for each thread */
     struct crop_job *jobs;
     size_t job_count;
-    /* The last job wakes the threads that wait for the batch. If each job did, a training loop
-     * would be woken once for each thread of the pool. */
+    /* Only the last job of the batch wakes the threads that wait for the batch. If each job woke
+     * them, a training loop would be woken once for each thread of the pool. */
     pthread_mutex_t lock;
     pthread_cond_t made;
     struct {
@@ -334,7 +335,7 @@ void sheaf_pixels_batch_free(struct sheaf_pixels_batch *b)
     if (b == NULL)
         return;
     b->next = b->count;             /* No job takes another sample. */
-    /* After this wait, the pool no longer uses the jobs. */
+    /* The wait ensures that the pool no longer uses the jobs, so they can be freed. */
     for (size_t i = 0; i < b->job_count; i++)
         (void)workers_wait(b->pool->workers, &b->jobs[i].job);
     pthread_cond_destroy(&b->made);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Checks the index files that other programs need to read a shard. Used by sheaf_verify. */
+ * Checks the index files that other programs need to read a shard, such as the .idx file of a
+ * RecordIO shard. Used by sheaf_verify. */
 #ifndef READER_VERIFY_PEER_INDEX_H
 #define READER_VERIFY_PEER_INDEX_H
 

@@ -194,9 +194,9 @@ static int verify_compare(struct check *c, uint64_t i, const struct frame *frame
     return SHEAF_OK;
 }
 
-/* Compares a sample with the manifest, and adds it to the counts. Reports a problem if the sample
- * has a field `cls` although the manifest says that no sample has it. Also reports a wrong name of
- * the sample's class. */
+/* Compares a sample with the manifest, and adds it to the counts. Reports two problems. The sample
+ * may have a field `cls` although the manifest says that no sample has this field. Or the name of
+ * the sample's class may be wrong. */
 static void verify_check_sample(struct check *c, uint64_t i, uint64_t offset,
                                 const struct sheaf_sample *sample)
 {

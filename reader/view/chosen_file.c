@@ -15,7 +15,7 @@
 
 #define MAGIC       "SHEAFCHO"
 #define WORD        sizeof(uint64_t)
-/* bytes before the bits of each source: id and total */
+/* number of bytes before the bits of each source: its id, and its total number of samples */
 #define HEAD        (2 * WORD)
 #define BYTES_MOST  ((size_t)1 << 32)
 

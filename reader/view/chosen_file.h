@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * A file in the directory of a view (a mix of data sets). It stores which samples were chosen by
- * the view's conditions on keys or columns. These conditions can only be evaluated by reading. With
- * this file, samples are read for them only once, when the view is written, and not each time the
+ * the view's conditions on keys or columns. To evaluate these conditions, samples or records must
+ * be read. With this file, they are read only once, when the view is written, and not each time the
  * view is opened. The file is a cache: the view has the same meaning without it.
  *
  *     "SHEAFCHO" | of each source: id, total, a bit for each sample | XXH3-64 of all before */

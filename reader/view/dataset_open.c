@@ -12,9 +12,10 @@
 #include "reader/view/view.h"
 #include "store/store.h"
 
-/* Called if files with the same key must be joined to one sample, even if other files lie between
- * them. Returns true if the data set is an index of foreign shards (shards of other software) that
- * was made without joining. Then the shards must be opened again without this index. */
+/* Called if the program wants all files with the same key to be joined to one sample, even if other
+ * files lie between them. Returns true if the data set is an index of foreign shards (shards of
+ * other software) that was made without joining. The shards must then be opened again without this
+ * index. */
 static bool is_to_join(const struct sheaf_dataset *d)
 {
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;

@@ -146,8 +146,9 @@ static int find_earlier(struct dataset_view *v, struct sheaf_dataset *const *sou
     return SHEAF_OK;
 }
 
-/* Computes an identity for each source of a view, from its fingerprint and its conditions. If these
- * are the same for several sources, their order makes the difference. */
+/* Computes an identity for each source of a view: a hash of its fingerprint and its conditions. The
+ * seed of the hash is the number of earlier sources with the same fingerprint and conditions, so
+ * that their identities differ. */
 static int view_name_sources(struct dataset_view *v, struct sheaf_dataset *const *sources,
                              struct sheaf_error *err)
 {
@@ -190,8 +191,8 @@ static int make_stage(struct dataset_view *v, const uint64_t *weights, uint64_t 
 }
 
 /* Returns the number of steps after which all samples of a source have been drawn once. If
- * `is_first` is true, this is for the source that needs the fewest steps, and otherwise for the
- * source that needs the most. */
+ * `is_first` is true, computes this for the source that needs the fewest steps. Otherwise computes
+ * it for the source that needs the most steps. */
 static uint64_t length_until(const struct mix *mix, bool is_first)
 {
     const struct mix_stage *stage = &mix->stages[0];
@@ -308,8 +309,8 @@ static double share_of(const struct dataset_view *v, size_t i)
 }
 
 /* Returns how many chosen samples of source `i` were also chosen from an earlier source of the view
- * (a mix of data sets). This is possible if both are the same data set. If there are several such
- * sources, returns the largest number. */
+ * (a mix of data sets). This is possible if both sources are the same data set. If several earlier
+ * sources are the same data set, returns the largest number. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;

@@ -14,7 +14,8 @@
 /* State of the draws of one lane from one source. */
 struct replay_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
-    /* line of the present range; NULL if no range has begun */
+    /* the line (sequence of samples before shuffling) of the range from which the lane draws at
+     * present; NULL if no range has begun */
     struct source_line *line;
     /* `start` is the position of the range of samples from which the lane (a sequence of samples)
      * draws at present. `left` is the number of draws up to the end of this range. */

@@ -2,9 +2,11 @@
  *
  * Evaluates the conditions of a view (a mix of data sets), to find the chosen samples of a source.
  * Labels and classes are read from the index. view_keys.c evaluates conditions on keys, and
- * view_columns.c evaluates conditions on columns. For these two, samples or records must be read.
- * So the result is stored in a file in the directory of the view (chosen_file.h), and they are read
- * only once. */
+ * view_columns.c evaluates conditions on columns.
+ *
+ * Conditions on keys or columns can only be evaluated by reading samples or records. So their
+ * result is stored in a file in the directory of the view (chosen_file.h), and need not be computed
+ * again. */
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
