@@ -44,8 +44,8 @@ struct add {
     /* The call adds values to the samples with the numbers `first` to `end` - 1. Samples with
      * numbers less than `begin` already have a record in the column. */
     uint64_t begin, first, end;
-    /* The writer of this part, if one part of a plan is written. Otherwise NULL until all values
-     * are sorted. */
+    /* The writer of the column. If only one part of a plan is written, it is the writer of this
+     * part. Otherwise it is NULL until all values are sorted. */
     struct sheaf_column_writer *writer;
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;

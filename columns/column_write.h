@@ -23,7 +23,7 @@ struct sheaf_column_writer {
      * of the base data set lacks a record. */
     struct sheaf_packer *packer;
     /* Numbers of samples of the base data set. `next` is the sample whose record is appended next.
-     * `end` is the first sample after the range that can be appended without a gap. */
+     * Records can be appended without a gap for the samples up to `end` - 1. */
     uint64_t next, end;
     /* the part of a plan that this writer writes; NULL if it writes a whole column */
     struct column_part *part;

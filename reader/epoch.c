@@ -145,11 +145,9 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* Begins to read the first samples of all lanes (sequences of samples).
- *
- * For a remote data set, also begins the reads that fill the shuffle buffers, because they take
- * long. For local data, the shuffle buffers are filled only when this is needed. Then the first
- * sample waits for one read, and not for the planning of many reads. */
+/* Begins to read the first samples of all lanes (sequences of samples). For a remote data set, also
+ * begins the reads that fill the shuffle buffers, because they take long. For local data, these
+ * reads begin later. Otherwise the first sample would wait until many reads are planned. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;

@@ -7,19 +7,21 @@
  * - buffers for reads;
  * - the heap for samples.
  *
- * Tables and reserve must fit into the budget. With the reserve, the epoch can always continue. The
- * rest is divided between reads and samples that wait in the shuffle buffer. If there is no memory
- * for a sample, the shuffle buffer has only its number, and the sample is read when it is drawn
- * (lane.h).
+ * Tables and reserve must fit into the budget. With the reserve, the epoch can always continue,
+ * because each sample can be read. The rest is divided between reads and samples that wait in the
+ * shuffle buffer. If there is no memory for a sample, the shuffle buffer has only its number, and
+ * the sample is read when it is drawn (lane.h).
  *
- * For example, the budget is 1 GiB. One lane with a shuffle buffer of 10,000 samples reads remote
- * shards of 1,500 images of 110 kB. The tables take 0.2 MB (16 bytes for each slot of the shuffle
- * buffer). The reserve takes 1 MB: one image of at most 900 kB, and the index section of its shard.
- * The index sections of two open shards take 0.1 MB. The heap gets nearly all of the rest.
+ * An example: one lane with a shuffle buffer of 10,000 samples reads remote shards of 1,500 images
+ * of 110 kB. The budget is 1 GiB.
+ * - The tables take 0.2 MB (16 bytes for each slot of the shuffle buffer).
+ * - The reserve takes 1 MB: one image of at most 900 kB, and the index section of its shard.
+ * - The index sections of two open shards take 0.1 MB.
+ * - The heap gets nearly all of the rest. 10,000 images would take 1.1 GB, and a quarter more in
+ * the heap. So some of them are in the shuffle buffer only as numbers.
+ * - Only a few reads run at the same time.
  *
- * 10,000 images would take 1.1 GB, and a quarter more in the heap. So some of them are in the
- * shuffle buffer only as numbers, and only a few reads run at the same time. With 2 GiB, all images
- * fit into the heap, and many reads of 8 MiB run at the same time. */
+ * With 2 GiB, all images fit into the heap, and many reads of 8 MiB run at the same time. */
 #include "reader/memory.h"
 
 #include <inttypes.h>
@@ -88,9 +90,11 @@
 
 struct needs {
     uint64_t slots;             /* number of samples in all shuffle buffers */
-    /* approximate size, in the heap, of the samples in all shuffle buffers, plus a quarter */
+    /* approximate number of bytes that the samples in all shuffle buffers take in the heap, and a
+     * quarter more for safety */
     uint64_t frames;
-    /* upper bound for the size, in the heap, of the samples in all shuffle buffers */
+    /* upper bound for the number of bytes that the samples in all shuffle buffers take in the
+     * heap */
     uint64_t frames_most;
     /* largest mean size of a sample in a shard: the mean of the shard with the largest samples, in
      * bytes */

@@ -118,9 +118,9 @@ static inline const struct column_place *columns_place(const struct columns *c, 
     return &c->places[shard * c->count + column];
 }
 
-/* In the following functions, `c` may be NULL, which means that the reader has no columns. They
- * then return 0. `samples` is the number of samples in the shard of the base, the data set to which
- * the columns belong. */
+/* In the following functions, `c` may be NULL if the reader has no columns. The functions then
+ * return 0. `samples` is the number of samples in the shard of the base, the data set to which the
+ * columns belong. */
 
 /* Returns the memory in bytes for the indexes of the columns' records while a shard is open. */
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
@@ -132,7 +132,7 @@ uint64_t columns_most(const struct columns *c, uint32_t shard);
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
                            uint64_t samples);
 /* Returns the estimated size in bytes of the records that all columns together have for one shard
- * of the base (the data set to which they belong). */
+ * of the base, the data set to which the columns belong. */
 uint64_t columns_usual(const struct columns *c, uint32_t shard, uint64_t samples);
 
 #endif

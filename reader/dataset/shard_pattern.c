@@ -25,10 +25,11 @@
 struct brace {
     const char *at;             /* position of the opening brace */
     size_t length;              /* length, including both braces */
-    /* true for a range; false for texts separated by commas */
+    /* true if the braces contain a range, as in "{0..9}"; false if they contain texts, as in
+     * "{a,b}" */
     bool is_range;
     uint64_t low, high, step;
-    /* number of digits of the first number; 0 for a range of letters */
+    /* number of digits of the first number of the range; 0 for a range of letters */
     int width;
 };
 

@@ -206,9 +206,9 @@ static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct s
     return SHEAF_OK;
 }
 
-/* Loads a slot of the shuffle buffer that will be used soon into the CPU's cache. The shuffle can
- * compute the coming draws. If a stream ends early, the draws are different, and a wrong slot is
- * loaded; this does no harm. */
+/* Loads into the CPU's cache a slot of the shuffle buffer that will be used soon. The slot is known
+ * because the shuffle can compute the coming draws. If a stream ends early, the draws are
+ * different, and a wrong slot is loaded; this does no harm. */
 static void fetch_slot(struct lane *lane)
 {
     if (lane->ahead.inputs == 0) {

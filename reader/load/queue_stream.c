@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The queue of samples of one lane (a sequence of samples), for data that can only be read from
- * start to end (a stream). A worker thread reads the records in the order in which they arrive, and
- * fills reads (buffers) with them. The samples of a read are known only when it is full. */
+ * The queue of a lane (a sequence of samples) for a stream, that is, for data that can only be read
+ * from start to end. A worker thread reads the records as they arrive, and stores them in reads,
+ * which are buffers here. Only when a read is full, it is known which samples it contains. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -160,8 +160,8 @@ struct read {
     struct workers *workers;    /* the threads that run its job */
     size_t item_bytes;          /* size of an item with its columns */
     uint64_t at;                /* first position of its queue that the read covers */
-    /* number of positions of the sequence that the read covers, and number of those that the queue
-     * has already returned */
+    /* number of positions of the sequence for which the read has samples, and number of these
+     * samples that the queue has already returned */
     size_t span, taken;
     size_t users;               /* number of references to it */
     /* If the records lie in one block: the table of their items, in which each item is followed by

@@ -13,8 +13,8 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* An item is loaded into the CPU's cache while the item that is ITEMS_AHEAD items before it is
- * written. */
+/* While an item is written, the item that comes ITEMS_AHEAD items later is loaded into the CPU's
+ * cache. */
 #define ITEMS_AHEAD 8u
 
 /* Runs (ranges of records) that are read as one range of the shard, including the gaps between

@@ -16,7 +16,7 @@
 
 struct found {
     struct sheaf_kept base;
-    /* the memory of the samples; NULL if there are no samples */
+    /* memory with the samples that were found; NULL if there are none */
     struct sheaf_kept *read;
     struct sheaf_sample *samples;
     size_t *firsts;

@@ -17,8 +17,8 @@
 #include "reader/dataset/labels.h"
 #include "reader/view/view_replay.h"
 
-/* Two samples that are neighbours in the data set are counted if the steps at which they are
- * returned differ by at most NEAR_STEPS. */
+/* Largest distance in steps at which two neighbours count as returned close together. (Neighbours
+ * are samples with consecutive numbers in the data set.) */
 #define NEAR_STEPS 100u
 
 struct quality_replay {
@@ -33,7 +33,8 @@ struct quality_replay {
     uint64_t **slots;               /* the inputs in the slots of each lane */
 };
 
-/* Measures for one source of the epoch. A data set that is not a view has one source. */
+/* The measures that are computed for one source of the epoch. A data set that is not a view (a mix
+ * of data sets) has one source. */
 struct mixed {
     /* number of chosen samples in the sources before this source */
     uint64_t first;
@@ -192,8 +193,8 @@ static void count_step(struct mixing_tally *t, const struct drawn *drawn)
     t->steps++;
 }
 
-/* Computes the measures about labels that an ideal shuffle would have. They depend only on how
- * often each label occurs. */
+/* Computes the values that the measures for labels would have in an ideal shuffle. These values
+ * depend only on how often each label occurs. */
 static void ideal_labels(struct mixing_tally *t)
 {
     double same = 0;

@@ -72,8 +72,8 @@ struct checks {
     struct workers *workers;
     struct budget budget;
     struct shards shards;
-    /* Largest size in bytes of a frame (stored record) that all threads may read at the same time.
-     * Larger frames are read by one thread at a time. */
+    /* Largest size in bytes of a frame (stored record) that a thread may read while other threads
+     * also read frames. Larger frames are read by one thread at a time. */
     size_t frame_limit;
     /* memory for larger frames, which are read one at a time */
     struct frames_large large;

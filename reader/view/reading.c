@@ -16,7 +16,7 @@ struct reading {
     const struct index_section *section;
     /* largest gap in bytes that is read with the records beside it */
     uint64_t gap;
-    /* 1 + the record that was added last; 0 if no record was added */
+    /* 1 + the number of the record that was added last; 0 if no record was added */
     uint64_t last;
     /* number of the first block that is not counted yet */
     uint64_t next_block;

@@ -496,7 +496,8 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     sheaf_dataset_free(d);
     if (code != SHEAF_OK)
         return code;
-    /* If another program has written a view at this path meanwhile, this returns an error. */
+    /* If another program has written a view at this path after `seen` was determined,
+     * store_put_over returns an error. */
     code = store_put_over(path, text, strlen(text), &seen, &now, err);
     free(text);
     return code == SHEAF_ERR_CHANGED && !seen.is_there
