@@ -27,7 +27,8 @@ struct append {
     struct sheaf_read_options reading;
     struct append_split targets[SPLIT_LIMIT];   /* these grow: one data set, or all splits */
     uint32_t target_count;
-    /* if samples are appended to only one split: the other splits of the same data */
+    /* the other splits of the same data, if samples are appended to only one split; otherwise there
+     * are none */
     struct append_split others[SPLIT_LIMIT];
     uint32_t other_count;
     /* the directory of the data set, or the directory that contains all splits */
@@ -39,9 +40,10 @@ struct append {
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Finds which of the keys belong to the first `samples` samples of a data set, and sets known[] for
- * these keys to `name`. The library reads the samples that may have one of the keys. If not all of
- * these samples fit into the memory, the function looks up each half of the keys separately. */
+/* Finds which of the keys belong to the first `samples` samples of a data set. Sets known[i] to
+ * `name`, the name of the data set, if keys[i] is one of them. The library reads the samples that
+ * may have one of the keys. If these samples do not fit into memory together, the function looks up
+ * the first half of the keys and then the second half. */
 static int append_find_known(const struct append *a, const struct sheaf_dataset *dataset,
                              const char *name, uint64_t samples, const char *const *keys,
                              size_t count,
@@ -183,8 +185,9 @@ static int append_open_target(struct append *a, const char *url, const char *dir
     return SHEAF_OK;
 }
 
-/* Called for each directory in the directory that the user named. If it contains a data set that is
- * a split with the name of the directory, takes the definition of all splits from this data set. */
+/* Called for each directory in the directory that the user named. If this directory contains a data
+ * set that is a split with the directory's name, the function takes the definition of all splits
+ * (such as "train=0.8,val=0.2") from the data set. */
 static int look_at_split(void *context, char *directory, const char *name,
                          struct sheaf_error *err)
 {

@@ -27,8 +27,8 @@
 #include "reader/dataset/dataset.h"
 #include "reader/reader_features.h"
 
-/* Reports the progress of the conversion to the caller. It is the packer's progress callback, and
- * ignores the packer's own numbers. */
+/* Reports the progress of the conversion to the caller. The packer calls this function as its
+ * progress callback. The packer's own numbers are ignored. */
 static void convert_show(void *context, const struct sheaf_progress *packed)
 {
     struct convert *c = context;
@@ -150,9 +150,9 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
     return code;
 }
 
-/* Converts or checks the images of a group of samples on several threads. The group consists of the
- * first samples of the array. Sets *count to the number of samples in the group, which must be
- * appended before the next call. If the images need no work, *count is not changed. */
+/* Converts or checks the images of the first samples of an array on several threads. Sets *count to
+ * the number of these samples. The caller must append them to the new data set before the next
+ * call. If no image needs to be converted or checked, *count does not change. */
 static int convert_prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                            struct sheaf_error *err)
 {
@@ -260,7 +260,8 @@ static int convert_name_sources(struct convert *c, struct source_names *names,
     return SHEAF_OK;
 }
 
-/* Returns whether the caller wants another division into shards or another order of the samples. */
+/* Returns whether the caller wants new shards that differ from the old shards in size, or samples
+ * in another order. */
 static bool is_anew(const struct convert *c)
 {
     return c->packing.reshard != 0 || c->packing.reshuffle != 0;
@@ -321,7 +322,8 @@ static uint64_t sample_count(const struct convert *c)
     return c->in.info.is_view ? c->in.info.epoch_samples : c->in.info.samples;
 }
 
-/* Sets the number of new shards, all of equal size, if the amount of data is known. */
+/* Computes the number of new shards, if the caller wants new shards of equal size and the amount of
+ * data is known. Otherwise, c->shards stays 0. */
 static int plan_shards(struct convert *c, struct sheaf_error *err)
 {
     const struct sheaf_dataset_info *info = &c->in.info;
@@ -366,8 +368,8 @@ static int open_map(struct convert *c, struct sheaf_error *err)
     return code == SHEAF_OK && info->field_count != 0 ? field_map_check(c->map, err) : code;
 }
 
-/* Copies those packing options from the manifests of the sources to the new data set that describe
- * its samples, such as the size to which images were resized. */
+/* Copies some packing options from the manifests of the sources to the new data set: the options
+ * that describe its samples, such as the size to which images were resized. */
 static int inherit(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_dataset *d = c->in.dataset;
@@ -442,8 +444,10 @@ static int copy_class_names(const struct convert *c, struct sheaf_error *err)
     return code;
 }
 
-/* Returns the number of the new shard for a sample. If each shard gets an equal share of the bytes,
- * it is the shard whose share contains the middle of the sample's bytes. */
+/* Returns the number of the new shard for a sample. If each new shard gets an equal share of the
+ * samples, this number follows from the sample's number. If each new shard gets an equal share of
+ * the bytes, the sample goes into the shard whose share contains the middle of the sample's
+ * bytes. */
 static uint64_t shard_of(struct convert *c, const struct sheaf_sample *s)
 {
     uint64_t whole = sample_count(c), at = s->ordinal, bytes = 0;

@@ -28,8 +28,8 @@ static int convert_part_open_source(const struct sheaf_plan_info *plan, const ch
     sheaf_dataset_get_info(*dataset, &info, sizeof(info));
     if (strcmp(info.fingerprint, plan->fingerprint) == 0)
         return SHEAF_OK;
-    /* The plan may contain the fingerprint that the data set had before samples were appended or
-     * edited. The manifest lists such earlier fingerprints as well. */
+    /* The plan may have been made before samples were appended to the data set or edited. Then it
+     * contains an earlier fingerprint of the data set, which the manifest also lists. */
     if (info.manifest_json != NULL && strstr(info.manifest_json, plan->fingerprint) != NULL)
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has grown or was edited since the plan was "
                        "made: make the plan of its conversion again", plan->root);

@@ -52,10 +52,10 @@ int copying_check_space(const struct copying *c, const char *dest, uint64_t file
                         struct sheaf_error *err);
 /* Counts a sample that was copied. */
 void copying_done(struct copying *c, const struct sheaf_sample *sample);
-/* Puts the location of a sample before an error message about the sample. If the error says that
- * the key exists already, adds to the message that another source may have the key. Changes
- * SHEAF_ERR_ARGUMENT to SHEAF_ERR_UNSUPPORTED, because the content of a sample is not an argument
- * of the caller. Returns the error code. */
+/* Puts the location of a sample before an error message about the sample. If the error is that the
+ * key exists already, and the data set consists of several sources, adds advice for a key that two
+ * sources have. Changes SHEAF_ERR_ARGUMENT to SHEAF_ERR_UNSUPPORTED, because the content of a
+ * sample is not an argument of the caller. Returns the error code. */
 int copying_place(const struct copying *c, const struct sheaf_sample *sample,
                   struct sheaf_error *err);
 /* `stats`: NULL, or the reader's. */

@@ -138,8 +138,9 @@ static int edit_change_find_some(struct edit *e, const char *const *keys, const 
     return code;
 }
 
-/* Looks up all wanted keys that were not found yet. If `others` is set, treats each of these texts
- * as a path, such as "cat/1.jpg", and looks up the key in the path ("cat/1"). */
+/* Looks up all keys of the caller's lists that were not found yet. If `others` is set, the texts in
+ * the lists are paths, such as "cat/1.jpg", and the function looks up the key in the path
+ * ("cat/1"). */
 static int edit_change_find_keys(struct edit *e, bool others, bool *found, struct sheaf_error *err)
 {
     struct sheaf_progress progress = { .stage = "find", .total_count = e->wanted_count };
@@ -269,8 +270,8 @@ static int cls_size(const struct sheaf_field *f, const struct plan_label *l, siz
     return code;
 }
 
-/* Checks that the sample has a field for each file that is to replace a field. Reports a file
- * without such a field, and does not use the file. */
+/* Checks that the sample has a field for each file that shall replace a field. If the sample does
+ * not have the field, reports the file and does not use it. */
 static int check_files(struct edit *e, struct edit_change *c, const struct sheaf_sample *s)
 {
     size_t kept = 0;
@@ -396,8 +397,8 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
 }
 
 /* Drops each change from `first` up to, but not including, `end` that has no effect. Moves the
- * remaining changes to the position *kept of the array. If there are any, adds the shard that
- * contains these samples to the shards that are written again. */
+ * remaining changes to the position *kept of the array. If any change remains, adds `shard`, which
+ * contains all these samples, to the list of shards that are written again. */
 static int edit_change_add_shard(struct counting *n, size_t shard, size_t first, size_t end,
                                  size_t *kept, struct sheaf_error *err)
 {

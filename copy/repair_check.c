@@ -19,8 +19,8 @@
 
 struct naming_files {
     struct repair *repair;
-    /* capacity: number of files for which the array has room; shard: number of the shard whose
-     * files are listed next */
+    /* capacity: number of files for which the array of the repair has room; shard: number of the
+     * shard whose files are listed next */
     size_t capacity, shard;
     size_t begin;               /* first file of that shard */
 };

@@ -243,8 +243,8 @@ static int put_piece(struct feed *f, const struct supply_piece *p, struct sheaf_
 
 /* ---- Epochs ---------------------------------------------------------------------------------- */
 
-/* Waits until a program opens the pipe of the epoch for reading. Meanwhile, fetches data for the
- * epoch. */
+/* Waits until a program opens the pipe for this epoch for reading. Meanwhile, fetches the first
+ * data of the epoch. */
 static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *err)
 {
     const struct timespec late = { .tv_nsec = LATE_NS };

@@ -84,12 +84,12 @@ struct fetch_part {
 
 /* ---- fetch_file.c ---- */
 
-/* Begins a file under a temporary name. A file without bytes is finished at once. On failure, frees
- * the file.
+/* Begins a file under a temporary name, and sets *file to it. A file without bytes is finished at
+ * once. If the file cannot be begun, frees *file and returns an error.
  *
- * A file may later fail its check, because its bytes were damaged in transit. After the first
- * failure, `is_damaged` is set, so that the file is fetched a second time. If the second attempt
- * (`is_second`) fails, this is an error. */
+ * When all bytes have arrived, they are compared with a hash. If they were damaged in transit,
+ * (*file)->is_damaged is set, and the caller must begin the file once more with `is_second` set. If
+ * the bytes are damaged again, the fetch fails. */
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     bool is_second, struct sheaf_error *err);
@@ -116,7 +116,8 @@ uint64_t fetch_kept_bytes(const struct fetch_destination *to, const struct objec
 int fetch_kept_take(struct fetch_file *file, struct sheaf_error *err);
 /* Keeps the bytes of an unfinished file, so that a later run can resume it. */
 void fetch_kept_leave(struct fetch_file *file);
-/* Removes the partial files of earlier runs, except those of the given objects. */
+/* Removes the partial files of earlier runs, except the partial files of the `count` objects whose
+ * indexes are in `items`. */
 int fetch_kept_sweep(const struct fetch_destination *to, const uint32_t *items, size_t count,
                      struct sheaf_error *err);
 

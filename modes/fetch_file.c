@@ -62,9 +62,9 @@ static int check_xxh3(const struct fetch_file *f, struct sheaf_error *err)
                    "manifest says %s", f->source->url, found, f->xxh3);
 }
 
-/* Compares the MD5 of the file with the object's ETag. If they differ, returns an error if the
- * store states that its ETags are MD5s. Otherwise sets *checked to false, because the ETag may be
- * something else than an MD5, and the file could not be checked. */
+/* Compares the MD5 of the file with the object's ETag. Sets *checked to true if they are equal. If
+ * they differ and the store states that its ETags are MD5s, returns an error. If they differ and
+ * the store does not state this, sets *checked to false, because the ETag may not be an MD5. */
 static int check_md5(struct fetch_file *f, bool *checked, struct sheaf_error *err)
 {
     unsigned char found[EVP_MAX_MD_SIZE];

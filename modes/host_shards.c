@@ -5,10 +5,11 @@
  * directory shows which shards this host has. All hosts must have epochs of the same length. They
  * need not communicate for this, because each host computes the length from the manifest and the
  * number n of hosts. If S shards are distributed evenly, each host has between floor(S/n) and
- * ceil(S/n) shards. With `pad`, the length is the number of samples in the ceil(S/n) largest
- * shards. No host has more samples, and each host repeats some of its own samples to reach the
- * length. With `drop`, the length is the number of samples in the floor(S/n) smallest shards. Every
- * host has at least this number of samples, and leaves out the rest.
+ * ceil(S/n) shards. The option `remainder` of the reader determines this length. With the value
+ * `pad`, the length is the number of samples in the ceil(S/n) largest shards. No host has more
+ * samples. A host with fewer samples repeats some of its own samples. With the value `drop`, the
+ * length is the number of samples in the floor(S/n) smallest shards. Every host has at least this
+ * number of samples. A host with more samples leaves out the rest.
  *
  * If the number of samples on a host does not fit these rules, the host is refused when it reads
  * (see check_host in reader_options.c). This error ends the job. Without it, the hosts would have

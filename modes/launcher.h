@@ -11,8 +11,9 @@
 
 /* Sets *rank to the rank of this process among the processes on this host, and *world_size to the
  * number of these processes. If no launcher has set variables for this, the rank is 0 and the
- * number is 1. Returns SHEAF_ERR_ARGUMENT unless the world has the same number of processes on all
- * hosts, or consists of this host's processes only. `config` is the argument of
+ * number is 1. Returns SHEAF_ERR_ARGUMENT if the environment states a world size with which it is
+ * unknown which processes run on this host. The world size must be the number of processes on this
+ * host, or this number times the number of hosts. `config` is the argument of
  * sheaf_world_from_environment. */
 int launcher_of_host(const char *config, uint32_t *rank, uint32_t *world_size,
                      const char **source, struct sheaf_error *err);

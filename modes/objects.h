@@ -54,8 +54,8 @@ struct objects {
     /* number of objects that were left out because they belong to a packing run that is not
      * finished */
     size_t unfinished;
-    /* the claims among the objects; a claim is a file that says that a packing run is at work, and
-     * what the run does */
+    /* list of the claims among the objects. A claim is a file that a packing run writes: it says
+     * that the run is at work and what the run does. */
     struct object_claim *claims;
     struct arena arena;
 };
@@ -71,9 +71,9 @@ int objects_list(const char *source, const char *attributes, struct watch *watch
  * file as a manifest. */
 int objects_list_files(const char *path, struct watch *watch, struct objects *objects,
                        struct sheaf_error *err);
-/* Removes all objects from the listing of a data set's directory except the shards, and puts these
- * into the manifest's order. Sets *left_out to the number of removed objects. Returns an error if a
- * shard is missing. (objects_dataset.c) */
+/* Removes all objects except the shards from the listing of a data set's directory, and sorts the
+ * shards in the order of the manifest. Sets *left_out to the number of removed objects. Returns an
+ * error if a shard is missing. (objects_dataset.c) */
 int objects_keep_shards(struct objects *objects, uint64_t *left_out, struct sheaf_error *err);
 /* Returns an error if the source contains files of a packing run that is not finished, because a
  * copy of the source would look like a complete data set. */

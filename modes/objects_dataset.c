@@ -99,7 +99,7 @@ static int refuse_stand_in(const struct objects *o, const struct object *object,
 }
 
 /* Reads a claim, which is the file that says that a packing run is at work. Sets *keep to whether
- * the existing data set or shards may be used before this run has finished. */
+ * the existing data set or shards may be used although this run is not finished. */
 static int claim_keeps(const struct objects *o, const char *name, bool *keep,
                        struct sheaf_error *err)
 {
@@ -115,8 +115,9 @@ static int claim_keeps(const struct objects *o, const char *name, bool *keep,
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_LIMIT ? SHEAF_OK : code;
 }
 
-/* Sets *keep to whether there are unfinished runs, and all of them only append to the existing data
- * set or index existing shards. In this case, the existing data may be used. */
+/* Sets *keep to true if there is at least one unfinished run, and each unfinished run only appends
+ * to the existing data set or indexes existing shards. In this case, the existing data may be
+ * used. */
 static int all_keep(const struct objects *o, bool *keep, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

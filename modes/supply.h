@@ -20,8 +20,8 @@ struct supply;
 struct supply_setup {
     const struct objects *objects;
     struct share share;
-    /* the first epoch, and the number after the last epoch; end_epoch is UINT64_MAX if the epochs
-     * do not end */
+    /* first_epoch: number of the first epoch; end_epoch: number of the last epoch + 1, or
+     * UINT64_MAX if the epochs do not end */
     uint64_t first_epoch, end_epoch;
     uint64_t memory_bytes;              /* at least SUPPLY_LEAST */
     const volatile int *interrupt;      /* NULL: never */

@@ -39,8 +39,8 @@ struct file_warming {
     struct warm_reader readers[READERS_MOST];
     pthread_mutex_t lock;
     struct {
-        /* index of the file that is read next, and the position in this file at which the next read
-         * begins */
+        /* index (in `objects`) of the file that is read next; `offset` is the position in this file
+         * at which the next read begins */
         size_t item;
         uint64_t offset;
         uint64_t bytes;         /* that were read */

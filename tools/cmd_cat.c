@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * sheaf cat: writes the samples of an epoch to standard output. The command has nothing to clean
- * up. So a signal simply ends it, and so does the end of the program that reads its output from a
- * pipe. Only with --save-position, the command first saves its position. */
+ * sheaf cat: writes the samples of an epoch to standard output. Usually the command has nothing to
+ * clean up when it is interrupted. So a signal ends it at once. If its output is a pipe, it also
+ * ends when the program at the other end of the pipe ends. With --save-position, the command first
+ * saves its position. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -26,9 +27,9 @@
 
 #define BATCH 64    /* samples asked for at once */
 
-/* Remembers at which bytes of the output samples end. If the program at the other end closes the
- * pipe before all output was written, this shows which samples it has received, and so which
- * position of the reader must be saved. Used only with --save-position. */
+/* Records the offsets in the output at which samples end. If the output is a pipe, the program at
+ * its other end may close it early. The offsets then show which samples this program has received,
+ * so that the right position of the reader is saved. Used only with --save-position. */
 struct ends {
     uint64_t *at;
     size_t count, capacity;
@@ -497,9 +498,9 @@ static int cat_dataset(struct cat *cat, char **sources, size_t count)
 }
 
 /* Finds out which samples of the epoch belong to the training step that the user named: a batch of
- * this rank, or one batch of each rank. If `all_ranks` is set, a single reader can return the
- * batches of all ranks, because the ranks take turns in the order of the epoch. Returns -1 on
- * success, or the exit status after a failure. */
+ * this rank, or one batch of each rank. If `all_ranks` is set, this one reader returns the batches
+ * of all ranks. This is possible because the ranks take turns in the order of the epoch. Returns -1
+ * on success, or the exit status after a failure. */
 static int take_step(struct cat *cat, bool all_ranks)
 {
     struct sheaf_reader_options *o = &cat->options;

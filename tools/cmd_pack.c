@@ -105,8 +105,8 @@ static int cmd_pack_do(char **sources, size_t count, struct sheaf_pack_options *
     if (options->dry_run)
         say_skipped(&result);
     if (options->dry_run && error.code != SHEAF_OK)
-        /* prints the error with which a run without --dry-run would end; its return value, a
-         * failure status, is ignored because the dry run has succeeded */
+        /* prints the error with which a run without --dry-run would end; the status that fail()
+         * returns is ignored, because the dry run itself has succeeded */
         (void)fail(&error);
     cmd_pack_count_result(&result);
     if (!options->dry_run)

@@ -20,9 +20,9 @@
 int output_open(struct output *out, int fd)
 {
     *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
-    /* If `fd` is a pipe, makes its buffer as large as one write of this program. Then the two
-     * processes at its ends alternate half as often. If `fd` is not a pipe, or this size is not
-     * allowed, the call has no effect. */
+    /* If `fd` is a pipe, makes its buffer as large as one write of this program. With a larger
+     * buffer, the writing and the reading process need not wait for each other so often. If `fd` is
+     * not a pipe, or this size is not allowed, the call has no effect. */
     (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
     return out->buffer ? 0 : ENOMEM;
 }

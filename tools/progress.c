@@ -24,8 +24,8 @@ static struct {
     double started;         /* when this stage began */
     double next;            /* no line before then */
     bool shown;             /* whether the terminal shows the line */
-    /* time in seconds at which a line was last written to a log; before the first line, the time of
-     * the first call; 0 before the first call */
+    /* time in seconds at which the last line was written to a log (output that is not a terminal).
+     * Before the first line, it is the time of the first call. 0 before the first call. */
     double logged;
 } line;
 

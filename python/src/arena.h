@@ -49,8 +49,9 @@ struct shared_arena {
     } locked;
 };
 
-/* Opens an arena, which is memory that several processes can share. The arguments are the sizes of
- * its two parts. Returns NULL if shared memory cannot be allocated. */
+/* Opens an arena, which is memory that several processes can share. `piece_bytes` is the size of
+ * the part for pieces, and `reader_bytes` the size of the part for one reader. Returns NULL if
+ * shared memory cannot be allocated. */
 struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes);
 /* Closes the arena. Its memory is freed when no sample in it is used any more. `arena` may be
  * NULL. */

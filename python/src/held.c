@@ -541,8 +541,8 @@ static int answer_with(struct held *h, int owner, struct serving_reply *reply,
 }
 
 /* Appends the last sample in `out` once more, if it is the last sample of the rank's part of the
- * epoch. The copy is the answer to a request for one more sample, by which a rank pads its part of
- * the epoch. */
+ * epoch. A rank requests this additional sample if its part of the epoch is one sample shorter than
+ * the parts of other ranks. */
 static void repeat_last(struct held *h)
 {
     if (h->out_count == 0 || h->out[h->out_count - 1].ordinal + 1 != h->real)

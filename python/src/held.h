@@ -73,8 +73,9 @@ struct held {
     /* number of samples in the rank's part of the epoch; a request for one more sample gets the
      * last sample again */
     uint64_t real;
-    /* repeats: how often the last sample of the rank's part of the epoch was returned again as
-     * padding; repeated_bytes: total number of bytes in the fields of these repeated samples */
+    /* repeats: how many copies of the last sample of the rank's part of the epoch were returned,
+     * because all parts must be equally long; repeated_bytes: total number of bytes in the fields
+     * of these copies */
     uint64_t repeats, repeated_bytes;
     bool is_stream;             /* `real` is unknown, UINT64_MAX, before its end */
     struct piece *first;
@@ -106,14 +107,14 @@ void held_note(struct held *h, uint64_t first, uint64_t end);
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
 /* Returns whether memory has room for the samples between the reader's position and ordinal
- * `first`. They must be read before a request for `count` samples from `first` on can be answered,
- * because the reader only moves forward. They are kept for other requests. The rank that makes the
- * request has `workers` workers. */
+ * `first`. The reader only moves forward. So it must read these samples before it can answer a
+ * request for `count` samples from `first` on, and keep them for other requests. The rank that
+ * makes the request has `workers` workers. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Records that no worker will request samples with ordinals below `first`. */
 void held_skip(struct held *h, uint64_t first);
 /* Drops the samples with ordinals from `first` up to, but not including, `end`, because no worker
- * will request them. They were read only because requested samples come after them. */
+ * will request them. The reader had to read these samples to reach requested samples after them. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
 /* Makes the reply to a request for `count` samples from ordinal `first` on, and reads the samples

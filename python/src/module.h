@@ -128,8 +128,8 @@ struct dataset_object {
     PyObject_HEAD
     struct sheaf_dataset *dataset;
     PyObject *source;           /* as given, for pickling */
-    /* if the source is a channel of pipes (Amazon SageMaker's Pipe mode): rank and world size at
-     * the time when the channel was opened; both are 0 if unknown */
+    /* rank and world size at the time when a channel of pipes (Amazon SageMaker's Pipe mode) was
+     * opened; both are 0 if the source is not such a channel, or if they are unknown */
     uint32_t rank, world_size;
     /* name of the setting from which rank and world size were taken, such as "RANK and
      * WORLD_SIZE" */
@@ -159,8 +159,8 @@ PyObject *action_view_write(PyObject *module, PyObject *args);
 
 /* ---- batch.c ------------------------------------------------------------------------------ */
 
-/* A hold counts the users of the memory in which samples lie. When the last user is gone, the
- * function `hold_fn` releases the memory. */
+/* A function that releases the memory `what`, in which samples lie. A struct hold counts the users
+ * of this memory, and calls the function when the last user is gone. */
 typedef void hold_fn(void *what);
 struct hold {
     size_t users;

@@ -101,9 +101,8 @@ static bool packed_do_get(struct packed_span *span, struct packed_span *data,
 /* The memory of a batch that was unpacked. */
 struct packed_source {
     Py_buffer view;
-    /* The call release(what) releases the memory with the bytes of the batch's fields. The pointers
-     * `release` and `what` are NULL if these bytes are in the packed batch itself, which is the
-     * buffer `view`. */
+    /* function that releases the memory with the bytes of the batch's fields, called as
+     * release(what); NULL if these bytes are in the packed batch itself, which is `view` */
     hold_fn *release;
     void *what;
     /* struct sheaf_sample[], struct sheaf_field[] */

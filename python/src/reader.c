@@ -44,8 +44,8 @@ static void forget_batch(struct reader_object *self)
 /* Called after the library's reader has moved to another position, or has failed to do so. `code`
  * is the result of the move. Drops the samples of the previous epoch that the program has not
  * received, even if a Python exception is set. If the move failed, stores the error in
- * self->failed, and the next call raises it. So the caller may first raise an exception of the
- * program. */
+ * self->failed. The next call of a method raises this error. So the present call may raise another
+ * exception, which the program's callable has raised. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;

@@ -176,9 +176,9 @@ static int server_init(struct server_object *self, PyObject *args, PyObject *key
     int is_shared;
 
     sheaf_reader_options_init(&options, sizeof(options));
-    /* By default, the C library does not repeat samples to make the parts of all ranks equally
-     * long, because the Python code does this. The keyword argument `remainder` overrides this
-     * default, if hosts that read without a server must repeat the same samples. */
+    /* The reader does not repeat samples to make the parts of all ranks equally long, because the
+     * Python code does this. If each host has only some of the shards, the Python code passes the
+     * keyword argument `remainder`, which replaces this value. */
     options.remainder = SHEAF_KEEP;
     if (!PyArg_ParseTuple(args, "OIKp:Server", &source, &ranks, &wait_seconds, &is_shared) ||
         options_set(&options, reader_options_table, keywords) != 0) {

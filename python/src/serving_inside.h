@@ -49,8 +49,8 @@ struct serving {
     struct serving_pass pass;       /* under way; number 0: none yet */
     uint32_t ranks;                 /* that share the serving */
     struct member members[CLIENTS_MOST];
-    /* wait_ns: limit for the time to wait for missing ranks; waits_since: time when the wait began,
-     * 0 if no client waits */
+    /* wait_ns: longest time in nanoseconds to wait for ranks that have not begun the pass;
+     * waits_since: time at which this wait began, or 0 if no client waits */
     uint64_t wait_ns, waits_since;
     uint64_t asked_first;           /* least ordinal requested in it; UINT64_MAX if none */
     pthread_mutex_t lock;
@@ -88,8 +88,9 @@ static inline bool serving_is_shared(const struct serving *s)
  * the loader). serving_pass_is_over returns whether all ranks have finished this pass. */
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
-/* Returns whether no worker will request this ordinal any more in this pass (iteration over the
- * loader). Each worker has made a later request, or will not make further requests. */
+/* Returns whether this pass (iteration over the loader) will get no further request for the sample
+ * with this ordinal. This is so if each worker has already requested a later sample, or will not
+ * make further requests. */
 bool serving_all_are_past(const struct serving *serving, const struct client *asker,
                           uint64_t ordinal);
 /* Returns whether some ranks have left the pass early. */

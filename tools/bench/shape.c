@@ -25,8 +25,8 @@
 
 #define PIECE_BYTES ((size_t)64 << 10)
 
-/* A limit for the rate of bytes. The next bytes may be sent when the time has passed that all
- * earlier bytes need at this rate. */
+/* A limit for the rate of bytes. If the limit is 1000 bytes per second, for example, and 500 bytes
+ * were sent, the next bytes may be sent half a second later. */
 struct rate {
     pthread_mutex_t mutex;
     double ns_per_byte;         /* 0: no limit */

@@ -61,8 +61,8 @@ static bool take_word(const char *text, const char *const *words, size_t count, 
     return false;
 }
 
-/* Parses VALUE in the part "crop=VALUE" of the user's choice of crops. The following functions
- * take_... parse the values of the other names. */
+/* Parses VALUE in the part "crop=VALUE" of the user's choice of crops. The functions take_... that
+ * follow parse the values of other names, such as "resize=VALUE". */
 
 static bool take_crop(struct crop_choice *c, const char *text)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Prints which ranges of samples each worker reads in an epoch. The library passes the ranges one
- * by one, grouped by worker. The number of samples of a worker is printed before its ranges. So the
- * ranges of a worker are collected until the ranges of the next worker begin. */
+ * by one, grouped by worker. The line for a worker begins with its number of samples, which is the
+ * sum over all its ranges. So the ranges of a worker are collected, and printed when the ranges of
+ * the next worker begin. */
 #include "tools/plan/plan.h"
 
 #include <inttypes.h>

@@ -181,8 +181,9 @@ static void report_samples_note_problem(struct report_samples *s, const struct s
         snprintf(s->problem, sizeof(s->problem), "%.500s", error->message);
 }
 
-/* Reads several samples in one call of the library. If one of them is bad, the library returns an
- * error for all. Then this function reads each sample in a separate call. */
+/* Reads several samples in one call of the library. If one of these samples is bad, the library
+ * returns an error and no sample. In this case, the function reads each sample in a separate
+ * call. */
 static void report_samples_read_some(const struct sheaf_dataset *dataset, const uint64_t *numbers,
                                      size_t count, sample_fn *each, struct report_samples *s)
 {
@@ -241,8 +242,9 @@ static void read_stream(const struct sheaf_dataset *dataset, struct report_sampl
     sheaf_reader_free(reader);
 }
 
-/* Returns how many samples to read for the sizes of images: so that samples of average size have
- * about READ_BYTES bytes together. The number is at least AT_ONCE and at most REPORT_LOOKS_MOST. */
+/* Returns how many samples to read to find the sizes of images. It is the number of samples of
+ * average size that have READ_BYTES bytes together, but at least AT_ONCE and at most
+ * REPORT_LOOKS_MOST. */
 static size_t report_samples_count_of(const struct sheaf_dataset_info *info)
 {
     const uint64_t each = info->samples == 0 ? 1 : info->bytes / info->samples + 1;
