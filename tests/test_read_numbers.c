@@ -188,6 +188,7 @@ static void memory_is_a_ceiling(void **state)
     assert_int_equal(sheaf_dataset_read(dataset, numbers, SAMPLES, &o, &samples, &kept, &error),
                      SHEAF_ERR_LIMIT);
     assert_non_null(strstr(error.message, "ask for fewer at once"));
+    assert_int_equal(error.reason, SHEAF_REASON_MEMORY);
     read_numbers(dataset, numbers, 5, 100000);
     /* The memory has room for the samples and for little more, so groups of reads wait for each
      * other. */

@@ -39,7 +39,7 @@ static const struct advice all[] = {
     { SHEAF_REASON_CONVERSION_PLAN, 0, NULL, "use sheaf convert --plan" },
     { SHEAF_REASON_FILES_PLAN, 0, NULL, "use sheaf pack --plan" },
     { SHEAF_REASON_COLUMN_PLAN, 0, NULL, "use sheaf column add --plan" },
-    { SHEAF_REASON_MEMORY, 0, " pack append edit repair unpack ", "--memory raises it" },
+    { SHEAF_REASON_MEMORY, 0, " pack append edit repair unpack get ", "--memory raises it" },
     { SHEAF_REASON_MEMORY, 0, " cat ",
       "--memory raises it, a smaller --shuffle-buffer or fewer --lanes need less" },
     { SHEAF_REASON_MEMORY, 0, " convert ", "--memory raises it: half of it is for reading" },

@@ -174,10 +174,11 @@ static uint64_t slot_bytes(const struct shard *shard, uint64_t record)
 static int numbers_no_room(const struct call *c, const struct shard_part *part, uint64_t bytes,
                            struct sheaf_error *err)
 {
-    return err_set(err, SHEAF_ERR_LIMIT, "%s: %" PRIu64 " bytes more are needed to read samples by "
-                   "number, but of the %" PRIu64 " bytes of memory %" PRIu64 " are in use: ask for "
-                   "fewer at once", dataset_shown(c->dataset, part->shard_number), bytes,
-                   c->budget.limit, c->budget.used);
+    err_set(err, SHEAF_ERR_LIMIT, "%s: %" PRIu64 " bytes more are needed to read samples by "
+            "number, but of the %" PRIu64 " bytes of memory %" PRIu64 " are in use: ask for fewer "
+            "at once", dataset_shown(c->dataset, part->shard_number), bytes, c->budget.limit,
+            c->budget.used);
+    return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
 static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
