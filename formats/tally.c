@@ -390,6 +390,8 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
     *name = "";
     if (a->is_unknown || b->is_unknown)
         return NULL;
+    if (limits && b->has_too_many && !a->has_too_many)
+        return NULL;            /* an edit has deleted samples, so fewer names are left */
     if (a->has_too_many != b->has_too_many || a->count != b->count)
         return "names";
     for (; i < a->count && found == NULL; i++) {

@@ -201,6 +201,14 @@ class Edit(Case):
                          [shard["name"] for shard in manifest_of(self.dest)["shards"]])
         self.assertEqual(sum(shard["nsamples"] for shard in listed), 22)
 
+    def test_fewer_names_of_fields(self):
+        """The manifest has no counts of fields if there are more than 256 names, even if the rest has fewer."""
+        tree = make_tree(self.path("many"), {"c/%03d.f%03d" % (i, i): b"x" for i in range(300)})
+        sheaf("pack", tree, self.path("set-of-many"), "--format", "webdataset")
+        write(self.path("gone"), "".join("c/%03d\n" % i for i in range(200)).encode())
+        sheaf("edit", self.path("set-of-many"), "--delete", self.path("gone"))
+        sheaf("verify", self.path("set-of-many"))
+
     def test_own_labels(self):
         """A field `cls` of numbers gets the new ones; any other stays beside them."""
         own = make_tree(self.path("own"), {"x/0.txt": b"0", "x/0.cls": b"3", "x/1.txt": b"1",
