@@ -261,8 +261,10 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
 }
 
 /* Compares a shard that a repair has made again with the shard in the manifest. Returns
- * SHEAF_ERR_CHANGED if they differ. The index sections are compared as well. Their CRCs also cover
- * the lines of the .lst file. */
+ * SHEAF_ERR_CHANGED if they differ. If the shard has a .lst file, the index sections are compared
+ * as well, because their CRCs also cover the lines of this file. Without such a file, the hash of
+ * the shard is enough. The section of an edited shard may lack the labels, because a deleted sample
+ * had a label that an index cannot have. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {
@@ -271,7 +273,7 @@ static int check_repaired(const struct output *o, const struct journal_entry *en
 
     index_sum(entry->section.data, entry->section.size, sum);
     if (m != NULL && m->bytes == entry->facts.bytes && strcmp(m->xxh3, entry->facts.xxh3) == 0 &&
-        (m->index_xxh3[0] == '\0' || strcmp(m->index_xxh3, sum) == 0))
+        (m->names_bytes == 0 || m->index_xxh3[0] == '\0' || strcmp(m->index_xxh3, sum) == 0))
         return SHEAF_OK;
     return err_set(err, SHEAF_ERR_CHANGED, "the shard that was made again has %llu byte%s and "
                    "the XXH3-128 %s, expected %llu and %s", (unsigned long long)entry->facts.bytes,

@@ -2,6 +2,7 @@
 """Steps that damage files of a data set and repair them from a copy, or from the files that were packed, appended and
 edited. A killed repair leaves each file damaged or good, and the next repair leaves all of them good."""
 
+import json
 import os
 import shutil
 
@@ -37,10 +38,6 @@ def damage(chance, path, data):
         file.write(changed)
 
 
-def shard_files(files):
-    return sorted(name for name in files if name.endswith((".tfrecord", ".rec", ".tar", ".gz", ".lz4", ".zst")))
-
-
 def repair(chain, shards):
     """Damages some shards and side files, and repairs them from a copy."""
     if shards.foreign or "://" in shards.folder:
@@ -49,7 +46,8 @@ def repair(chain, shards):
     chain.note("cp", "-r", shards.folder, copy)
     shutil.copytree(folder, chain.path(copy))
     before = content(folder)
-    names = shard_files(before)
+    names = sorted(name for name in before if name.endswith(
+        (".tfrecord", ".rec", ".tar", ".gz", ".lz4", ".zst")))
     some = chain.chance.sample(names, chain.chance.randrange(len(names) + 1))
     for name in some:
         chain.note("#", "damage", os.path.join(shards.folder, name))
@@ -95,7 +93,8 @@ def remade(chain, source):
         if chance.random() < 0.5:
             delete_some(chain, place)
     before = content(folder)
-    some = [name for name in shard_files(before) if chance.random() < 0.6]
+    shards = json.loads(before["dataset.json"])["shards"]       # without those that an edit has replaced
+    some = [shard["name"] for shard in shards if chance.random() < 0.6]
     for name in some:
         chain.note("#", "damage", os.path.join(place, name))
         damage(chance, os.path.join(folder, name), before[name])

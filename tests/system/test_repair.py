@@ -407,6 +407,20 @@ class Repair(Case):
         self.assertEqual(self.counts(source=tree), (1, 1))
         self.assertEqual(tree_of(self.dest), before)
 
+    def test_labels_that_an_index_cannot_have(self):
+        """After such a sample is deleted, the index of its shard still has no labels, but packing would add them."""
+        lines = self.path("labels.csv")
+        write(lines, b"path,label\n" + b"".join(b"cat/a%02d.bin,%s\n" % (i, b"0.5" if i == 2 else b"1")
+                                                for i in range(0, 24, 2)))
+        for container in ("webdataset", "tfrecord"):
+            self.pack("--root", self.source, source=lines, container=container, shards=2)
+            self.edit("--delete", self.list_of("cat/a02"))
+            before = tree_of(self.dest)
+            for name in self.shards():
+                os.unlink(self.at(name))
+            self.assertEqual(self.counts("--root", self.source, source=lines), (2, 2))
+            self.assertEqual(tree_of(self.dest), before)
+
     def test_an_empty_shard(self):
         """An edit may have deleted all samples of a shard."""
         for container in CONTAINERS:
