@@ -233,7 +233,8 @@ static int read_portion(struct work *w, size_t i, const struct portion *of)
 {
     const struct store_read *fetched = &w->fetches[i].read;
 
-    if (of->size != 0 && of->kept != NULL)
+    /* place_columns copies kept records of columns itself if each item has its own memory */
+    if (of->size != 0 && of->kept != NULL && (i < READ_PORTIONS || w->read->table != NULL))
         memcpy(of->to, of->kept, of->size);
     if (of->size == 0 || of->kept != NULL)
         return SHEAF_OK;
@@ -407,7 +408,9 @@ static int place_columns(struct pass *p, const struct turn *t, uint8_t *home)
         column[i] = (struct item_column){ .base_crc = p->section->crcs[t->record] };
         if (c->offsets == NULL)
             continue;
-        data = start + (c->offsets[t->record] - c->offsets[p->whole.first]);
+        data = c->kept != NULL && p->work->read->table == NULL
+                   ? c->kept + (c->offsets[t->record] - c->offsets[0])
+                   : start + (c->offsets[t->record] - c->offsets[p->whole.first]);
         start += shard_column_bytes(c, p->whole.first, p->whole.count);
         code = check_column(p, t, c, data);
         if (p->work->read->table == NULL) {
