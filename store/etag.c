@@ -4,15 +4,27 @@
 #include "store/etag.h"
 
 #include <string.h>
+#include <strings.h>
 #include <xxhash.h>
 
 #include "base/number.h"
 
+#define WEAK "W/"
+
+const char *etag_without_weak(const char *etag)
+{
+    return etag + (strncasecmp(etag, WEAK, strlen(WEAK)) == 0 ? strlen(WEAK) : 0);
+}
+
 uint64_t etag_stamp(const char *etag)
 {
-    size_t size = etag == NULL ? 0 : strlen(etag);
+    size_t size;
     uint64_t stamp;
 
+    if (etag == NULL)
+        return 0;
+    etag = etag_without_weak(etag);
+    size = strlen(etag);
     if (size >= 2 && etag[0] == '"' && etag[size - 1] == '"') {
         etag++;
         size -= 2;
@@ -25,13 +37,14 @@ uint64_t etag_stamp(const char *etag)
 
 bool etag_is_strong(const char *etag)
 {
-    return etag != NULL && strncmp(etag, "W/", 2) != 0;
+    return etag_stamp(etag) != 0 && etag_without_weak(etag) == etag;
 }
 
 bool etag_md5(const char *etag, uint8_t md5[MD5_BYTES])
 {
     if (etag == NULL)
         return false;
+    etag = etag_without_weak(etag);
     etag += *etag == '"';
     for (size_t i = 0; i < MD5_BYTES; i++) {
         const int high = hex_digit(etag[2 * i]), low = high < 0 ? -1 : hex_digit(etag[2 * i + 1]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Interprets ETags, the versions that web servers give to objects. An ETag is passed as the server
- * sends it, with or without quotes. NULL means that the server has sent none. */
+ * sends it, with or without quotes, and with the prefix W/ if it is weak. NULL means that the server
+ * has sent none. */
 #ifndef STORE_ETAG_H
 #define STORE_ETAG_H
 
@@ -11,12 +12,16 @@
 #define MD5_BYTES 16
 
 /* Returns a number (stamp) that is different if the object was replaced. It is computed from the
- * ETag, and is 0 if `etag` is NULL. */
+ * ETag, and is 0 if `etag` is NULL or empty. A weak ETag has the stamp of the strong one with the
+ * same text, because a proxy may make the ETags of some responses weak. */
 uint64_t etag_stamp(const char *etag);
 
 /* Returns whether the ETag is strong. A strong ETag always changes with the content, a weak one
- * ("W/...") may stay. */
+ * ("W/...") may stay. Only a strong ETag may be sent in If-Match. */
 bool etag_is_strong(const char *etag);
+
+/* Returns the text of an ETag after the prefix W/ if it has one. */
+const char *etag_without_weak(const char *etag);
 
 /* Reads an ETag of 32 hexadecimal digits as an MD5. Returns false if the ETag has another form. An
  * ETag of this form may still not be an MD5, if the object is encrypted (see store_etag_is_md5). */

@@ -6,13 +6,16 @@
  *
  * The test writes an object twice on the condition that it does not exist, and once on the
  * condition that it has an ETag that no object has. The last two writes must fail. If one of them
- * succeeds, the server ignores conditions. */
+ * succeeds, the server ignores conditions. A condition on an existing object also needs its strong
+ * ETag, in the responses to writes as well as to reads. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/event.h"
 #include "base/notice.h"
+#include "store/etag.h"
 #include "store/over.h"
 #include "store/s3/s3_config.h"
 #include "store/s3/s3_ops.h"
@@ -59,23 +62,35 @@ static int s3_abilities_start(struct ability_trial *t, const struct s3_bucket *b
     return code;
 }
 
-static int s3_abilities_finish(struct ability_trial *t, struct sheaf_error *err)
-{
-    int code;
+/* The kind of ETag in a response: a strong one can be used in conditions, a weak one can only be
+ * compared. */
+enum told_etag { ETAG_STRONG, ETAG_WEAK, ETAG_NONE };
 
-    event_wait(&t->answered);
-    code = t->put.request.code;
-    if (code != SHEAF_OK && err != NULL)
-        *err = t->put.request.error;
-    request_free(&t->put.request);
-    return code;
+static enum told_etag told(const char *etag)
+{
+    return etag_is_strong(etag) ? ETAG_STRONG : etag_stamp(etag) != 0 ? ETAG_WEAK : ETAG_NONE;
 }
 
 /* Result codes of the three test writes. If the server answers to the first write that it has no
  * conditions, the other two writes are not made, and have the code of the first one. */
 struct answers {
     int first, second, over_another;
+    enum told_etag etag;            /* the worst of all responses */
 };
+
+static int s3_abilities_finish(struct ability_trial *t, struct answers *a, struct sheaf_error *err)
+{
+    int code;
+
+    event_wait(&t->answered);
+    code = t->put.request.code;
+    if (code == SHEAF_OK)
+        a->etag = MAX(a->etag, told(t->put.proof.etag));
+    if (code != SHEAF_OK && err != NULL)
+        *err = t->put.request.error;
+    request_free(&t->put.request);
+    return code;
+}
 
 /* A look at the object that is under way. */
 struct ability_look {
@@ -102,9 +117,9 @@ static int try_again(const struct s3_bucket *bucket, const char *key, const char
         return code;
     code = s3_abilities_start(&over, bucket, key, &another, err);
     store_stat_start(&look.stat);
-    a->second = s3_abilities_finish(&second, NULL);
+    a->second = s3_abilities_finish(&second, a, NULL);
     if (code == SHEAF_OK)
-        a->over_another = s3_abilities_finish(&over, NULL);
+        a->over_another = s3_abilities_finish(&over, a, NULL);
     event_wait(&look.answered);
     *seen = look.stat;
     if (code == SHEAF_OK && seen->code != SHEAF_OK && seen->code != SHEAF_ERR_NOT_FOUND) {
@@ -125,7 +140,8 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
 
     if (code != SHEAF_OK)
         return code;
-    a->first = a->second = a->over_another = s3_abilities_finish(&first, err);
+    a->etag = ETAG_STRONG;
+    a->first = a->second = a->over_another = s3_abilities_finish(&first, a, err);
     if (a->first == SHEAF_ERR_UNSUPPORTED) {
         *has_etag = *again = false;
         return SHEAF_OK;
@@ -140,6 +156,8 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
      * removal. */
     if (code == SHEAF_OK && a->second == SHEAF_OK)
         code = store_remove(url, err);
+    if (seen.code == SHEAF_OK)
+        a->etag = MAX(a->etag, told(seen.etag));
     *has_etag = seen.code == SHEAF_OK && seen.stamp != 0;
     *again = a->over_another == SHEAF_ERR_NOT_FOUND ||
              (a->first == SHEAF_OK && seen.code != SHEAF_OK);
@@ -149,7 +167,9 @@ static int try_once(const struct s3_bucket *bucket, const char *key, const char 
 static void s3_abilities_tell(const char *directory, const struct answers *a,
                               const struct store_abilities *found)
 {
-    const char *lack = !found->identifies ? "does not tell the ETag of an object"
+    const char *lack = !found->identifies || a->etag == ETAG_NONE
+                           ? "does not tell the ETag of an object"
+                     : a->etag == ETAG_WEAK ? "tells only a weak ETag of an object (W/...)"
                      : a->second == SHEAF_ERR_UNSUPPORTED ? "knows no conditions on writes"
                      : a->second == SHEAF_OK ? "ignores If-None-Match" : "ignores If-Match";
 
@@ -169,7 +189,8 @@ static int try_bucket(const struct s3_bucket *bucket, const char *key, const cha
         code = try_once(bucket, key, url, &a, &found->identifies, &again, err);
     if (code != SHEAF_OK)
         return code;
-    found->compares = a.second == SHEAF_ERR_CHANGED && found->identifies &&
+    found->compares = a.second == SHEAF_ERR_CHANGED && a.etag == ETAG_STRONG &&
+                      found->identifies &&
                       (a.over_another == SHEAF_ERR_CHANGED ||
                        a.over_another == SHEAF_ERR_NOT_FOUND);
     s3_abilities_tell(directory, &a, found);

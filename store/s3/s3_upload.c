@@ -131,8 +131,22 @@ static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *
     struct sheaf_error failed;
 
     *again = (!is_new && !request_remove_header(r, "if-match")) ||
-             request_set_header(r, "if-match", put->proof.etag, &failed) == SHEAF_OK;
+             (etag_is_strong(put->proof.etag) &&
+              request_set_header(r, "if-match", put->proof.etag, &failed) == SHEAF_OK);
     return code;
+}
+
+/* Keeps the ETag of the response. If there is none, the MD5 takes its place when the upload is
+ * completed, because nearly all stores use MD5s as ETags of parts. */
+static void keep_etag(struct s3_put *put, const char *etag)
+{
+    struct s3_proof *p = &put->proof;
+
+    p->etag[0] = '\0';
+    if (etag_stamp(etag) != 0 && strlen(etag) < sizeof(p->etag) && strpbrk(etag, "<>&") == NULL)
+        memcpy(p->etag, etag, strlen(etag) + 1);
+    else if (p->md5_text[0] == '\0')
+        prove_md5(put);
 }
 
 static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
@@ -149,17 +163,15 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
     /* The response says that the write has succeeded. If one of the following checks fails, the
      * response or the object was damaged on its way, and another attempt may succeed. */
     *again = true;
-    if (etag == NULL || strlen(etag) >= sizeof(p->etag) || strpbrk(etag, "<>&") != NULL)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no valid ETag", r->what);
-    snprintf(p->etag, sizeof(p->etag), "%s", etag);
-    p->is_md5 = is_by_etag(put, crc) && p->md5_text[0] != '\0' && is_md5_etag(etag, "") &&
+    keep_etag(put, etag);
+    p->is_md5 = is_by_etag(put, crc) && p->md5_text[0] != '\0' && is_md5_etag(p->etag, "") &&
                 s3_etag_may_be_md5(r);
     if (crc != NULL && strcmp(crc, p->crc_text) != 0)
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has %s %.40s, but %s was sent",
                        r->what, kind->title, crc, p->crc_text);
-    else if (p->is_md5 && !etag_has(etag, p->md5_text))
+    else if (p->is_md5 && !etag_has(p->etag, p->md5_text))
         code = err_set(err, SHEAF_ERR_CORRUPT, "%s: the store has MD5 %s, but %s was sent", r->what,
-                       etag, p->md5_text);
+                       p->etag, p->md5_text);
     return code == SHEAF_OK ? SHEAF_OK : replace_damaged(put, again, err);
 }
 
@@ -223,8 +235,8 @@ int s3_require(struct request *r, const struct store_seen *seen, struct sheaf_er
         return SHEAF_OK;
     if (!seen->is_there)
         return request_set_header(r, "if-none-match", "*", err);
-    return seen->etag[0] == '\0' ? SHEAF_OK
-                                 : request_set_header(r, "if-match", seen->etag, err);
+    return etag_is_strong(seen->etag) ? request_set_header(r, "if-match", seen->etag, err)
+                                      : SHEAF_OK;
 }
 
 void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes)
@@ -336,6 +348,17 @@ static int complete_check(struct request *r, struct sheaf_error *err)
     return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
 }
 
+/* Appends the ETag of a part. S3 has no weak ETags, so a proxy has made an ETag weak that is. */
+static int complete_etag(const struct s3_proof *part, struct buf *body, struct sheaf_error *err)
+{
+    if (part->etag[0] != '\0')
+        return buf_printf(body, err, "<ETag>%s</ETag>", etag_without_weak(part->etag));
+    if (part->md5_text[0] == '\0')
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "the store does not tell the ETags of the parts "
+                       "of an upload, and OpenSSL of this machine has no MD5 to replace them");
+    return buf_printf(body, err, "<ETag>\"%s\"</ETag>", part->md5_text);
+}
+
 static int complete_body(const struct s3_completion *u, struct buf *body, struct sheaf_error *err)
 {
     const struct s3_proof *parts = u->parts;
@@ -343,8 +366,9 @@ static int complete_body(const struct s3_completion *u, struct buf *body, struct
                           "xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
 
     for (unsigned i = 0; i < u->count && code == SHEAF_OK; i++) {
-        code = buf_printf(body, err, "<Part><PartNumber>%u</PartNumber><ETag>%s</ETag>", i + 1,
-                          parts[i].etag);
+        code = buf_printf(body, err, "<Part><PartNumber>%u</PartNumber>", i + 1);
+        if (code == SHEAF_OK)
+            code = complete_etag(&parts[i], body, err);
         if (code == SHEAF_OK && u->proving->checksum != NULL)
             code = buf_printf(body, err, "<%s>%s</%s>", u->proving->checksum->element,
                               parts[i].crc_text, u->proving->checksum->element);

@@ -43,7 +43,7 @@ struct s3_proof {
     char md5_text[33];              /* "": not computed */
     uint64_t crc;                   /* with a checksum */
     char crc_text[S3_CRC_SIZE];     /* "" without */
-    char etag[S3_ETAG_SIZE];        /* as answered */
+    char etag[S3_ETAG_SIZE];        /* as answered; "": none */
     bool is_md5;                    /* the ETag was the MD5 */
 };
 
@@ -70,7 +70,7 @@ int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_p
 /* Adds a condition to a request that writes or removes an object: the name must still have the
  * object `seen`. Otherwise the request fails with SHEAF_ERR_CHANGED. If the store has no
  * conditions, it may answer SHEAF_ERR_UNSUPPORTED, but some stores silently ignore the condition.
- * If `seen` is NULL, there is no condition. */
+ * If `seen` is NULL, or is an object without a strong ETag, there is no condition. */
 int s3_require(struct request *request, const struct store_seen *seen, struct sheaf_error *err);
 
 /* Describes an object that has just been written. */

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "store/etag.h"
 #include "store/over.h"
 #include "store/remote_read.h"
 #include "store/s3/s3.h"
@@ -81,7 +82,8 @@ static int s3_open(const char *url, struct store_object **object, struct sheaf_e
     code = locate_object(url, &bucket, &key, err);
     if (code == SHEAF_OK)
         code = s3_head(bucket, key, &head, err);
-    o->base.version = o->etag = head.etag;
+    o->etag = head.etag;
+    o->base.version = etag_is_strong(o->etag) ? o->etag : NULL;
     head.etag = NULL;
     o->base.bytes = head.bytes;
     code = finish_open(o, url, bucket, key, code, object, err);
