@@ -443,7 +443,7 @@ static int head_classify(struct request *r, bool *again, struct sheaf_error *err
     if (code != SHEAF_OK)
         return code;
     if (!has_size) {
-        *again = true;      /* damage on the way */
+        *again = r->http.method != HTTP_HEAD;       /* damage on the way */
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     }
     head->etag_may_be_md5 = s3_etag_may_be_md5(r);
@@ -492,15 +492,16 @@ static int head_by(enum http_method method, const struct s3_bucket *b, const cha
 
 /* Requests facts about an object (size, ETag, checksum) by HEAD. If the server refuses, sends a GET
  * of the first byte. The response to a HEAD has no text, but the response to the GET has a text
- * with the reason. If the server only does not allow HEAD (405, 501), the response to the GET has
- * the facts. */
+ * with the reason. If the server only does not allow HEAD (405, 501), or its response has no size,
+ * the response to the GET has the facts. No GET follows if a proxy demands a password (407). */
 static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
                      struct sheaf_error *err)
 {
     struct sheaf_error better;
     int status, code = head_by(HTTP_HEAD, b, key, head, &status, err), got;
 
-    if (code == SHEAF_OK || ((status < 300 || status >= 500) && status != 501))
+    if (code == SHEAF_OK || status == 407 ||
+        ((status < 300 || status >= 500) && status != 501 && code != SHEAF_ERR_CORRUPT))
         return code;
     got = head_by(HTTP_GET, b, key, head, &status, &better);
     if (got != SHEAF_OK && status == 0)

@@ -8,9 +8,9 @@
  * are not requested in encoded form, because radosgw would encode them without saying so.
  *
  * Some stores (MinIO) list uploads only if the prefix is a whole key. So if the listing is empty, a
- * test upload shows whether this store can list the uploads of a directory. Other stores (gofakes3,
- * rclone) answer NoSuchUpload instead of an empty listing. If a store cannot list uploads at all,
- * none are found. */
+ * test upload shows whether this store can list the uploads of a directory. Other stores answer 404
+ * instead of an empty listing, with the error NoSuchUpload (gofakes3, rclone) or without a text. If
+ * a store cannot list uploads at all (400, 404, 405 or 501), none are found. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,6 +82,16 @@ static int s3_clean_keep_entry(void *context, struct s3_xml_entry *entry, struct
     return u->key == NULL || u->id == NULL ? err_memory(err, 64) : SHEAF_OK;
 }
 
+/* Returns whether a failed request shows that the store has no list of uploads. */
+static bool has_no_list(int code, const struct s3_xml_page *page)
+{
+    if (page->status == 400)
+        return page->reason[0] == '\0' || strcmp(page->reason, "InvalidRequest") == 0 ||
+               strcmp(page->reason, "InvalidArgument") == 0;
+    return code == SHEAF_ERR_UNSUPPORTED ||
+           (code == SHEAF_ERR_NOT_FOUND && strcmp(page->reason, "NoSuchBucket") != 0);
+}
+
 static int list_uploads(struct cleaning *c, struct sheaf_error *err)
 {
     struct s3_xml_page page = { 0 }, next;
@@ -101,7 +111,7 @@ static int list_uploads(struct cleaning *c, struct sheaf_error *err)
         if (page.key_marker != NULL && page.id_marker != NULL)
             query[count++] = (struct sigv4_pair){ "upload-id-marker", page.id_marker };
         code = s3_list_page(c->bucket, c->prefix, query, count, s3_clean_keep_entry, c, &next, err);
-        if (code == SHEAF_ERR_UNSUPPORTED || (code == SHEAF_ERR_NOT_FOUND && next.has_no_upload))
+        if (has_no_list(code, &next))
             code = SHEAF_OK;
         s3_xml_page_free(&page);
         page = next;

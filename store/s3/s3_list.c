@@ -74,15 +74,14 @@ int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv
                  struct sheaf_error *err)
 {
     struct s3_page_request p;
-    char reason[64];
     int code = s3_page_init(&p, bucket, prefix, query, count, err);
 
     if (code == SHEAF_OK)
         code = request_run(&p.base, err);
     if (code == SHEAF_OK)
         code = s3_page_entries(&p, each, context, err);
-    aws_error_code(&p.base, reason);
-    p.page.has_no_upload = strcmp(reason, "NoSuchUpload") == 0;
+    aws_error_code(&p.base, p.page.reason);
+    p.page.status = p.base.http.status;
     *page = p.page;
     request_free(&p.base);
     return code;

@@ -50,9 +50,8 @@ struct s3_xml_page {
     /* key of the first entry on the page; NULL if there are no entries, or if none has been parsed
      * yet */
     char *first_key;
-    /* set if the response is the error NoSuchUpload, with which some servers say that there are no
-     * uploads */
-    bool has_no_upload;
+    int status;                 /* HTTP status of the response */
+    char reason[64];            /* the code of its <Error>, or "" */
 };
 
 /* Reads the values of a page that are not entries, such as the token for the next page. Checks that
