@@ -132,6 +132,7 @@ static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint6
     x->failure = HTTP_ANSWERED;
     x->status = 0;
     x->got = x->sent = x->header_bytes = 0;
+    x->passed = 0;
     x->reply.size = 0;
     x->detail[0] = '\0';
     stall_begin(&x->stall, now_ns);

@@ -73,6 +73,7 @@ struct http_exchange {
     const char *ca_file;            /* NULL: libcurl's default */
     bool follow;                    /* redirects, five at most */
     bool no_proxy;                  /* for addresses of this machine or its host */
+    bool is_fresh;                  /* uses a new connection, because the last one may be faulty */
     uint64_t connect_ns;            /* 0: 10 s */
     struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
@@ -83,6 +84,11 @@ struct http_exchange {
     void *into;
     size_t into_size;
     struct buf reply;
+    /* Set for a request for a range of an object: the offset of its first byte. If the status is
+     * 200, the body is the whole object. Then the bytes before the range do not go to `into`, and
+     * the exchange ends as HTTP_TOO_LONG at the first byte after the range. */
+    bool has_range;
+    uint64_t range_from;
 
     /* Sets headers that depend on the time, such as a date or a signature. May be NULL. Called on
      * the engine's thread just before the exchange (a request and its response) starts. Returns
@@ -101,7 +107,10 @@ struct http_exchange {
     enum http_failure failure;
     int status;                     /* 200, ...; 0 if there was no status line */
     int proxy_status;               /* status of the proxy's response to CONNECT */
+    /* whether the request was sent through a proxy that can read it, and may respond itself */
+    bool has_proxy;
     size_t got;                     /* bytes put into `into` */
+    uint64_t passed;                /* bytes before the range that were dropped */
     uint64_t retry_after_ns;        /* 0: not named */
     uint64_t first_byte_ns;         /* after it was started; 0: none has come */
     char detail[HTTP_DETAIL_SIZE];  /* libcurl's words on a failure */

@@ -28,6 +28,21 @@
 
 /* ---- libcurl's callbacks --------------------------------------------------------------------- */
 
+/* Puts bytes of a whole object, which the server has sent instead of a range, in place. */
+static size_t on_whole(struct http_exchange *x, const char *data, size_t size)
+{
+    const size_t passed = (size_t)MIN((uint64_t)size, x->range_from - x->passed);
+    const size_t taken = MIN(size - passed, x->into_size - x->got);
+
+    memcpy((char *)x->into + x->got, data + passed, taken);
+    x->passed += passed;
+    x->got += taken;
+    if (passed + taken == size)
+        return size;
+    x->failure = HTTP_TOO_LONG;
+    return 0;
+}
+
 static size_t on_body(char *data, size_t one, size_t size, void *context)
 {
     struct http_exchange *x = context;
@@ -37,6 +52,8 @@ static size_t on_body(char *data, size_t one, size_t size, void *context)
     (void)one;
     x->stall.moved_bytes += size;
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status == 200 && x->has_range)
+        return on_whole(x, data, size);
     if (status / 100 == 2 && x->into != NULL) {
         if (size > x->into_size - x->got) {
             x->failure = HTTP_TOO_LONG;
@@ -164,6 +181,7 @@ static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
     const char *proxy = x->no_proxy ? "" : proxy_of(x->url);
     CURLcode code = CURLE_OK;
 
+    x->has_proxy = *proxy != '\0' && strncmp(x->url, "https:", 6) != 0;
     if (*proxy != '\0')
         SET(CURLOPT_PROXY, proxy);
     else if (x->no_proxy || !x->follow)
@@ -190,6 +208,7 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     SET(CURLOPT_UPLOAD_BUFFERSIZE, x->body_size < LARGE_BYTES ? BUFFER_BYTES : LARGE_BUFFER_BYTES);
     SET(CURLOPT_MAXREDIRS, REDIRECTS_MOST);
     SET(CURLOPT_FOLLOWLOCATION, x->follow ? 1L : 0L);
+    SET(CURLOPT_FRESH_CONNECT, x->is_fresh ? 1L : 0L);
     if (x->ca_file != NULL)
         SET(CURLOPT_CAINFO, x->ca_file);
     return code == CURLE_OK ? set_proxy(easy, x) : code;

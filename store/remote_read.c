@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads ranges of remote objects. The header Content-Range is checked before any byte is used. The
- * ETag is compared even if the server ignores the header If-Match. If the body of a response ends
- * early, its bytes are kept, and the next attempt requests the rest. */
+ * Reads ranges of remote objects. The header Content-Range is checked before any byte is used. If
+ * it is wrong, the range is requested again on another connection. The ETag is compared even if the
+ * server ignores the header If-Match. If the body of a response ends early, its bytes are kept, and
+ * the next attempt requests the rest. */
 #include "store/remote_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -17,11 +19,16 @@
 #include "store/interrupt.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* fewer bytes do not count as progress */
+/* number of consecutive responses with a wrong range after which the read fails */
+#define WRONG_MOST 3u
+/* If a server sends whole objects instead of ranges, objects of up to this size can be read. */
+#define WHOLE_MOST ((uint64_t)16 << 20)
 
 struct remote_reading {
     struct request request;
     struct store_read *read;
     size_t have;                /* bytes in place before this attempt */
+    unsigned wrong;             /* number of consecutive responses with a wrong range */
 };
 
 static struct remote_object *remote_read_object_of(const struct store_read *read)
@@ -33,7 +40,7 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
 {
     char bytes[80], *dash, *slash;
 
-    if (strncmp(text, "bytes ", 6) != 0 || strlen(text + 6) >= sizeof(bytes))
+    if (strncasecmp(text, "bytes ", 6) != 0 || strlen(text + 6) >= sizeof(bytes))
         return false;
     snprintf(bytes, sizeof(bytes), "%s", text + 6);
     slash = strchr(bytes, '/');
@@ -111,11 +118,6 @@ static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_err
                                        : http_answer_header(&g->request.http, "last-modified");
     char *etag_copy, *modified_copy;
 
-    if (total != UINT64_MAX && o->base.bytes != UINT64_MAX && total != o->base.bytes) {
-        return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, but %llu are expected: the "
-                       "object has changed", o->base.url, (unsigned long long)total, plural(total),
-                       (unsigned long long)o->base.bytes);
-    }
     etag_copy = etag != NULL ? strdup(etag) : NULL;
     modified_copy = modified != NULL ? strdup(modified) : NULL;
     if ((etag != NULL && etag_copy == NULL) || (modified != NULL && modified_copy == NULL)) {
@@ -137,33 +139,54 @@ static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_err
 
 /* Checks that a response is for the object that was opened, and not for an object that has replaced
  * it. */
-static int check_identity(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
+static int check_identity(const struct remote_reading *g, struct sheaf_error *err)
 {
     const struct remote_object *o = remote_read_object_of(g->read);
     const char *etag = http_answer_header(&g->request.http, "etag");
     const char *modified = http_answer_header(&g->request.http, "last-modified");
-    char size[32];
+    const uint64_t stamp = etag_stamp(etag);
+    const uint64_t known = o->stamp != 0 ? o->stamp : etag_stamp(o->etag);
 
     if (o->is_new)
-        return meet(g, total, err);
-    if (etag != NULL && o->etag != NULL && strcmp(etag, o->etag) != 0)
-        return remote_read_changed(g, "ETag", etag, err);
-    if (etag != NULL && o->stamp != 0 && etag_stamp(etag) != o->stamp)
+        return SHEAF_OK;
+    if (stamp != 0 && known != 0 && stamp != known)
         return remote_read_changed(g, "ETag", etag, err);
     if (!(etag_is_strong(etag) && etag_is_strong(o->etag)) && modified != NULL &&
         o->modified != NULL && strcmp(modified, o->modified) != 0)
         return remote_read_changed(g, "Last-Modified", modified, err);
-    if (total != UINT64_MAX && total != o->base.bytes) {
-        snprintf(size, sizeof(size), "%llu bytes", (unsigned long long)total);
-        return remote_read_changed(g, "size", size, err);
-    }
     return SHEAF_OK;
 }
 
-static int wrong_range(const struct remote_reading *g, const char *got, struct sheaf_error *err)
+/* Checks the size of the object as the response states it; UINT64_MAX if it states none. */
+static int check_total(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
+{
+    const struct remote_object *o = remote_read_object_of(g->read);
+    char size[32];
+
+    if (total == UINT64_MAX || o->base.bytes == UINT64_MAX || total == o->base.bytes)
+        return SHEAF_OK;
+    if (o->is_new)
+        return err_set(err, SHEAF_ERR_CHANGED, "%s: has %llu byte%s, but %llu are expected: the "
+                       "object has changed", o->base.url, (unsigned long long)total, plural(total),
+                       (unsigned long long)o->base.bytes);
+    snprintf(size, sizeof(size), "%llu bytes", (unsigned long long)total);
+    return remote_read_changed(g, "size", size, err);
+}
+
+/* Requests the range again after a response that contradicts the request, on another connection,
+ * because the response may belong to another request. */
+static void ask_anew(struct remote_reading *g, bool *again)
+{
+    *again = ++g->wrong < WRONG_MOST;
+    g->request.http.is_fresh = true;
+}
+
+static int wrong_range(struct remote_reading *g, const char *got, bool *again,
+                       struct sheaf_error *err)
 {
     const uint64_t from = g->read->offset + g->have;
 
+    ask_anew(g, again);
     return err_set(err, SHEAF_ERR_CORRUPT, "%s: requested bytes %llu to %llu, the server "
                    "answered \"%.80s\"", g->request.what, (unsigned long long)from,
                    (unsigned long long)(g->read->offset + g->read->size - 1), got);
@@ -175,49 +198,87 @@ static bool remote_read_is_empty(const struct remote_reading *g)
         && says_empty(&g->request.http);
 }
 
-/* Returns the size of the object from a response that has the whole object. Returns UINT64_MAX if
- * the response does not state the size. */
-static uint64_t whole_size(const struct remote_reading *g)
+/* Checks that the object is the one that was opened, and has `total` bytes. */
+static int check_object(struct remote_reading *g, uint64_t total, bool *again,
+                        struct sheaf_error *err)
 {
-    const char *length = http_answer_header(&g->request.http, "content-length");
-    uint64_t bytes;
+    int code = check_identity(g, err);
 
-    return length != NULL && number_parse(length, INT64_MAX, &bytes) ? bytes : UINT64_MAX;
+    if (code != SHEAF_OK)
+        return code;
+    code = check_total(g, total, err);
+    if (code != SHEAF_OK)
+        ask_anew(g, again);
+    return code;
+}
+
+/* Handles a response with the whole object. It is accepted if the whole object was requested, or if
+ * the object is small, because the requested range was then cut out of it (see has_range in
+ * http.h). With a large object, each read of a part would bring all of it. */
+static int take_whole(struct remote_reading *g, bool *again, struct sheaf_error *err)
+{
+    const struct remote_object *o = remote_read_object_of(g->read);
+    const char *length = http_answer_header(&g->request.http, "content-length");
+    const uint64_t from = g->read->offset + g->have;
+    uint64_t total = UINT64_MAX;
+    int code;
+
+    if (length != NULL && !number_parse(length, INT64_MAX, &total))
+        total = UINT64_MAX;
+    if ((from != 0 || g->read->size != o->base.bytes) && total > WHOLE_MOST) {
+        ask_anew(g, again);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: requested bytes %llu to %llu, the server "
+                       "answered with the whole object (HTTP status 200, Content-Length %.20s): "
+                       "it does not serve ranges of bytes", g->request.what,
+                       (unsigned long long)from,
+                       (unsigned long long)(g->read->offset + g->read->size - 1),
+                       length != NULL ? length : "missing");
+    }
+    code = check_object(g, total, again, err);
+    if (code == SHEAF_OK && total == UINT64_MAX && g->request.http.failure == HTTP_TOO_LONG)
+        return remote_read_changed(g, "size", "larger", err);
+    return code == SHEAF_OK && o->is_new ? meet(g, total, err) : code;
+}
+
+/* Returns whether a range ends before the end of the request and of an object whose size was not
+ * known before. Either the size or the end is probably wrong. A server that always sends less than
+ * was requested is believed in the end. */
+static bool is_odd_end(const struct remote_reading *g, uint64_t last, uint64_t total)
+{
+    return remote_read_object_of(g->read)->base.bytes == UINT64_MAX && g->wrong + 1 < WRONG_MOST &&
+           last + 1 < MIN(total, g->read->offset + g->read->size);
 }
 
 /* Checks that a response with status 2xx has the range that was requested, from its first byte
  * on. */
-static int remote_read_check_range(const struct remote_reading *g, bool *again,
-                                   struct sheaf_error *err)
+static int remote_read_check_range(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     const struct remote_object *o = remote_read_object_of(g->read);
     const char *range = http_answer_header(&g->request.http, "content-range");
-    const uint64_t from = g->read->offset + g->have;
     uint64_t first, last, total;
     int code;
 
-    if (g->request.http.status == 200 && from == 0 && g->read->size == o->base.bytes)
-        return check_identity(g, whole_size(g), err);
     if (remote_read_is_empty(g))
         return meet(g, 0, err);
     if (g->request.http.status == 200)
-        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not serve ranges of "
-                       "bytes (it answers 200, not 206)", g->request.what);
-    *again = true;
+        return take_whole(g, again, err);
     if (g->request.http.status != 206 || range == NULL ||
         !remote_parse_range(range, &first, &last, &total))
-        return wrong_range(g, range != NULL ? range : "no Content-Range", err);
+        return wrong_range(g, range != NULL ? range : "no Content-Range", again, err);
     if (total == UINT64_MAX && o->base.bytes == UINT64_MAX)
-        return wrong_range(g, range, err);
-    code = check_identity(g, total, err);
-    if (code != SHEAF_OK) {
-        *again = false;
+        return wrong_range(g, range, again, err);
+    code = check_object(g, total, again, err);
+    if (code != SHEAF_OK)
         return code;
+    if (first != g->read->offset + g->have || last >= g->read->offset + g->read->size ||
+        is_odd_end(g, last, total))
+        return wrong_range(g, range, again, err);
+    if (g->request.http.failure == HTTP_TOO_LONG || g->request.http.got > last - first + 1) {
+        g->request.http.failure = HTTP_TOO_LONG;
+        ask_anew(g, again);
+        return http_error(&g->request.http, g->request.what, err);
     }
-    if (first != from || last >= g->read->offset + g->read->size)
-        return wrong_range(g, range, err);
-    *again = false;
-    return SHEAF_OK;
+    return o->is_new ? meet(g, total, err) : SHEAF_OK;
 }
 
 /* Interprets a response with an error status, for an object that existed when it was opened. */
@@ -264,6 +325,8 @@ static int ask_for_rest(struct remote_reading *g, struct sheaf_error *err)
              (unsigned long long)(g->read->offset + g->read->size - 1));
     g->request.http.into = (char *)g->read->data + g->have;
     g->request.http.into_size = g->read->size - g->have;
+    g->request.http.has_range = true;
+    g->request.http.range_from = g->read->offset + g->have;
     code = request_set_header(&g->request, "range", range, err);
     return code == SHEAF_OK ? pin(g, err) : code;
 }
@@ -278,6 +341,7 @@ static int remote_read_classify(struct request *r, bool *again, struct sheaf_err
     code = remote_read_check_range(g, again, err);
     if (code != SHEAF_OK)
         return code;
+    g->wrong = 0;
     g->have += r->http.got;
     if (g->have == g->read->size)
         return SHEAF_OK;
