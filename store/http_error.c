@@ -66,6 +66,9 @@ static int status_error(const struct http_exchange *x, const char *what, struct 
     case 405: case 501:
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not support it (HTTP "
                        "status %d)", what, x->status);
+    case 407:
+        return err_set(err, SHEAF_ERR_NETWORK, "%s: the proxy refused the request (HTTP status "
+                       "407): check the proxy's user name and password", what);
     case 412:
         return err_set(err, SHEAF_ERR_CHANGED, "%s: has changed since (HTTP status 412)", what);
     default:

@@ -176,6 +176,27 @@ static bool get_error(const struct request *r, struct s3_xml_error *e)
            s3_xml_error(text->data, text->size, e) == SHEAF_OK;
 }
 
+/* Classifies a response without an <Error>. If a proxy forwards the requests, the response may be
+ * the proxy's own, because a service identifies its responses by a header. A refusal by the proxy
+ * is an error of the network. It says nothing about the object, so no other object is tried. */
+static int plain_error(struct request *r, bool *again, struct sheaf_error *err)
+{
+    const char *server = http_answer_header(&r->http, "server");
+    int code = request_classify_http(r, again, err);
+
+    if (code == SHEAF_OK || !r->http.has_proxy || r->http.status == 407 ||
+        http_answer_header(&r->http, "x-amz-request-id") != NULL)
+        return code;
+    err_append(err, "; the response has no x-amz-request-id, so it probably comes from the "
+               "proxy%s%.40s%s", server != NULL ? " (Server: " : "", server != NULL ? server : "",
+               server != NULL ? ")" : "");
+    if (code == SHEAF_ERR_ACCESS)
+        code = SHEAF_ERR_NETWORK;
+    if (err != NULL)
+        err->code = code;
+    return code;
+}
+
 void aws_error_code(const struct request *r, char code[64])
 {
     struct s3_xml_error e;
@@ -197,7 +218,7 @@ int aws_classify(struct request *r, bool *again, struct sheaf_error *err)
         memset(&e, 0, sizeof(e));
         if (may_be_elsewhere(r))
             return region_error(r, &e, again, err);
-        return request_classify_http(r, again, err);
+        return plain_error(r, again, err);
     }
     make_line(e.code);
     make_line(e.message);
