@@ -1481,7 +1481,8 @@ typedef void sheaf_field_fn(void *context, const struct sheaf_field_info *field,
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB */
-    unsigned threads;               /* 0 (the processors, at most 8) */
+    unsigned threads;               /* 0 (the processors, at most 8; more if the shards are remote
+                                       and small) */
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
                                                                    each problem */
     void *context; const volatile int *interrupt;

@@ -53,6 +53,19 @@ static bool shard_walk_again(void *context)
     return true;
 }
 
+/* Returns the memory for reading a remote shard ahead. */
+static uint64_t walk_ahead(size_t limit)
+{
+    return ahead_memory(8 * (uint64_t)limit, AHEAD_PIECES_MOST);
+}
+
+unsigned walk_requests(uint64_t shard_bytes, size_t limit)
+{
+    const uint64_t piece = walk_ahead(limit) / AHEAD_PIECES_MOST;
+
+    return (unsigned)MAX(MIN((shard_bytes + piece - 1) / piece, (uint64_t)AHEAD_PIECES_MOST), 1u);
+}
+
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
@@ -77,8 +90,7 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
         code = joined_wrap(&w->object, section, err);
     }
     if (code == SHEAF_OK && w->object->is_remote) {
-        code = ahead_wrap(&w->object, ahead_memory(8 * (uint64_t)limit, AHEAD_PIECES_MOST),
-                          AHEAD_PIECES_MOST, err);
+        code = ahead_wrap(&w->object, walk_ahead(limit), AHEAD_PIECES_MOST, err);
         w->object->interrupt = interrupt;
     }
     if (code == SHEAF_OK && w->object->is_stream)

@@ -26,6 +26,10 @@ struct walk {
     bool may_repeat;
 };
 
+/* Returns the number of requests by which a remote shard of this size is read at the same time, if
+ * walk_open is called with this `limit`. */
+unsigned walk_requests(uint64_t shard_bytes, size_t limit);
+
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)
  * that is accepted. If `section` is not NULL and contains pieces of the shard, the pieces are read
  * in the order of the list. `interrupt` may be NULL. */

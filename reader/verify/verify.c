@@ -28,11 +28,16 @@
  * counted. */
 #define TOLD_MOST 1000u
 #define PROGRESS_NS 100000000u
+/* the number of requests for remote shards that are under way at the same time, as in a reader */
+#define REQUESTS 32u
+/* the least memory for each thread, if there are more threads than processors */
+#define THREAD_BYTES ((uint64_t)4 << 20)
 
 struct check {
     struct job job;
     struct checks *owner;
     uint32_t shard;
+    struct shard *held;             /* the reference to `open`, which finish_check gives up */
     /* The open shard, its index section and its .lst file. NULL if there is no index section, or if
      * the shard could not be opened. */
     struct shard *open;
@@ -382,6 +387,21 @@ static int check_peers(struct check *c)
                                  : peer_index_end(&c->peers, tell_fault, c, &c->error);
 }
 
+/* Waits until the shard's index section is open. Its job was submitted before the job that checks
+ * the shard, so another thread runs it, or has run it. An error is only stored. The check reads the
+ * shard all the same, and may find a more exact reason, for example that the shard is missing or
+ * too long. */
+static void await_section(struct check *c)
+{
+    if (c->held == NULL)
+        return;
+    workers_wait(c->owner->workers, &c->held->job);
+    if (c->held->code == SHEAF_OK)
+        c->open = c->held;
+    else
+        c->open_error = c->held->error;
+}
+
 static void verify_check_shard(struct job *job)
 {
     struct check *c = (struct check *)(void *)job;
@@ -390,9 +410,11 @@ static void verify_check_shard(struct job *job)
     const char *expected = all->dataset->manifest.shards[c->shard].xxh3;
     struct walk walk;
     char hash[33];
-    int code = walk_open(&walk, all->dataset, c->shard, c->open == NULL ? NULL : c->open->section,
-                         all->frame_limit, &all->read_bytes, all->options->interrupt, &c->error);
+    int code;
 
+    await_section(c);
+    code = walk_open(&walk, all->dataset, c->shard, c->open == NULL ? NULL : c->open->section,
+                     all->frame_limit, &all->read_bytes, all->options->interrupt, &c->error);
     if (code == SHEAF_OK) {
         walk_use_large(&walk, &all->large);
         if (c->open_error.message[0] != '\0' &&
@@ -470,8 +492,8 @@ static int begin_keys(struct check *c, const struct sheaf_dataset *d)
     return key_table_make(&c->keys, part->fingerprint, part->samples, part->keyed, &c->error);
 }
 
-/* Begins the check of shard `i`. First opens the shard with its index section. Then starts the job
- * that checks the shard. */
+/* Begins the check of shard `i`. Starts the job that opens the shard with its index section, and
+ * the job that checks the shard. */
 static int verify_begin_check(struct checks *all, uint32_t i)
 {
     struct check *c = &all->list[i];
@@ -484,18 +506,9 @@ static int verify_begin_check(struct checks *all, uint32_t i)
     if (code != SHEAF_OK)
         return code;
     if (dataset_source(all->dataset, i)->has_manifest || all->dataset->sections[i] != NULL) {
-        code = shards_use(&all->shards, i, &c->open, &c->error);
+        code = shards_use(&all->shards, i, &c->held, &c->error);
         if (code != SHEAF_OK)
             return code;
-        workers_wait(all->workers, &c->open->job);
-        code = c->open->code;
-        if (code != SHEAF_OK) {
-            /* The error is only stored at first. The job reads the shard in any case, and may find
-             * a better explanation: for example, the shard is missing or too long. */
-            c->open_error = c->open->error;
-            shards_drop(&all->shards, c->open);
-            c->open = NULL;
-        }
     }
     workers_submit(all->workers, &c->job);
     return SHEAF_OK;
@@ -506,8 +519,8 @@ static int finish_check(struct checks *all, struct check *c, struct sheaf_verify
 {
     while (!workers_wait_for(all->workers, &c->job, PROGRESS_NS))
         verify_show_progress(all, result);
-    shards_drop(&all->shards, c->open);
-    c->open = NULL;
+    shards_drop(&all->shards, c->held);
+    c->held = c->open = NULL;
     verify_report(all, c, result);
     if (c->code == SHEAF_OK)
         c->code = tally_merge(&all->fields[dataset_source_of(all->dataset, c->shard)], &c->fields,
@@ -538,11 +551,18 @@ static int run_checks(struct checks *all, unsigned window, struct sheaf_verify_r
     }
     workers_cancel(all->workers);
     for (uint32_t i = all->first; i < begun; i++) {
-        shards_drop(&all->shards, all->list[i].open);
+        shards_drop(&all->shards, all->list[i].held);
         free(all->list[i].problems);
         tally_clear(&all->list[i].fields);
     }
     return code;
+}
+
+/* Returns the size of the largest frames (stored records) that all threads may read at the same
+ * time. */
+static size_t verify_frame_limit(const struct sheaf_verify_options *own, unsigned threads)
+{
+    return (size_t)(own->memory_bytes / (2 * threads));
 }
 
 /* Chooses the shards that are checked if the options request only a part of the data set. All
@@ -563,6 +583,22 @@ static void choose_part(struct checks *all)
         all->total_bytes += m->shards[i].bytes;
         all->total_samples += m->shards[i].samples;
     }
+}
+
+/* Returns the number of shards that are checked at the same time. If they are remote and small,
+ * each of them has few requests, so further threads wait for the requests of other shards. */
+static unsigned verify_threads(const struct checks *all, const struct sheaf_verify_options *own)
+{
+    const uint64_t shard_bytes = all->total_bytes / MAX(all->end - all->first, 1u);
+    const uint64_t most = MIN(own->memory_bytes / THREAD_BYTES, (uint64_t)REQUESTS);
+    unsigned threads = own->threads != 0 ? own->threads : MIN(workers_processors(), 8u);
+
+    if (own->threads != 0 || !all->dataset->is_remote)
+        return threads;
+    while (threads < most && threads * walk_requests(shard_bytes, verify_frame_limit(own, threads))
+                             < REQUESTS)
+        threads++;
+    return threads;
 }
 
 static int verify_allocate(struct checks *all, struct sheaf_error *err)
@@ -594,7 +630,6 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
 
     sheaf_verify_options_init(&own, sizeof(own));
     sized_take(&own, sizeof(own), options);
-    threads = own.threads != 0 ? own.threads : MIN(workers_processors(), 8u);
     memset(result, 0, sizeof(*result));
     if (own.part >= MAX(own.parts, 1u))
         return err_set(err, SHEAF_ERR_ARGUMENT, "part %u of %u: parts are counted from 0 to one "
@@ -603,7 +638,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: a pipe cannot be verified", dataset->url);
     choose_part(&all);
     all.budget.limit = own.memory_bytes;
-    all.frame_limit = (size_t)(own.memory_bytes / (2 * threads));
+    threads = verify_threads(&all, &own);
+    all.frame_limit = verify_frame_limit(&own, threads);
     all.large.limit = (size_t)(own.memory_bytes / 2);
     pthread_mutex_init(&all.large.lock, NULL);
     code = verify_allocate(&all, err);
