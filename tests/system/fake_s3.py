@@ -25,6 +25,10 @@ FAULTS = (
     ("cut", 16),                # the body ends early, with or without a reset
     ("short", 8),               # the range is shorter than requested, as the headers say
     ("range", 6),               # Content-Range begins at another offset
+    ("total", 2),               # Content-Range has another size of the object
+    ("no range", 2),            # there is no Content-Range
+    ("whole", 2),               # the response is the whole object, with status 200
+    ("long", 2),                # the body is longer than the range
     ("etag", 1),                # the ETag is not that of the object
     ("sent", 6),                # a byte of the body changes on its way, before the server checks it
     ("digest", 4),              # Garage's status for a body that was damaged on its way
@@ -161,7 +165,7 @@ class Server:
             if len(self.asked) >= self.hold:
                 self.enough.set()
             await self.enough.wait()
-        if fault in ("502", "429"):
+        if fault in ("502", "429", "417"):
             return await self._send(writer, method, int(fault), {}, b"")
         code = {"storm": "SlowDown", "503": "SlowDown", "500": "InternalError", "409": "ConditionalRequestConflict",
                 "412": "PreconditionFailed", "digest": "InvalidDigest", "denied": "AccessDenied"}.get(fault)
@@ -221,6 +225,7 @@ class Server:
         is_list, is_put = key == "", method == "PUT"
         on_terms = method != "GET" and ("if-match" in headers or "if-none-match" in headers)
         fits = {"short": is_get, "range": is_get, "etag": is_get and is_data,
+                "total": is_get, "no range": is_get, "whole": is_get, "long": is_get,
                 "bytes": is_get and (is_data if self.has_checks is None else self.has_checks(key)),
                 "store": is_put, "lie": method in ("PUT", "HEAD") and self.rules.lies,
                 "in200": method == "POST" and "uploadId" in query, "cut": method == "GET",
@@ -333,7 +338,15 @@ class Server:
         data = found.data[first:last + 1]
         if fault == "range":
             first, last = first + 1, last + 1
+        if fault == "total" and headers["range"] != "bytes=0-0":     # there it is all that a client learns
+            size += 1
+        if fault == "whole":
+            return 200, more, found.data
         more["content-range"] = "bytes %d-%d/%d" % (first, last, size)
+        if fault == "long":
+            data += b"x"
+        if fault == "no range":
+            del more["content-range"]
         return 206, more, data
 
     def _put(self, bucket, key, query, headers, body, fault):

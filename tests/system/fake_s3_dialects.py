@@ -4,6 +4,7 @@
 A dialect is a function (request, status, headers, body) that returns the last three as that server would.
 Server.dialects has the names of the dialects in use."""
 
+import re
 import typing
 
 import fake_s3_rules
@@ -34,10 +35,6 @@ def speak(names, request, *answer):
 
 def _error(code):
     return fake_s3_rules.STATUS[code], {}, ("<?xml version='1.0'?><Error><Code>%s</Code></Error>" % code).encode()
-
-
-def _total(headers):
-    return headers.get("content-range", "").rpartition("/")[2]
 
 
 @dialect
@@ -73,6 +70,18 @@ def no_upload_listing(request, status, headers, body):
 
 
 @dialect
+def no_uploads_404(request, status, headers, body):
+    """Uploads cannot be listed, and the response has no text."""
+    return (404, {}, b"") if request.what == "ListMultipartUploads" else (status, headers, body)
+
+
+@dialect
+def no_uploads_400(request, status, headers, body):
+    """The server does not know the subresource `uploads`."""
+    return _error("InvalidRequest") if request.what == "ListMultipartUploads" else (status, headers, body)
+
+
+@dialect
 def empty_206(request, status, headers, body):
     """Adobe S3Mock: the response to a range of an empty object has status 206."""
     if status == 416 and request.found is not None:
@@ -100,6 +109,22 @@ def ranges_of_one_ignored(request, status, headers, body):
 
 
 @dialect
+def whole_objects(request, status, headers, body):
+    """Ranges are not supported: the response is the whole object."""
+    if status == 206:
+        return 200, {name: value for name, value in headers.items()
+                     if name != "content-range"}, request.found.data
+    return status, headers, body
+
+
+@dialect
+def range_unit_in_capitals(request, status, headers, body):
+    """The name of a range unit does not depend on case."""
+    return status, {name: value.replace("bytes ", "Bytes ") if name == "content-range" else value
+                    for name, value in headers.items()}, body
+
+
+@dialect
 def no_head(request, status, headers, body):
     """HEAD is not supported."""
     return (405, {}, b"") if request.method == "HEAD" else (status, headers, body)
@@ -108,6 +133,12 @@ def no_head(request, status, headers, body):
 @dialect
 def head_not_implemented(request, status, headers, body):
     return (501, {}, b"") if request.method == "HEAD" else (status, headers, body)
+
+
+@dialect
+def head_without_length(request, status, headers, body):
+    """The response to HEAD has no Content-Length, as from a proxy that compresses."""
+    return status, (dict(headers, **{"content-length": "unknown"}) if request.method == "HEAD" else headers), body
 
 
 @dialect
@@ -128,3 +159,24 @@ def no_etag(request, status, headers, body):
     if request.method in ("GET", "HEAD"):
         headers = {name: value for name, value in headers.items() if name != "etag"}
     return status, headers, body
+
+
+@dialect
+def no_etag_at_all(request, status, headers, body):
+    """No response tells an ETag, not even that to a write."""
+    body = re.sub(rb"<ETag>.*?</ETag>", b"", body) if request.key == "" else body
+    return status, {name: value for name, value in headers.items() if name != "etag"}, body
+
+
+@dialect
+def weak_etags(request, status, headers, body):
+    """A proxy makes all ETags weak, because it may change bodies."""
+    return status, {name: "W/" + value if name == "etag" else value
+                    for name, value in headers.items()}, body
+
+
+@dialect
+def weak_etags_of_reads(request, status, headers, body):
+    """A proxy that compresses makes the ETags in responses with a body weak."""
+    return weak_etags(request, status, headers, body) if request.method == "GET" else (
+        status, headers, body)

@@ -4,7 +4,6 @@
     server = servers.Radosgw(folder)    Ceph's S3 service, tests/s3/radosgw.sh
     server = servers.Nginx(folder)      a web server with ranges, for one directory"""
 
-import base64
 import contextlib
 import ctypes
 import datetime
@@ -295,10 +294,6 @@ class Nginx:
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def md5_base64(data):
-    return base64.b64encode(hashlib.md5(data).digest()).decode()
 
 
 # ---- Tests -------------------------------------------------------------------------------------

@@ -21,6 +21,9 @@ from support import make_tree, pack
 FORMAT = ("--format", "webdataset")
 # What is said of a server when a destination there is opened.
 LACKS = {"no_etag": "does not tell the ETag of an object",
+         "no_etag_at_all": "does not tell the ETag of an object",
+         "weak_etags": "tells only a weak ETag of an object (W/...)",
+         "weak_etags_of_reads": "tells only a weak ETag of an object (W/...)",
          "no_conditions": "ignores If-None-Match", "no_if_match": "ignores If-Match"}
 
 
@@ -86,13 +89,21 @@ class Dialects(Case):
         self.run_sheaf("verify", "s3://bucket/set")
         self.run_sheaf("fetch", "s3://bucket/set/", self.path("here"))
         self.assertEqual(support.tree_of(self.path("here")), self.expected)
-        self.run_sheaf("append", self.more, "s3://bucket/set")
+        for words in (("append", self.more, "s3://bucket/set"),
+                      ("column", "add", "s3://bucket/set", "--name", "cap", "--from", self.values)):
+            said = self.run_sheaf(*words)
+            self.assertEqual(said.count("only by looking before each write"), len(lack[:1]), said)
+        self.run_sheaf("verify", "s3://bucket/set", "--columns", "cap")
         self.assertFalse([key for key in self.bucket.objects if ".sheaf" in key])
         self.assertEqual(self.bucket.uploads, {})
 
     def setUp(self):
         super().setUp()
         self.more = make_tree(self.path("more"), {"large/new.bin": b"new"})
+        keys = [line.split("\t")[0] for line in support.listing(self.local)] + ["large/new"]
+        self.values = self.path("values.jsonl")
+        support.write(self.values, "".join('{"key": "%s", "value": "of %s"}\n' % (key, key)
+                                           for key in keys).encode())
 
     def test_each(self):
         for name in fake_s3_dialects.DIALECTS:
@@ -104,7 +115,8 @@ class Dialects(Case):
 
     def test_all_at_once(self):
         self.check(*(set(fake_s3_dialects.DIALECTS) - {
-            "head_not_implemented", "ranges_of_one_ignored", "no_upload_listing"}))
+            "head_not_implemented", "ranges_of_one_ignored", "no_upload_listing", "no_uploads_400",
+            "no_uploads_404", "whole_objects"}))
 
     def test_an_empty_object_is_a_source(self):
         objects = self.bucket.objects
@@ -151,6 +163,66 @@ class Once(Case):
         done = self.once("stray", lambda method, key, query: key == "")
         self.run_sheaf("pack", "s3://bucket/in", self.path("out"), *FORMAT)
         self.assertEqual(len(done), 1)
+
+
+class Ranges(Case):
+    """Tests responses that contradict the requested range. They must be requested again on a new connection."""
+
+    ONCE = ("range", "total", "no range", "whole", "long")
+
+    def test_once(self):
+        self.pack()
+        expected = support.listing(self.local, "--seed", "1")
+        for fault in self.ONCE:
+            for kind in ("shard-", "dataset.json", "dataset.index"):
+                for cache in (), ("--cache", self.path("cache")):
+                    with self.subTest((fault, kind, cache)):
+                        done = self.once(fault, lambda method, key, query: method == "GET" and
+                                         kind in key and self.server.current[0].get(
+                                             "range", "bytes=0-0") != "bytes=0-0")
+                        self.assertEqual(support.listing("s3://bucket/set", "--seed", "1", *cache,
+                                                         env=self.env), expected)
+                        self.assertLessEqual(len(done), 1)
+                        shutil.rmtree(self.path("cache"), ignore_errors=True)
+
+    def test_once_in_other_commands(self):
+        self.pack()
+        for fault in self.ONCE:
+            for words in (("verify", "s3://bucket/set"), ("fetch", "s3://bucket/set/", self.path("here")),
+                          ("unpack", "s3://bucket/set", self.path("files"))):
+                with self.subTest((fault, words)):
+                    done = self.once(fault, lambda method, key, query: method == "GET" and "shard-" in key
+                                     and self.server.current[0].get("range", "bytes=0-0") != "bytes=0-0")
+                    self.run_sheaf(*words)
+                    self.assertEqual(len(done), 1)
+                    shutil.rmtree(self.path("here"), ignore_errors=True)
+                    shutil.rmtree(self.path("files"), ignore_errors=True)
+
+    def test_always(self):
+        """The error states the request and the response, after a few attempts."""
+        self.pack()
+        size = len(self.expected["shard-000000.tar"])
+        for fault, text in (
+                ("range", r"requested bytes 0 to (\d+), the server answered \"bytes 1-"),
+                ("no range", r"requested bytes 0 to \d+, the server answered \"no Content-Range\""),
+                ("total", "has %d bytes, but %d are expected" % (size + 1, size)),
+                ("long", "the response is longer than the ")):
+            self.server._fault = lambda method, key, query, fault=fault: (
+                fault if method == "GET" and "shard-" in key else None)
+            before = self.server.requests
+            said = self.run_sheaf("cat", "s3://bucket/set", "--no-shuffle", "--null", status=1)
+            self.assertRegex(said, text)
+            self.assertLess(self.server.requests - before, 20)
+
+    def test_large_object_without_ranges(self):
+        """A server without ranges would send all of a large object for each read."""
+        chance = support.random.Random(2)
+        tree = make_tree(self.path("tree"), {"%d.bin" % i: chance.randbytes(3 << 20) for i in range(7)})
+        self.run_sheaf("pack", tree, "s3://bucket/large", *FORMAT)
+        self.server.dialects = "whole_objects",
+        said = self.run_sheaf("cat", "s3://bucket/large", "--no-shuffle", "--null", status=1)
+        self.assertRegex(said, r"requested bytes \d+ to \d+, the server answered with the whole object \(HTTP status "
+                               r"200, Content-Length \d+\): it does not serve ranges of bytes")
 
 
 class Damage(Case):
@@ -426,6 +498,21 @@ class AtOnce(Case):
             most[words[0]] = self.most
         self.assertGreaterEqual(most["verify"], 12, most)
 
+    def test_verify_reads_small_shards_at_once(self):
+        tree = make_tree(self.path("small"), {"%03d.bin" % i: b"%d" % i for i in range(120)})
+        for container in support.CONTAINERS:
+            self.run_sheaf("pack", tree, "s3://bucket/" + container, "--format", container,
+                           "--shard-count", "120")
+        answer, most = self.server._answer, {}
+        for container in support.CONTAINERS:
+            for words in (), ("--threads", "3"):
+                self.server._answer = answer
+                self.watch(lambda method, target: "shard-" in target)
+                self.run_sheaf("verify", "s3://bucket/" + container, *words)
+                most[container, words] = self.most
+            self.assertGreaterEqual(most[container, ()], 24, most)
+            self.assertLessEqual(most[container, ("--threads", "3")], 6, most)
+
 
 class Budget(Case):
     """Tests the number of requests of commands that have almost nothing to send. Each request is a round trip, so a
@@ -463,7 +550,8 @@ class Proxy(Case):
     """Tests a proxy that refuses to connect. It must be asked only once, because ten attempts with a wrong password may
     lock the account."""
 
-    def refuse(self, status):
+    def start(self, status, headers=b""):
+        """Starts the proxy. Returns the list of the requests that it refuses, and its address."""
         asked = []
 
         def serve(listener):
@@ -476,14 +564,17 @@ class Proxy(Case):
                     asked.append(lines.readline())
                     while lines.readline().strip():
                         pass
-                    connection.sendall(b"HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n" % status)
+                    connection.sendall(b"HTTP/1.1 %s\r\n%sContent-Length: 0\r\n\r\n" % (status, headers))
         listener = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listener.close)
         self.addCleanup(listener.shutdown, socket.SHUT_RDWR)
         threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        return asked, "http://user:wrong@127.0.0.1:%d" % listener.getsockname()[1]
+
+    def refuse(self, status):
+        asked, address = self.start(status)
         said = self.run_sheaf("cat", "s3://bucket/set", "--null", status=1, env={
-            "AWS_ENDPOINT_URL": "https://127.0.0.1:9",
-            "HTTPS_PROXY": "http://user:wrong@127.0.0.1:%d" % listener.getsockname()[1]})
+            "AWS_ENDPOINT_URL": "https://127.0.0.1:9", "HTTPS_PROXY": address})
         self.assertEqual(asked, [b"CONNECT 127.0.0.1:9 HTTP/1.1\r\n"])
         self.assertIn("the proxy refused the connection (HTTP status %s" % status[:3].decode(),
                       said)
@@ -491,6 +582,22 @@ class Proxy(Case):
     def test_asked_once(self):
         self.refuse(b"407 Proxy Authentication Required")
         self.refuse(b"403 Forbidden")
+
+    def test_plain_http(self):
+        """A proxy sees the requests for an http:// endpoint, and answers them like a server."""
+        for status, words in (
+                (b"403 Forbidden", "refused (HTTP status 403); the response has no x-amz-request-id, so it probably "
+                                   "comes from the proxy (Server: squid/6.6)"),
+                (b"407 Proxy Authentication Required",
+                 "the proxy refused the request (HTTP status 407): check the proxy's user name and password")):
+            for command in (("cat", "s3://bucket/set", "--null"),
+                            ("pack", self.tree, "s3://bucket/set", *FORMAT)):
+                with self.subTest((status, command)):
+                    asked, address = self.start(status, b"Server: squid/6.6\r\n")
+                    said = self.run_sheaf(*command, status=1, env={
+                        "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "HTTP_PROXY": address})
+                    self.assertIn(words, said)
+                    self.assertLessEqual(len(asked), 4, asked)
 
 
 class RetryAfter(Case):
