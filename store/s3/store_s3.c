@@ -182,6 +182,8 @@ static int s3_remove_over(const char *url, const struct store_seen *seen, struct
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
+/* Removes an object. Some servers answer 404 if the object does not exist, for example because an
+ * earlier attempt has removed it. */
 static int s3_remove(const char *url, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -191,7 +193,7 @@ static int s3_remove(const char *url, struct sheaf_error *err)
     if (code == SHEAF_OK)
         code = remove_key(bucket, key, NULL, err);
     free(key);
-    return code;
+    return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
 /* Checks the name of a directory, so that an invalid name is found early. Creates nothing, because

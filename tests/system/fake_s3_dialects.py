@@ -142,6 +142,12 @@ def head_without_length(request, status, headers, body):
 
 
 @dialect
+def removals_404(request, status, headers, body):
+    """The server looks for the object after it has removed it."""
+    return (404, {}, b"") if request.what == "DeleteObject" and status == 204 else (status, headers, body)
+
+
+@dialect
 def no_conditions(request, status, headers, body):
     """Garage: conditions on writes are ignored (fake_s3.py checks for this dialect)."""
     return status, headers, body
