@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Interprets ETags, the versions that web servers give to objects. An ETag is passed as the server
- * sends it, with or without quotes, and with the prefix W/ if it is weak. NULL means that the server
- * has sent none. */
+ * sends it, with or without quotes, and with the prefix W/ if it is weak. NULL means that the
+ * server has sent none. */
 #ifndef STORE_ETAG_H
 #define STORE_ETAG_H
 

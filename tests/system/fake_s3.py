@@ -245,7 +245,8 @@ class Server:
 
     async def _send(self, writer, method, status, headers, data, cut=None, pause=False):
         lines = ["HTTP/1.1 %d X" % status]
-        headers.setdefault("content-length", str(len(data)))
+        if "transfer-encoding" not in headers:
+            headers.setdefault("content-length", str(len(data)))
         lines += ["%s: %s" % item for item in headers.items()]
         writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
         if method == "HEAD":

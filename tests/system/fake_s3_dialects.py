@@ -138,7 +138,7 @@ def head_not_implemented(request, status, headers, body):
 @dialect
 def head_without_length(request, status, headers, body):
     """The response to HEAD has no Content-Length, as from a proxy that compresses."""
-    return status, (dict(headers, **{"content-length": "unknown"}) if request.method == "HEAD" else headers), body
+    return status, (dict(headers, **{"transfer-encoding": "chunked"}) if request.method == "HEAD" else headers), body
 
 
 @dialect
