@@ -52,9 +52,9 @@ void attributes_free(struct attributes *a)
     memset(a, 0, sizeof(*a));
 }
 
-/* Returns the index of the attribute (a named value of a manifest line) that has the role
- * `role`, such as COLUMN_LABEL. If several attributes have the role, chooses the preferred name,
- * which is the one that column_rank() ranks lowest. Returns the number of attributes if none has
+/* Returns the index of the attribute (a named value of a manifest line) that has the role `role`,
+ * such as COLUMN_LABEL. If several attributes have the role, returns the one whose name has the
+ * lowest column_rank(), because rank 0 is the best. Returns the number of attributes if none has
  * the role. */
 static size_t attribute_of(const struct attributes *a, enum column_role role)
 {
@@ -96,8 +96,9 @@ static bool has_suffix(const struct decode_scratch *scratch, const char *suffix,
     return false;
 }
 
-/* Returns a field without data whose suffix is "NAME.SUFFIX". Writes the suffix to the end of
- * scratch->joined, where the caller must have reserved room. */
+/* Returns an empty field whose suffix is "NAME.SUFFIX", for the case that another field of the
+ * sample has SUFFIX already. Writes the suffix to the end of scratch->joined, where the caller must
+ * have reserved room. */
 static struct slice named_twice(struct decode_scratch *scratch, const char *name, size_t size,
                                 const char *suffix)
 {
@@ -170,8 +171,8 @@ static int attributes_add_value(struct decode_scratch *scratch, const char *name
     return sample_add(scratch, &slice, err);
 }
 
-/* The attributes that state the label and the name of its class, and the values that the records
- * decoded so far have for them. */
+/* The attributes that can state the label and the name of its class, and the values that these
+ * attributes have in the current line. */
 struct said {
     size_t label, class_name;   /* indexes; `count`: none */
     struct attribute_content word;        /* of the attribute class_name */
@@ -191,8 +192,9 @@ static struct said said_by(const struct attributes *a)
     return said;
 }
 
-/* Adds one attribute to the sample, as a field or as labels. If the attribute may be the name of
- * the label's class, only stores its value in said->word, and add_word() decides later. */
+/* Adds one attribute to the sample, as a field or as labels. An attribute that may be the name of
+ * the label's class is only stored in said->word. add_word() decides later whether it becomes the
+ * class name or a field. */
 static int add_attribute(const struct attributes *a, size_t i, struct attribute_content c,
                          struct decode_scratch *scratch, struct said *said,
                          struct sheaf_error *err)

@@ -3,15 +3,16 @@
  * The interface of a codec (gzip, LZ4 frames, zstd frames), which compresses the bytes of a shard.
  * The container of the shard (tar, TFRecord, RecordIO) does not matter.
  *
- * A shard compressed by gzip or LZ4 is a single member or frame, because many readers stop after
- * the first one. A zstd shard consists of many frames.
+ * A shard compressed by gzip or LZ4 is a single gzip member or LZ4 frame, because many readers stop
+ * after the first one. A zstd shard consists of many frames.
  *
  * Each shard is cut into BLOCKS of a few MiB of container bytes, and each block begins with a
  * sample. A block can be compressed and decompressed alone, because no block refers to data of an
- * earlier block. (deflate is flushed to a byte boundary; LZ4 blocks are independent.)
+ * earlier block. For this purpose, gzip's deflate data is flushed to a byte boundary after each
+ * block. LZ4 blocks are always independent.
  *
- * Older releases wrote one member or frame per block. This release still reads such shards but no
- * longer writes them. */
+ * Older releases wrote one gzip member or LZ4 frame per block. This release still reads such shards
+ * but no longer writes them. */
 #ifndef FORMATS_CODEC_H
 #define FORMATS_CODEC_H
 
@@ -59,27 +60,27 @@ struct codec_ops {
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
     /* Adds the facts about one block, whose compressed bytes are `stored`, to the shard's total.
-     * `add` is NULL if the codec needs only the number of raw bytes, which codec_total_add()
-     * adds. */
+     * The pointer is NULL for a codec that needs only the number of raw bytes, because
+     * codec_total_add() counts these itself. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */
     int (*end)(const struct codec_total *total, struct buf *out, struct sheaf_error *err);
     /* Decompresses one block whose raw size is known. Returns SHEAF_ERR_CORRUPT unless exactly
-     * `size` bytes decompress to exactly `raw_size` bytes.
+     * `size` bytes decompress to exactly `raw_size` bytes. Thread-safe.
      *
      * `single` is true if the block is a piece of a gzip member or LZ4 frame. It is false if the
-     * block is a whole member or frame, as in shards of older releases.
+     * block is a whole gzip member or LZ4 frame, as in shards of older releases.
      *
-     * The CRCs of the samples protect the content, because a piece of a gzip member has no
-     * checksum, and the checksum of an LZ4 frame is not verified. (The checksum of a whole gzip
-     * member is verified.) Thread-safe. */
+     * The codec's own checksum is verified only for a whole gzip member. A piece of a gzip member
+     * has no checksum, and LZ4's checksums are not verified. The CRCs of the samples protect the
+     * content in any case. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
     /* The codec's implementation of codec_stream_open(), codec_stream_push(), codec_stream_end()
-     * and codec_stream_free(). stream_end may return SHEAF_END without a message if a stream ends
-     * inside a member or frame; codec_stream_end() then makes the error. */
+     * and codec_stream_free(). If a stream ends inside a gzip member or a frame, stream_end may
+     * return SHEAF_END without a message. codec_stream_end() then makes the error. */
     int (*stream_open)(struct codec_stream **stream, struct sheaf_error *err);
     int (*stream_push)(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                        size_t *raw_size, struct sheaf_error *err);
@@ -140,12 +141,13 @@ void codec_total_free(struct codec_total *total);
  * struct is a member. codec_stream_open() sets the fields. */
 struct codec_stream {
     const struct codec_ops *ops;
-    /* The caller may set this after codec_stream_open() if our packer wrote the stream. The codec's
-     * own checksums are then not verified, because the samples have CRCs. */
+    /* true if the codec's own checksums are not verified. The code that opened the stream may set
+     * this after codec_stream_open() if our packer wrote the stream, because its samples have
+     * CRCs. */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* Numbers of bytes of input used, and of output written, by the last push, up to the end of the
-     * last complete gzip member or frame. If damage was found after this end, output after it may
+    /* The part of the last push that ended with a complete gzip member or frame: bytes of input
+     * used, and bytes of output written. If the last push found damage, output after this part may
      * be wrong. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
@@ -166,8 +168,9 @@ int codec_stream_push(struct codec_stream *stream, const void *data, size_t *siz
 int codec_stream_end(struct codec_stream *stream, struct sheaf_error *err);
 void codec_stream_free(struct codec_stream *stream);     /* NULL is fine */
 
-/* Records that a gzip member or frame has ended. Only codecs call this. in_left and out_left are
- * the bytes of input and output that the current push has not used yet. */
+/* Records that a gzip member or frame has ended. Only codecs call this function. in_left is the
+ * number of input bytes that the current push has not used yet, and out_left is the number of bytes
+ * of room left in its output. */
 static inline void codec_stream_whole(struct codec_stream *stream, size_t in_left, size_t out_left)
 {
     stream->whole_taken = stream->shown - in_left;

@@ -187,8 +187,9 @@ struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
     uint8_t head[5];
-    /* number of bytes in `head`, the first bytes of a frame; 5 while the content of a frame is
-     * being decompressed, and less while the head of the next frame is incomplete */
+    /* Number of bytes in `head`, which has the first bytes of a frame. While the head of a frame is
+     * being read, the number grows to 5. It stays 5 while the content of the frame is
+     * decompressed. */
     size_t head_size;
 };
 

@@ -71,9 +71,9 @@ static int zstd_begin(struct buf *out, struct sheaf_error *err)
 }
 
 /* Compresses data into one or more frames; empty data becomes one frame. `room` is the size of
- * `out`. Equal data must always become equal bytes, but libzstd may choose other bytes if it has
- * less room. So the caller must compute `room` from `size` alone, and not pass the size of a larger
- * buffer. */
+ * `out`. The caller must compute `room` from `size` alone, and must not pass the size of a larger
+ * buffer. Otherwise equal data might become different bytes, because libzstd may choose other bytes
+ * if it has less room. */
 static size_t compress_frames(const uint8_t *data, size_t size, uint8_t *out, size_t room)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -126,8 +126,8 @@ static int add_frame(struct codec_total *total, const uint8_t *stored, size_t si
         return zstd_error(*frame, err);
     store32(entry, (uint32_t)*frame);
     store32(entry + 4, (uint32_t)ZSTD_getFrameContentSize(stored, size));
-    /* the table becomes the content of a frame, whose size has 32 bits, so the table must be
-     * smaller */
+    /* The table is written as the content of a skippable frame. Such a frame states its size in 32
+     * bits, so the table must have less than 4 GiB; the limit is 1 GiB. */
     total->table.limit = (size_t)1 << 30;
     return buf_append(&total->table, entry, sizeof(entry), err);
 }
@@ -215,8 +215,9 @@ struct zstd_stream {
     ZSTD_inBuffer in;
     ZSTD_outBuffer out;
     uint8_t head[4];
-    /* number of bytes in `head`, the magic number of a frame; 4 while the content of a frame is
-     * being decompressed, and less while the magic number of the next frame is incomplete */
+    /* Number of bytes in `head`, which has the magic number of a frame. While the magic number is
+     * being read, the number grows to 4. It stays 4 while the content of the frame is
+     * decompressed. */
     size_t head_size;
 };
 

@@ -9,8 +9,8 @@
 enum column_role {
     COLUMN_PATH,                /* path, file, file_name, filename, image */
     COLUMN_LABEL,               /* label, labels */
-    /* A column with the keys of samples, called key, __key__, path, file, file_name, filename or
-     * image. This role exists only in files that list keys. */
+    /* A column that holds keys of samples. Its name is key, __key__, path, file, file_name,
+     * filename or image. This role exists only in files that list keys. */
     COLUMN_KEY,
     /* A column with the label, or with the name of the label's class. The column is called class or
      * class_name. */
@@ -19,9 +19,9 @@ enum column_role {
 
 #define COLUMN_RANK_NONE 100u
 
-/* Returns how much a column name is preferred among the names that have the role `role`; 0 is best.
- * If several columns of a file have the role, the one with the lowest rank is used. Returns
- * COLUMN_RANK_NONE if the name does not have the role. */
+/* Returns how good a column name is for the role `role`; 0 is best. If several columns of a file
+ * have the role, the column with the lowest rank is used. Returns COLUMN_RANK_NONE if the name does
+ * not have the role. */
 unsigned column_rank(enum column_role role, const char *name);
 
 #endif

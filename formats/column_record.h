@@ -70,16 +70,17 @@ struct column_values {          /* column_values_free frees the content */
     char *source;               /* NULL if a program makes the values */
     char hash[COLUMN_HASH_BYTES];
 };
-/* Returns a copy of the plan options `options_json` with the facts about a column's base, the
- * source of the column's values, and the hash of the values added. The caller frees the copy. */
+/* Returns a copy of the plan options `options_json` with three additions: the facts about the
+ * column's base, the source of the column's values, and the hash of the values. The caller frees
+ * the copy. Returns NULL if memory is exhausted. */
 char *column_plan_options(const char *options_json, const struct column_facts *facts,
                           const struct column_values *values);
 int column_plan_read(const char *options_json, struct column_facts *facts,
                      struct column_values *values, struct sheaf_error *err);
 void column_values_free(struct column_values *values);
-/* Returns the options for the manifest of finished shards of a column. The result is the options of
- * the column's plan without the source of the values. `missing` is the number of records without a
- * value. The caller frees the text. Returns NULL if memory is exhausted. */
+/* Returns the options that the manifest of a finished part of a column stores. They are the options
+ * of the column's plan, without the source of the values, and with `missing`, the number of records
+ * without a value. The caller frees the text. Returns NULL if memory is exhausted. */
 char *column_layer_options(const char *plan_options_json, uint64_t missing);
 
 #endif

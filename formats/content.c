@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds tables of the bytes with which files of known kinds begin. The beginnings of text files are
- * found in upper or lower case, and even after white space. */
+ * Holds tables of the bytes with which files of known kinds begin. The beginnings in the table of
+ * text files match in upper and lower case, and may follow white space. */
 #include "formats/content.h"
 
 #include <stdbool.h>

@@ -13,8 +13,9 @@
  * recognised. JPEG, PNG and GIF are the only images that are recognised. */
 const char *content_name(const uint8_t *data, size_t size);
 
-/* Like content_name, but recognises only content that typically was stored in place of the right
- * file: a pointer file of Git LFS, or a page that a server sends with an error. */
+/* Recognises, by the first bytes, content that was stored in place of the right file: a pointer
+ * file of Git LFS, or a page that a server sends with an error. Returns its kind as content_name()
+ * does, or NULL. */
 const char *content_replacing(const uint8_t *data, size_t size);
 
 #endif

@@ -3,8 +3,8 @@
  * Detects the container and codec of a stream from its first bytes; see detect.h.
  *
  * If the bytes match no container, they are compared with the magic numbers of compressions that
- * Sheaf cannot read. The file name is considered last. Otherwise a file "x.tar" with such a
- * compression would be reported as a damaged tar. */
+ * Sheaf cannot read. Only then the file name is considered. In the other order, an xz file with the
+ * name "x.tar" would be reported as a damaged tar. */
 #include "formats/detect.h"
 
 #include <stdio.h>
@@ -18,8 +18,8 @@
 #define RAW_BYTES 1024
 
 /* Returns the name of the compression whose magic number `data` begins with, or NULL. `data` is the
- * beginning of a stream, or of its content after one decompression, because Sheaf cannot read data
- * that is compressed twice. */
+ * beginning of a stream. It can also be the beginning of the decompressed stream, in order to find
+ * data that was compressed twice, which Sheaf cannot read. */
 static const char *compression(const uint8_t *data, size_t size)
 {
     const enum sheaf_codec codec = codec_detect(data, size);

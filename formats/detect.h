@@ -20,12 +20,12 @@ struct detected {
     const struct format_ops *format;
 };
 
-/* Detects the container and codec of a stream from its first `size` bytes, and sets *found.
- * `at_end` means that the stream has no more bytes. If the content is damaged or empty, the file
- * name `name` decides.
+/* Detects the container and codec of a stream from its first `size` bytes. `at_end` means that the
+ * stream has no more bytes. If the content is damaged or empty, the file name `name` decides.
  *
- * If *need is not 0 on return, *found is not set yet. The caller must call again with *need bytes,
- * or with the whole stream if it is shorter.
+ * Sets *need to 0 and fills *found when the result is known. Otherwise sets *need to a number of
+ * bytes: the caller must call again with this number of bytes, or with the whole stream if it is
+ * shorter.
  *
  * Returns SHEAF_ERR_UNSUPPORTED, with the magic number in the message, if Sheaf cannot read such a
  * stream. Returns SHEAF_ERR_CORRUPT if nothing can be decompressed. */

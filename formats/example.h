@@ -22,11 +22,11 @@
 #define OWN_FEATURES 8
 
 /* Appends the tf.train.Example of a sample to `out`, with its features in byte order of their
- * names. Also reserves `spare` more bytes after the Example.
+ * names. Also reserves `spare` more bytes after the Example. On failure `out` is unchanged.
  *
- * If the sample was read from an Example, its features are written unchanged. A feature is made
- * anew only if the decoder would otherwise not get the same sample back. On failure `out` is
- * unchanged. */
+ * If the sample was read from an Example, its features are written as they were read. Only a
+ * feature that no longer fits the sample is replaced, so that decoding the new Example gives the
+ * same sample. */
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err);
 
@@ -39,8 +39,8 @@ size_t example_content_at(const struct sheaf_sample *sample, const struct encode
 const char *example_image_format(const char *suffix, size_t size);
 
 /* Returns the file suffix for an image in an Example without a file name. `format` is the value of
- * the feature image/format. If it is NULL, the image's content decides. The result may be static or
- * point into `name`. */
+ * the feature image/format. If `format` is NULL, the image's content decides. The result may be
+ * static or point into `name`. */
 const char *example_image_suffix(const struct text *format, const void *data, size_t size,
                                  char name[16]);
 

@@ -3,15 +3,16 @@
  * Decodes a tf.train.Example (the payload of a TFRecord) into a sample, in three steps:
  *
  * 1. Find and check the features. If the payload is not a valid Example down to its last byte, it
- *    becomes one opaque field.
+ * becomes one opaque field.
+ *
  * 2. Take out the features that state the key, the image and the labels.
+ *
  * 3. Make fields of the other features; lists become text.
  *
- * The features image/format, image/height and image/width are also taken out if they only repeat
- * facts that the image itself shows. If the data set has a manifest, our packer has written the
- * Example, so height and width are taken out without a comparison with the image. Without a
- * manifest, they are compared. So an Example that our packer wrote has the same fields with or
- * without a manifest. */
+ * The features image/format, image/height and image/width do not become fields if they only repeat
+ * facts that the image itself shows. Height and width are compared with the image for this purpose.
+ * The comparison is left out if our packer has written the Example, because our packer writes only
+ * the right values. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -345,8 +346,8 @@ const char *example_image_format(const char *suffix, size_t size)
 }
 
 /* Takes out the features image/format, image/height and image/width if they only repeat facts that
- * the image itself shows. The features stay if the Example has a size for an image that is not a
- * JPEG, because our encoder writes no such size. */
+ * the image itself shows. If the image is not a JPEG and the Example has a height or width, all
+ * three stay, because our encoder writes no size for such an image. */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];
@@ -471,9 +472,9 @@ static int join_values(const struct slice *s, struct buf *out, struct sheaf_erro
     return code;
 }
 
-/* Turns lists of numbers into text, which becomes the content of fields. A number as text, with its
- * separator, takes at most five times its bytes in the list. The room for all lists is reserved at
- * once, because fields will point to the text and it must not move. */
+/* Turns lists of numbers into text, which becomes the content of fields. A number with its
+ * separator takes at most five times the bytes that it has in the list. The room for all lists is
+ * reserved at once, because fields will point to the text and the text must not move. */
 static int print_lists(struct decode_scratch *scratch, struct sheaf_error *err)
 {
     struct slice *slices = sample_slices(scratch);

@@ -4,13 +4,10 @@
  * so that the bytes are written in one pass and each field's content is copied once. The result is
  * the same as protobuf's deterministic serialization.
  *
- * If the sample was read from an Example, the decoder may have kept its features. A kept feature is
- * written exactly as it was read if its field is unchanged. The features that the decoder took out
- * for the key, the image and the labels are also written as they were read.
- *
- * When the result is decoded, it must give the same sample. So if a kept feature no longer fits the
- * sample, a new value is written instead. For example, image/filename does not fit if the image was
- * replaced. */
+ * If the sample was read from an Example, the decoder may have kept the Example's features. A kept
+ * feature is written exactly as it was read, if it still fits the sample. Otherwise a new value is
+ * written. For example, the old image/filename does not fit if the image was replaced. The purpose
+ * is that decoding the result gives the same sample. */
 #include <stdio.h>
 
 #include "base/bytes.h"
@@ -58,17 +55,17 @@ struct features {
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
-    /* true if no field of the sample may be written under the names image/height and image/width.
-     * The decoder would take them as the size of the image, or would make a field of
-     * image/format. */
+    /* true if the decoder will use the features image/height and image/width as the size of the
+     * image, and will not make fields of them. A field of the sample must then not be written under
+     * these two names. */
     bool takes_sizes;
-    /* true if no field of the sample may be written under the name image/format, because the
-     * decoder would not make a field of it again */
+    /* true if the decoder would not make a field of the feature image/format. A field of the sample
+     * must then not be written under this name, because it would get lost. */
     bool takes_format;
 };
 
-/* A sample's fields in byte order of their suffixes. For each field, also the feature of the
- * Example from which it was read, if that feature was kept. */
+/* A sample's fields in byte order of their suffixes. features[i] is the feature of an Example from
+ * which the field sorted[i] was read, or NULL. */
 struct example_source {
     const struct sheaf_sample *sample;
     const struct sheaf_field *sorted[FIELD_LIMIT];
@@ -179,8 +176,8 @@ static bool is_named(const struct kept_feature *f, const char *name)
     return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
 }
 
-/* Returns whether the kept feature `f` is called `name`, and the field that was made of it was not
- * renamed. Returns false if `f` is NULL. */
+/* Returns whether the kept feature `f` is called `name` and the field that the decoder made of it
+ * still has its old name. Returns false if `f` is NULL. */
 static bool example_encode_is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
@@ -314,10 +311,12 @@ static bool is_jpeg(const struct sheaf_field *image)
     return format != NULL && strcmp(format, "JPEG") == 0;
 }
 
-/* Returns whether a field that was read from the feature image/format would get lost if it were
- * written as image/format again. The decoder keeps the format of an image other than a JPEG as a
- * field only if the Example also has the image's size. So the field would get lost if the sample no
- * longer has the fields with the size. */
+/* Returns whether the sample has a field that was read from the feature image/format and would get
+ * lost if it were written as image/format again.
+ *
+ * The image is not a JPEG in this case. The decoder then makes a field of image/format only if the
+ * Example also has image/height or image/width. So the field would get lost if the sample has
+ * neither of these two fields. */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -330,15 +329,15 @@ static bool loses_format(const struct example_source *s)
            && own_field(s, "image/height") == NULL && own_field(s, "image/width") == NULL;
 }
 
-/* Returns whether the decoder would find the right suffix for the image if the Example had no file
- * name. */
+/* Returns whether the decoder would give the image its right suffix without the feature
+ * image/filename, because image/format or the image's content shows the suffix. */
 static bool names_itself(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
     const struct kept_feature *format = own_field(s, "image/format");
     const char *usual = format_of_image(image);
-    /* the text that image/format must have had if the decoder took it out, because the decoder
-     * makes a field of any other text */
+    /* If the decoder took image/format out, the feature had the usual text for the image's suffix,
+     * because the decoder makes a field of any other text. */
     struct text text = { usual, usual == NULL ? 0 : strlen(usual) };
     const bool is_taken = taken_out(s, "image/format") != NULL;
     const bool is_text = is_taken || (format != NULL && format->is_value && !loses_format(s));
@@ -351,8 +350,8 @@ static bool names_itself(const struct example_source *s)
 }
 
 /* Adds the features of an image that is unchanged since it was read: the image, the features that
- * described it, and the sample's key. Adds the image's height and width if other fields would be
- * taken for them (see takes_sizes). */
+ * described it, and the sample's key. Adds the image's height and width if the decoder would
+ * otherwise use fields called image/height and image/width as the size. */
 static void add_own_image(struct features *all, const struct example_source *s)
 {
     static const char *const derived[] = { "image/format", "image/height", "image/width" };
@@ -371,10 +370,10 @@ static void add_own_image(struct features *all, const struct example_source *s)
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    /* Adds the size of the image, because the decoder would otherwise take a field called
-     * image/height or image/width for the size. If the size was taken out of the Example, it was
-     * added above. (An Example that repeats a name may have both a size that was taken out and such
-     * a field.) */
+    /* If the sample has a field called image/height or image/width, the decoder would use this
+     * field as the size of the image. So the true size of the image is added. It was already added
+     * above if the decoder took it out of the Example. (An Example that repeats a name may have
+     * both a size that was taken out and such a field.) */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);
@@ -395,8 +394,9 @@ static void add_image(struct features *all, const struct example_source *s)
 
 /* ---- The rest ---------------------------------------------------------------------------- */
 
-/* Adds the labels as one feature. All of them become integers if they are integers. Otherwise all
- * become 32-bit floats, and SHEAF_ERR_LIMIT is returned if a label is not exact as such a float. */
+/* Adds the labels as one feature. If all labels are integers, the feature is a list of integers.
+ * Otherwise it is a list of 32-bit floats. Returns SHEAF_ERR_LIMIT if such a float does not
+ * represent a label exactly. */
 static int example_encode_add_labels(struct features *all, const struct example_source *s,
                                      struct sheaf_error *err)
 {
@@ -433,8 +433,9 @@ static bool example_encode_has_name(const struct features *all, struct text name
     return false;
 }
 
-/* Returns whether a kept feature may not be written under its own name. The name is used already,
- * or the decoder would not make a field of a feature with this name. */
+/* Returns whether a kept feature must not be written under its own name, because another feature
+ * has this name already, or because the decoder would not make a field of a feature with this
+ * name. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)

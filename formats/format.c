@@ -132,8 +132,7 @@ const struct format_ops *format_detect(const uint8_t *data, size_t size, const c
 
 void format_scan_reset(struct format_scan *scan)
 {
-    /* The limits of the two buffers are the sizes of the longest key, and of the longest path with
-     * its NUL. */
+    /* `key` has room for the longest key. `passed_name` has room for the longest path and a NUL. */
     *scan = (struct format_scan){
         .key = BUF_INIT(KEY_LIMIT),
         .passed_name = BUF_INIT(KEY_LIMIT + 1),

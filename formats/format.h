@@ -5,9 +5,10 @@
  * formats/FORMATS.md has the byte tables.
  *
  * A FRAME is the stored form of one sample: a TFRecord or RecordIO record, or all tar members with
- * one key. Its first part is a PART_START. PART_NEXTs follow it without a gap. The main functions
- * are:
+ * one key. A frame consists of parts, such as the members of a tar, without gaps between them. The
+ * first part has the kind PART_START, and all other parts have the kind PART_NEXT.
  *
+ * The main functions are:
  * - encode() appends the frame of a sample to a buffer.
  * - part() finds the extent of the next part of a stream from the part's header alone. So a reader
  *   can move from header to header without reading the bytes between them.
@@ -65,8 +66,9 @@ struct format_scan {
      * Empty if there was no such member. */
     struct buf passed_name;
     struct key_seen keys;       /* tar: keys of the frames so far */
-    /* tar: set after damage, so that the key of the next frame is not checked for being a repeated
-     * key. The next frame may be the rest of a damaged sample, whose key is recorded already. */
+    /* tar: set after damage. The key of the next frame is then not compared with earlier keys,
+     * because the frame may be the rest of a damaged sample, and would be reported as a repeated
+     * key. */
     bool skips_key;
 };
 
@@ -112,8 +114,9 @@ struct kept_feature {
     const uint8_t *data;        /* the message Feature, `size` bytes */
     size_t size;
     bool is_value;              /* whether it is a single value of bytes */
-    /* suffix of the field that the decoder made of the feature, or NULL if it made no field. The
-     * pointer itself is compared: it equals the pointer to the suffix in the field. */
+    /* Suffix of the field that the decoder made of the feature, or NULL if it made no field. This
+     * pointer equals the field's own pointer to its suffix, so the field is found by comparing
+     * pointers. */
     const char *suffix;
     /* data pointer of the field when it was decoded. If the field has another pointer when its
      * sample is encoded, its data was replaced, and the kept feature is not written. */
@@ -178,8 +181,8 @@ struct format_ops {
     bool keeps_class;
     bool keeps_features;        /* whether encode() accepts the features that decode() kept
                                    (TFRecord) */
-    /* limit for the total bytes of a sample's fields, which must be less than this number; 0: no
-     * limit */
+    /* The total size in bytes of a sample's fields must be less than this number; 0 if the
+     * container has no limit. */
     uint64_t content_most;
     /* The programs for which index files of a shard can be written, as a bit mask of INTEROP_DALI,
      * INTEROP_MXNET and so on. */
@@ -205,24 +208,25 @@ struct format_ops {
                   struct sheaf_error *err);
 
     /* Returns the position at which encode() will put the content of `field`, relative to the
-     * beginning of the sample's frame (stored record). A caller can read a file directly to this
-     * position in the output buffer of encode(), which then need not copy the content.
+     * beginning of the sample's frame (stored record). With this position, a caller can read a file
+     * directly into the output buffer of encode(), which then need not copy the content.
      *
-     * The position is exact if all fields have their data. The position is an estimate if the data
-     * of a field is NULL. Returns SIZE_MAX if encode() would refuse the sample. */
+     * If the data of any field is still NULL, the position is only an estimate. Returns SIZE_MAX if
+     * encode() would refuse the sample. */
     size_t (*content_at)(const struct sheaf_sample *sample, const struct encode_context *context,
                          const struct sheaf_field *field);
 
     /* Appends what ends a shard. */
     int (*finish)(struct buf *out, struct sheaf_error *err);
 
-    /* Finds the extent and kind of the part of a stream that begins at `data`, and sets *part.
-     * `size`, which must be at least 1, is the number of bytes there. `at_end` means that the
-     * stream has no more bytes.
+    /* Examines the next part of a stream and sets *part to its kind and size. The part begins at
+     * `data`, where `size` bytes are available, at least 1. `at_end` means that the stream has no
+     * more bytes.
      *
      * If the kind is PART_MORE, more bytes are needed, and the next call must begin at the same
-     * position. This does not occur if `at_end` is set. Otherwise the next call must begin after
-     * the part. The caller must check that the part does not extend past the end of the stream.
+     * position. PART_MORE does not occur if `at_end` is set. After any other kind, the next call
+     * must begin after the part. The caller must check that the part does not extend past the end
+     * of the stream.
      *
      * On failure returns SHEAF_ERR_CORRUPT, _TRUNCATED, _UNSUPPORTED or _LIMIT. The message states
      * what was found and expected, and the caller adds shard and offset. */
@@ -233,18 +237,21 @@ struct format_ops {
      * missing. The caller must then also discard the last frame (stored record). */
     int (*end)(struct format_scan *scan, struct sheaf_error *err);
 
-    /* Finds the next plausible frame (stored record) after damage at `data`. Returns true if it
-     * finds one, and sets *skip to its offset in `data`, which is greater than 0.
+    /* Finds the next plausible frame (stored record) after damage at `data`. Returns true if there
+     * is one, and sets *skip to the frame's offset in `data`, which is greater than 0. Otherwise
+     * returns false, and sets *skip to the offset from which the caller must search again with more
+     * bytes.
      *
-     * Otherwise sets *skip to the offset at which the search must continue with more bytes. In a
-     * tar, the frame found may be the rest of a damaged frame, so the caller must not trust it. */
+     * In a tar, the frame found may be the rest of a damaged frame, so the caller must not trust
+     * it. */
     bool (*resync)(const uint8_t *data, size_t size, size_t *skip);
 
     /* Verifies the checksums of a whole frame (stored record) and sets *crc to the value for the
-     * index. For a TFRecord this is the CRC-32C of the payload (not masked), otherwise the CRC-32C
-     * of the frame's bytes. If the record has a line in a .lst file, the caller continues the CRC
-     * over this line (without its newline). Returns SHEAF_ERR_CORRUPT if a checksum does not
-     * match. */
+     * index. For a TFRecord, the value is the CRC-32C of the payload, without TFRecord's mask. For
+     * other containers, the value is the CRC-32C of the frame's bytes. If the record has a line in
+     * a .lst file, the caller continues the CRC over this line (without its newline).
+     *
+     * Returns SHEAF_ERR_CORRUPT if a checksum does not match. */
     int (*check)(const uint8_t *frame, size_t size, uint32_t *crc, struct sheaf_error *err);
 
     /* Decodes a frame (stored record) into a sample. Returns SHEAF_ERR_CORRUPT if the frame is

@@ -4,11 +4,12 @@
  *
  * A section describes one shard. It consists of a header, frame sizes, CRCs, the sizes of lines in
  * the .lst file, gaps, codec blocks, labels and pieces (see struct index_writer). Last comes the
- * XXH3-64 hash of all these bytes, which finds accidental damage.
+ * XXH3-64 hash of all these bytes, which finds accidental damage. Every count and sum is checked as
+ * well, because somebody may have crafted a section to do harm.
  *
- * Every count and sum is checked as well, because somebody may have crafted a section to do harm.
- * The parser reads each part of the section once, into a single allocation. Its size follows from
- * counts that were checked against the section's size. */
+ * The parser reads each part of the section once, and stores the result in a single allocation. The
+ * size of the allocation follows from the section's counts. Before that, the counts are compared
+ * with the section's size. */
 #include "formats/index.h"
 
 #include <stdio.h>
@@ -50,8 +51,8 @@ static int index_put_varint(struct buf *b, uint64_t value, struct sheaf_error *e
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    /* The limits of buffers protect against hostile input. This buffer needs no limit, because this
-     * process has made the data itself. */
+    /* A buffer has a limit so that hostile input cannot make it grow without end. This buffer
+     * contains data of this process only, so it needs no limit. */
     b->limit = SIZE_MAX;
     return buf_append(b, bytes, size, err);
 }
@@ -364,9 +365,9 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES])
              (unsigned long long)XXH64_hashFromCanonical(&stored));
 }
 
-/* Takes the next `size` bytes from `rest`, the bytes of the section that were not parsed yet.
- * Returns false if `rest` is shorter, or if `size` is too small for `count` entries of at least
- * `least` bytes each. */
+/* Cuts the next `size` bytes from `rest`, the bytes of the section that were not parsed yet.
+ * Returns false if `rest` is shorter. Also returns false if `size` is too small for `count`
+ * entries, each of which has at least `least` bytes. */
 static bool cut_part(struct index_cursor *rest, uint64_t size, uint64_t count, uint64_t least,
                      struct index_cursor *part)
 {
@@ -545,9 +546,9 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the pieces of a tar in which the members of a sample are not adjacent. A piece is a range
- * of the tar. If a program reads the pieces in this order, the members become adjacent. When a
- * piece is read later, the reader checks whether it lies inside the shard. */
+/* Parses the list of pieces, which are ranges of a tar in which the members of a sample are not
+ * adjacent. A reader that reads the pieces in the listed order gets the members of each sample next
+ * to each other. When a piece is read later, the reader checks whether it lies inside the shard. */
 static int parse_pieces(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;

@@ -53,14 +53,16 @@ int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
  * labels if they are vectors or not small integers. */
 int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *err);
 /* Adds a block of the codec, which holds the samples that were added since the previous block.
+ * `stored_bytes` is the compressed size of the block, and `raw_bytes` is its uncompressed size.
  *
  * The first block's `stored_bytes` include the bytes that the codec writes at the start of a shard
- * (`lead` of index_finish). The bytes that the codec writes at the end of a shard belong to no
- * block. The last block's `raw_bytes` include the end of the shard, such as a tar's zero blocks. */
+ * (`lead` of index_finish). The last block's `raw_bytes` include the end of the container, such as
+ * a tar's zero blocks. The bytes that the codec writes at the end of a shard belong to no block. */
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
                     struct sheaf_error *err);
-/* Adds a piece: the next `bytes` raw bytes lie at `stored_offset` of the shard. A shard has pieces
- * if the members of its samples are not adjacent and were joined by their keys. */
+/* Adds a piece, for a tar in which the members of a sample are not adjacent. The piece is the range
+ * of `bytes` bytes at `stored_offset` of the shard. A reader that reads the pieces one after
+ * another, in the order in which they were added, gets each sample's members next to each other. */
 int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
                     struct sheaf_error *err);
 /* Appends the section of the shard to `out`, and empties the writer for the next shard. `lead` is
@@ -86,21 +88,21 @@ struct index_gap {
 struct index_section {
     uint64_t samples;
     uint64_t *offsets;          /* samples + 1 */
-    /* CRC of each sample. NULL if the CRCs are unknown, because only headers of a foreign shard
-     * were read. */
+    /* CRC of each sample. NULL if the CRCs are unknown, because only the headers in a foreign shard
+     * were read and not its content. */
     uint32_t *crcs;
-    /* samples + 1 offsets: the line of sample i in the shard's .lst file begins at name_offsets[i].
-     * NULL if the shard has no .lst file. */
+    /* Start of each sample's line in the shard's .lst file, in bytes, followed by the end of the
+     * last line. NULL if the shard has no .lst file. */
     uint32_t *name_offsets;
     struct index_gap *gaps;     /* in order; NULL: none */
     uint64_t gap_count;
-    /* The blocks of the codec, and one more entry that states the end of the last block. NULL if
-     * the shard is not compressed. */
+    /* The blocks of the codec, followed by one element whose offsets are the end of the last block.
+     * NULL if the shard is not compressed. */
     struct index_block *blocks;
     uint64_t block_count;
-    /* The pieces of a tar whose samples were joined, and one more entry that states the end. NULL
-     * for any other shard. A reader that reads the pieces in this order finds the files of each
-     * sample next to each other. */
+    /* The pieces of a tar in which the members of a sample are not adjacent, followed by one
+     * element whose offsets are the end of the last piece. NULL for any other shard. A reader that
+     * reads the pieces in this order gets the members of each sample next to each other. */
     struct index_block *pieces;
     uint64_t piece_count;
     uint64_t memory_bytes;      /* size of everything above */

@@ -17,9 +17,9 @@
 #include "formats/name.h"
 #include "formats/tar.h"
 
-/* The names of the other programs that need index files of their own. For each container,
- * format_ops.interop tells which of these programs can read it. None of these programs has random
- * access to compressed shards. */
+/* The names of the other programs that need index files of their own. format_ops.interop tells
+ * which of these programs can read a container. None of these programs can read single samples of a
+ * compressed shard. */
 static const struct interop_reader {
     const char *name;
     unsigned bit;
@@ -28,8 +28,9 @@ static const struct interop_reader {
     { "energon", INTEROP_ENERGON },
 };
 
-/* Marks before and after each path in DALI's index of a tar. At the end of the shard, the paths are
- * removed if one of them contains a blank, and the marks are always removed. */
+/* Bytes that mark the beginning and the end of each path in DALI's index of a tar, while the index
+ * is being made. At the end of the shard, the marks are removed. The paths are removed as well if
+ * one of them contains a blank. */
 #define PATH_BEGINS '\x01'
 #define PATH_ENDS   '\x02'
 
@@ -129,9 +130,9 @@ static int add_tar_member(struct interop_writer *w, const struct tar_member *m, 
                       PATH_BEGINS, path, PATH_ENDS);
 }
 
-/* Returns an error if the program wids would not find the member's whole name. wids reads the name
- * only from the first 100 bytes of the header, so it would assign a member with a longer name to a
- * wrong sample. */
+/* Returns an error if the program wids would not read the member's name completely. wids reads the
+ * name only from the first 100 bytes of the header, so it would assign a member with a longer name
+ * to a wrong sample. */
 static int check_for_wids(const struct tar_member *m, struct sheaf_error *err)
 {
     if (m->prefix_size == 0 && m->header_bytes == TAR_BLOCK)

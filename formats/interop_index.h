@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes the index files with which other programs read our shards. FORMATS.md describes their
- * content.
+ * content. struct interop_writer makes the files. Its caller adds the frames (stored records) of
+ * one shard after another, in order.
  *
- * For MXNet ("mxnet") and DALI ("dali"), each shard has a file SHARD.idx, where SHARD is the
- * shard's name without the suffixes of container and codec. MXNet reads RecordIO. DALI reads
- * RecordIO with the same file, TFRecord and WebDataset. (The tfrecord package's .tfindex has the
- * same content as DALI's file for TFRecord.)
+ * MXNet ("mxnet") reads RecordIO. DALI ("dali") reads RecordIO, TFRecord and WebDataset. For both,
+ * each shard has a file SHARD.idx, where SHARD is the shard's name without the suffixes of
+ * container and codec. For a RecordIO shard, MXNet and DALI use the same file. The tfrecord
+ * package's .tfindex has the same content as DALI's file for TFRecord.
  *
- * The other two programs read WebDataset. For wids ("wids") there is one file shardindex.json for
- * all shards. For Megatron Energon ("energon") each shard has a file SHARD.tar.idx, and the
- * directory .nv-meta has the files .info.json, split.yaml and dataset.yaml.
- *
- * struct interop_writer makes these files. Its caller adds the frames (stored records) of one shard
- * after another, in order. */
+ * wids ("wids") and Megatron Energon ("energon") read WebDataset. For wids there is one file
+ * shardindex.json for all shards. For Megatron Energon, each shard has a file SHARD.tar.idx, and
+ * the directory .nv-meta has the files .info.json, split.yaml and dataset.yaml. */
 #ifndef FORMATS_INTEROP_INDEX_H
 #define FORMATS_INTEROP_INDEX_H
 

@@ -9,8 +9,9 @@
 
 #include "sheaf.h"
 
-/* Largest number of keys whose hashes are stored, which takes 16 MiB. Further keys are only
- * compared with the stored keys. So if two further keys are equal, this is not found. */
+/* Largest number of keys whose hashes are stored, which takes 16 MiB. Each later key is compared
+ * with the stored keys, but is not stored. So a key that is repeated only among the later keys is
+ * not found. */
 #define KEY_SEEN_MOST ((size_t)1 << 20)
 
 struct key_seen {               /* zero-initialised */

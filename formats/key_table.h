@@ -40,10 +40,10 @@ struct key_table {
     uint64_t bytes;             /* of the file */
 };
 
-/* Fills `table`, from which all positions in dataset.keys follow. `samples` is the number of
- * samples now. `keyed` is the number of samples when the table was first made; edits may have
- * removed some of them since. Returns SHEAF_ERR_LIMIT if there are more samples than a table can
- * have. */
+/* Fills `table`, from which the positions of all entries and records in dataset.keys follow.
+ * `samples` is the number of samples now. `keyed` is the number of samples when the table was first
+ * made; edits may have removed some of them since. Returns SHEAF_ERR_LIMIT if there are more
+ * samples than a table can have. */
 int key_table_make(struct key_table *table, const char *fingerprint, uint64_t samples,
                    uint64_t keyed, struct sheaf_error *err);
 
@@ -85,9 +85,9 @@ int key_table_check_bucket(const struct key_table *table, const struct key_bucke
 bool key_table_next(const struct key_table *table, const struct key_bucket *bucket,
                     const uint8_t *data, uint64_t hash, size_t *at, uint64_t *number);
 
-/* Return a number that stands for one entry. Two tables have the same entries, in any order, if the
- * sums of these numbers are equal. The first function computes the number from a key's hash and the
- * sample's number. The second one computes it from an entry in a bucket. */
+/* Return a hash of one entry of the table. Two tables have the same entries, in any order, if the
+ * sums of these hashes are equal. The first function computes the hash from a key's hash and the
+ * sample's number. The second function computes it from an entry in a bucket. */
 uint64_t key_table_part(const struct key_table *table, uint64_t hash, uint64_t number);
 uint64_t key_table_part_at(const struct key_table *table, uint64_t bucket, const uint8_t *entry);
 

@@ -91,9 +91,9 @@ static bool parse_small(const char *text, size_t size, double *label)
     return true;
 }
 
-/* Returns whether the integer in `text`, which is beyond 2^53, equals `value`, the nearest 32-bit
- * float. If it differs, the text is refused as a label, because rounding would make it another
- * label. */
+/* Returns whether the integer in `text` equals `value`, the nearest 32-bit float. The integer is
+ * beyond 2^53. If the two differ, the text is refused as a label, because rounding would make it
+ * another label. */
 static bool is_float(const char *text, float value)
 {
     const bool negative = *text == '-';

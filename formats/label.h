@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Converts labels to text and back.
- *
- * A label is an integer that a double represents exactly, or a 32-bit float, because TFRecord,
- * RecordIO and tar can all store such numbers. Numbers are read and written as in the C locale,
- * whatever locale the program has set.
+ * Converts labels to text and back. A label is an integer that a double represents exactly, or a
+ * 32-bit float, because TFRecord, RecordIO and tar can all store such numbers. Numbers are read and
+ * written as in the C locale, even if the program has set another locale.
  *
  * The text of a fraction is converted directly to the nearest 32-bit float. It is not rounded to a
  * double first, because rounding twice may give another float. */

@@ -26,8 +26,8 @@
 #include "formats/manifest_growth.h"
 
 #define VERSION 1
-/* version of manifests in which an append was recorded (member "grown"); releases that cannot
- * append refuse them */
+/* version of a manifest that records an append (member "grown"); releases that cannot append refuse
+ * this version */
 #define VERSION_GROWN 2
 #define VERSION_EDITED 3    /* and of manifests with "edited" */
 
@@ -279,8 +279,8 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* A JSON object of the manifest that is being read. After the first fault, whose error is kept, the
- * reading of further members has no effect. */
+/* A JSON object of the manifest that is being read. After the first error, which is kept, the
+ * functions that take members do nothing. */
 struct json_object {
     const json_t *json;
     size_t taken;

@@ -33,7 +33,7 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
  * directory. manifest_parse returns SHEAF_ERR_NOT_FOUND for this text. */
 #define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* largest size of a stand-in in bytes */
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
-/* The text that takes the place of the manifest when a column is dropped; see
+/* Text that `sheaf` writes into dataset.json in place of the manifest when a column is dropped; see
  * columns/column_drop.c. */
 #define MANIFEST_DROPPED "{\"unfinished\": \"%s\", \"dropped\": \"%s\"}\n"
 #define MANIFEST_DATE_BYTES 21              /* "2026-11-26T12:00:00Z" */
@@ -47,7 +47,7 @@ bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
 bool manifest_is_dropped(const char *text, size_t size, char date[MANIFEST_DATE_BYTES]);
 /* Returns whether readers may use a directory while a run works in it. `text` is the content of the
  * run's claim, which is a file that the run puts there. Returns true if the run only appends
- * samples or makes an index, because the existing samples then stay as they are. */
+ * samples or makes an index, because such a run does not change the existing samples. */
 bool manifest_claim_keeps(const char *text, size_t size);
 #define MANIFEST_CLAIM_LIMIT ((size_t)64 << 10)     /* bytes of a claim */
 /* Sets the error that a directory holds an unfinished run, and returns SHEAF_ERR_NOT_FOUND. All
@@ -80,8 +80,8 @@ int manifest_options_have(const char *options_json, const char *name, bool *has,
 int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
                            struct sheaf_error *err);
 
-/* How many images of a data set were changed when they were packed or appended. A number is
- * IMAGES_UNKNOWN if an older release changed images, because it did not count them. */
+/* Numbers of images that were changed when a data set was packed or appended to. A number is
+ * IMAGES_UNKNOWN if an older release changed images, because older releases did not count them. */
 #define IMAGES_UNKNOWN UINT64_MAX
 struct manifest_images {
     /* number of images that were converted to plain JPEGs; the file converted.tsv lists them */

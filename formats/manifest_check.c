@@ -136,8 +136,8 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Checks entry i of the manifest's list of edits. The edits are listed in the order in which they
- * were made. So the number of earlier appends must not decrease from edit to edit. The names of
+/* Checks element i of the manifest's list of edits. The edits are in the order in which they were
+ * made, so the number of earlier appends must not decrease from one edit to the next. The names of
  * replaced shards must have no directory, because a purge removes these files and must not touch
  * other directories. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)

@@ -20,8 +20,9 @@ struct manifest_shard {
     uint64_t samples;
     uint64_t largest;           /* frame size of the largest sample in bytes */
     char xxh3[33];              /* XXH3-128 of the stored bytes in canonical form, hexadecimal */
-    /* Offset of the shard's section of the index, in bytes. The offset counts through dataset.index
-     * and then through the index files of all appends. */
+    /* Offset of the shard's section of the index, in bytes. The offset counts through all index
+     * files as if they were one file: first dataset.index, and then the index files of all
+     * appends. */
     uint64_t index_offset;
     uint64_t index_bytes;
     /* checksum of the shard's section of the index (see index_sum), or "" if an older release wrote
@@ -46,8 +47,8 @@ struct manifest_edit {
     char plan[33];              /* hash that identifies the edit */
     uint64_t grown, samples;
     /* Array of grown + 1 numbers, one for each part of the data set (the first packing and each
-     * append): how many samples the part had when its table of keys was first made. The number of
-     * buckets of the table follows from it (see key_table_make). */
+     * append). A number says how many samples the part had when its table of keys was first made.
+     * The number of buckets of this table follows from it (see key_table_make). */
     uint64_t *keyed;
     uint64_t deleted, relabelled, replaced;     /* samples */
     char **shards;

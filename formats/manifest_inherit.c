@@ -18,8 +18,8 @@ static const struct { const char *name, *unless; } kept[] = {
     { "quality", "image_libraries" }, { "image_libraries", NULL },
 };
 
-/* Parses the options that a manifest stores as JSON text. NULL, and the text "null", become an
- * empty object. */
+/* Parses the options that a manifest stores as JSON text. If `text` is NULL or "null", there are no
+ * options, and the result is an empty object. */
 static int manifest_inherit_load(const char *text, json_t **options, struct sheaf_error *err)
 {
     json_error_t found;

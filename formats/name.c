@@ -70,9 +70,9 @@ bool name_lower(char *name)
     return changed;
 }
 
-/* Returns whether the `size` bytes (at most eight) are all printable ASCII, by a test of the top
- * bit of each byte. Adding 1 sets the top bit of 0x7f, and subtracting 0x20 sets the top bit of a
- * control character. */
+/* Returns whether the `size` bytes (at most eight) are all printable ASCII. Tests the top bit of
+ * each byte `v`, of v + 1 and of v - 0x20. The top bit of v + 1 is set for 0x7f, and the top bit of
+ * v - 0x20 is set for control characters. */
 static bool is_plain(const uint8_t *p, size_t size)
 {
     const uint64_t each = 0x0101010101010101u;

@@ -24,9 +24,10 @@ bool name_split(const char *path, size_t *key_size, const char **suffix);
  * component "..". */
 size_t name_clean(char *path, size_t size, bool *climbs);
 
-/* Returns the text with which the keys begin that Sheaf makes up for the records of a shard without
- * keys. This text is the shard's base name without the suffix of a container (see format_stem), or
- * "shard" if a key cannot begin with this name. The result points into `name` or is static. */
+/* Returns the stem of a shard, which is the text at the beginning of the keys that Sheaf makes up
+ * for records without keys. The stem is the shard's base name without the suffix of a container
+ * (see format_stem). It is "shard" if a key cannot begin with this name. The result points into
+ * `name` or is static. */
 struct text name_stem(const char *name);
 
 /* Returns why a path cannot be packed, as static text that fits after "path: ", or NULL if it can

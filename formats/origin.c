@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes the origin of a data set: a hash that identifies the source and the options of a
- * conversion (see origin.h).
- *
- * The hash covers facts that a manifest states, and in addition whether bad samples were left out,
- * which it does not state. So a comparison tries both variants. */
+ * conversion (see origin.h). All facts that the hash covers are in the manifest, except one:
+ * whether bad samples were left out. So a comparison with a manifest tries both variants. */
 #include "formats/origin.h"
 
 #include <inttypes.h>
@@ -64,9 +62,10 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    /* This quick test excludes most manifests. The test is needed because a union of many data sets
-     * compares each pair of them. A conversion passes its samples to the packer as a program does,
-     * so its options have "program" as the source. */
+    /* The options of a conversion name "program" as the source, because a conversion passes its
+     * samples to the packer as a program does. Manifests without this word are refused here without
+     * being parsed. This saves time, because a union of many data sets compares each pair of
+     * them. */
     if (strstr(text, "\"program\"") == NULL)
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);

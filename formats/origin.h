@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The origin is a hash that identifies a data set whose samples a program passed to the packer
- * through the C API (see ARCHITECTURE.md). The origin shows whether a data set is a conversion of
- * another one.
- *
- * The manifest of such a data set stores the origin as the option "plan". Other manifests store the
- * hash of the packing plan there. */
+ * The origin is a hash that shows whether a data set is a conversion of another one (see
+ * ARCHITECTURE.md). It exists only for a data set whose samples a program passed to the packer
+ * through the C API, as a conversion does. The manifest of such a data set stores the origin as the
+ * option "plan". Other manifests store the hash of the packing plan there. */
 #ifndef FORMATS_ORIGIN_H
 #define FORMATS_ORIGIN_H
 

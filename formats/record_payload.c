@@ -2,10 +2,10 @@
  *
  * Encodes and decodes the payload of a RecordIO record; see record_payload.h.
  *
- * A record has room for one file. If a sample has more fields than one, or none, the fields are
+ * A record has room for one file. If a sample does not have exactly one field, its fields are
  * concatenated, the image first. A TRAILER follows them, which image decoders ignore. A single
- * field also gets a trailer if it happens to end like a trailer, so that reading is never
- * ambiguous.
+ * field also gets a trailer if its content ends like a trailer, so that a reader never mistakes
+ * content for a trailer.
  *
  * A trailer consists of a table, the table's CRC-32C (u32), the table's size (u32) and the 8 bytes
  * "sheafrec". The table begins with the number of fields (u32). For each field it then has the size
@@ -379,8 +379,8 @@ static int finish_record(const struct record *record, const struct decode_contex
     return sample_finish(scratch, record, context, key, no_class, sample, err);
 }
 
-/* Finds the fields in the content of a record. If the content ends with a trailer, these are the
- * fields that the trailer lists. Otherwise the content is a single field. */
+/* Finds the fields in the content of a record. If the content ends with a trailer, the trailer
+ * lists the fields. Otherwise the whole content is a single field. */
 static int record_payload_read_content(struct payload_content content, bool ours,
                                        struct decode_scratch *scratch, struct sheaf_error *err)
 {

@@ -49,8 +49,8 @@ static void recordio_write_header(uint8_t *p, enum cflag cflag, size_t length)
 }
 
 /* Checks the header of a part of a record. `record_open` means that the part is not the record's
- * first one. The length of every part except the last one must be a multiple of 4, because the
- * magic number that was removed after it was aligned. */
+ * first one. Except in the last part, the length of the data must be a multiple of 4, because the
+ * writer splits a record only at an aligned position. */
 static int check_header(const uint8_t *data, bool record_open, struct sheaf_error *err)
 {
     const struct header h = read_header(data);
@@ -113,10 +113,11 @@ static void put_part(struct buf *out, enum cflag cflag, const uint8_t *data, siz
     buf_put(out, data, size);
 }
 
-/* Splits a payload that contains the magic number into the parts of a record. In `out`, room for a
- * header begins at `start`, and the payload follows the room. The magic number occurs first at
- * position `first` of the payload. Each split removes the magic number (4 bytes) and adds a header
- * (8 bytes). */
+/* Splits a payload that contains the magic number into the parts of a record. Each split removes
+ * the magic number (4 bytes) and adds a header (8 bytes).
+ *
+ * `out` has room for the first header at offset `start`, and then the payload. `first` is the
+ * position in the payload at which the magic number first occurs. */
 static int recordio_split(struct buf *out, size_t start, size_t first, struct sheaf_error *err)
 {
     struct buf copy = BUF_INIT(SIZE_MAX / 4);
@@ -144,8 +145,8 @@ out:
     return code;
 }
 
-/* Turns a payload into a frame (a whole record). In `out`, room for the frame's header begins at
- * `start`, and the payload follows the room. */
+/* Turns a payload into a frame (a whole record). `out` has room for the frame's header at offset
+ * `start`, and then the payload. */
 static int frame_payload(struct buf *out, size_t start, bool *multipart, struct sheaf_error *err)
 {
     const size_t size = out->size - start - HEADER_BYTES;
@@ -269,8 +270,9 @@ static bool recordio_resync(const uint8_t *data, size_t size, size_t *skip)
     return false;
 }
 
-/* Checks the header of one part of a record and sets *h to it. The header is at position `at` of
- * the frame (stored record). The part must not extend past the end of the frame. */
+/* Checks the header of one part of a record and sets *h to it. The header is at offset `at` of the
+ * frame (the whole stored record). Returns an error if the part extends past the end of the
+ * frame. */
 static int recordio_check_part(const uint8_t *frame, size_t size, size_t at, struct header *h,
                                struct sheaf_error *err)
 {

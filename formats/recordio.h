@@ -15,10 +15,9 @@
 int recordio_frame(struct buf *out, size_t start, struct sheaf_error *err);
 
 /* Finds the content of the RecordIO record at the beginning of `data`, and sets *used to the number
- * of bytes of the record, including header and padding.
- *
- * If the record has several parts, they are joined at the end of `joined`. This buffer must already
- * have room for `size` more bytes, because the content in it would move if it grew. */
+ * of bytes of the record, including header and padding. If the record has several parts, their data
+ * is joined at the end of `joined`. The caller must have reserved room for `size` more bytes there,
+ * because `joined` must not move: callers point into it. */
 int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
                      const uint8_t **content, size_t *content_size, size_t *used,
                      struct sheaf_error *err);

@@ -38,8 +38,8 @@ const char *sample_class(const struct sheaf_sample *sample, const char *const *c
  * record) or in scratch->joined. */
 struct slice {
     /* The suffix of the field. A decoder sets it to a text in the frame, which is not
-     * NUL-terminated. sample_finish() replaces it by a copy in which slashes are dots, to which the
-     * sample's field also points. */
+     * NUL-terminated. sample_finish() replaces it by a copy in which each slash has become a dot.
+     * The suffix of the sample's field then points to the same copy. */
     const char *suffix;
     size_t suffix_size;
     const uint8_t *data;

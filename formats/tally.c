@@ -163,8 +163,8 @@ static size_t tally_place_of(const struct tally *t, const char *name, size_t gue
     return low;
 }
 
-/* Inserts a field that none of the samples counted so far has. So the first sample is the first one
- * that lacks the field. */
+/* Inserts a field that none of the samples counted so far has. If any samples were counted, the
+ * first of them is recorded as the first sample without the field. */
 static int tally_insert_field(struct tally *t, size_t at, const char *name, struct sheaf_error *err)
 {
     struct tally_field *grown;
@@ -214,8 +214,8 @@ static int use_field(struct tally *t, const char *name, size_t guess, struct tal
     return code;
 }
 
-/* Called after a sample without some fields was counted. For each field that all earlier samples
- * have and this sample lacks, records the sample's key as the first one without the field. */
+/* Called after a sample that lacks some fields was counted. For each field that all earlier samples
+ * have, but not this sample, records this sample's key as the first one without the field. */
 static int note_lacking(struct tally *t, const char *key, uint64_t samples, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -249,9 +249,9 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
                ? note_lacking(t, sample->key, t->samples, err) : code;
 }
 
-/* Adds the counts of one field, `from`, to the tally `t`. `from` counts samples that follow the
- * samples of `t`. If all samples of `t` have the field, the first sample without it is the one that
- * `from` names. */
+/* Adds the counts of one field, `from`, to the same field of the tally `t`. `from` belongs to a
+ * tally of later samples. If all samples of `t` have the field, the first sample without it is the
+ * sample that `from` names. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {
@@ -286,8 +286,8 @@ int tally_merge(struct tally *t, const struct tally *behind, struct sheaf_error 
         code = merge_field(t, &behind->fields[i], i, err);
     if (code == SHEAF_OK && t->first == NULL && t->samples == 0)
         code = copy_key(&t->first, behind->first, err);
-    /* If all samples of `t` have a field and no sample of `behind` has it, the first sample of
-     * `behind` is the first one without the field. */
+    /* If all samples of `t` have a field, and no sample of the later tally `behind` has it, the
+     * first sample of `behind` is the first one without the field. */
     for (size_t i = 0; i < t->count && code == SHEAF_OK; i++) {
         bool found;
 
@@ -479,9 +479,9 @@ static json_int_t tally_number_of(const json_t *tree, const char *key)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
-/* Reads how many samples have a field of which size, from pairs of numbers: the lower end of a
- * range of sizes (`floor`) and a count. The lower ends must ascend. The counts must add up to the
- * number of samples that have the field. */
+/* Reads the counts of a field's sizes from an array of pairs. Each pair has the lower end of a
+ * range of sizes (`floor`) and the number of samples whose field has a size in this range. The
+ * lower ends must ascend. The counts must add up to the number of samples that have the field. */
 static int read_sizes(const json_t *array, struct tally_field *f, struct sheaf_error *err)
 {
     const size_t count = json_array_size(array);

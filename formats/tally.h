@@ -23,8 +23,9 @@
  * may have field names of its own, which contain dates or numbers. */
 #define TALLY_NAMES_MOST 256u
 
-/* The number of samples whose field has a size in one range. The range begins with `floor`, a size
- * with at most two digits that are not zero (4600), and ends before the next such size (4700). */
+/* The number of samples whose field has a size in a certain range. The range begins with `floor`
+ * and contains all sizes with the same number of digits and the same two leading digits. For
+ * example, the range with the floor 4600 ends with 4699. */
 struct tally_size {
     uint64_t floor, count;
 };
@@ -56,8 +57,9 @@ int tally_add(struct tally *tally, const struct sheaf_sample *sample, struct she
 /* Adds the tally of the samples that follow. */
 int tally_merge(struct tally *tally, const struct tally *behind, struct sheaf_error *err);
 /* Subtracts the counts of samples that were removed from the data set. `removed` is the tally of
- * these samples. The smallest or largest size may have been one of theirs. So afterwards `least`
- * and `most` are only limits: all remaining sizes are between them. */
+ * these samples. Afterwards `least` and `most` of a field are only limits between which all
+ * remaining sizes are, because the sample with the smallest or largest size may have been
+ * removed. */
 void tally_subtract(struct tally *tally, const struct tally *removed);
 /* Makes `lacking` unknown where it is this key. */
 void tally_forget_key(struct tally *tally, const char *key);
@@ -71,9 +73,9 @@ uint64_t tally_median(const struct tally_field *field);
  * ten. The last element of `decades` counts all larger sizes. */
 void tally_decades(const struct tally_field *field, uint64_t decades[SHEAF_SURVEY_DECADES]);
 
-/* Returns a text about the first difference between two tallies that were made of the same samples,
- * or NULL if they are equal. If `limits` is set, tally_subtract() has changed `b`, so its smallest
- * and largest sizes are only limits. */
+/* Compares two tallies of the same samples. Returns a text about the first difference, or NULL if
+ * they are equal. `limits` means that tally_subtract() has changed `b`. Its smallest and largest
+ * sizes are then only limits and need not equal those of `a`. */
 const char *tally_difference(const struct tally *a, const struct tally *b, bool limits,
                              const char **name);
 

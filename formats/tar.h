@@ -15,9 +15,9 @@
 
 #define TAR_BLOCK 512
 #define TAR_END_BLOCKS 2
-/* Limits, in bytes, for the total size of the extension headers before one member. Up to the first
- * limit, the member is usable. Up to the second limit, the headers are read in order to tell which
- * sample is damaged. Larger headers are refused. */
+/* Limits for the total size, in bytes, of the extension headers before one member. Up to the first
+ * limit, the member is usable. Between the two limits, the headers are read only in order to tell
+ * which sample is damaged. Above the second limit, they are refused. */
 #define TAR_EXTENSION_LIMIT ((size_t)1 << 20)
 #define TAR_EXTENSION_MOST  ((size_t)3 << 20)
 
@@ -48,14 +48,13 @@ static inline uint64_t tar_padded(uint64_t bytes)
     return (bytes + TAR_BLOCK - 1) & ~(uint64_t)(TAR_BLOCK - 1);
 }
 
-/* Parses the tar member that begins at `data`. `size` is the number of bytes there.
+/* Parses the tar member that begins at `data`, where `size` bytes are available. On success, sets
+ * *need to 0 and fills *member. If more bytes are needed, returns SHEAF_OK and sets *need to the
+ * number of bytes with which the caller must call again.
  *
- * On success, *need is 0 and *member is filled, or *need is the number of bytes with which the
- * caller must call again.
- *
- * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT. Sets member->kind to TAR_GLOBAL if the
- * damage also affects all later members. Nothing else in *member is valid then. The caller must set
- * member->kind to another kind before the call, so that it can tell the two cases apart. */
+ * On failure returns SHEAF_ERR_CORRUPT or SHEAF_ERR_LIMIT, and fills nothing in *member except
+ * perhaps `kind`: it becomes TAR_GLOBAL if the damage also affects all later members. The caller
+ * must have set `kind` to another value before the call. */
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 

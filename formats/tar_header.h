@@ -34,8 +34,9 @@ static_assert(sizeof(struct tar_header) == 512, "a tar header is one block");
 #ifdef __SSE2__
 #include <emmintrin.h>
 
-/* Adds up the bytes of a header block, sixteen at a time. This is done with the SIMD instruction
- * for the sum of absolute differences, whose second operand is zero here. */
+/* Adds up the bytes of a header block, sixteen at a time. Uses the SIMD instruction that adds up
+ * the absolute differences of two operands. Here the second operand is zero, so the result is the
+ * sum of the bytes. */
 static inline unsigned tar_sum_block(const uint8_t *bytes)
 {
     const __m128i zero = _mm_setzero_si128();

@@ -15,15 +15,16 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
-/* The header of a GNU sparse file is followed by further blocks with the map of the file. A byte
- * that is not 0 announces the next such block. These are the offsets of this byte in the header,
- * and in a block of the map. */
+/* Offsets of a byte that is not 0 if another block follows. The header of a GNU sparse file and the
+ * blocks after it, which have the map of the file, contain such a byte: at the first offset in the
+ * header, and at the second offset in a block of the map. */
 #define SPARSE_MORE     482
 #define SPARSE_MAP_MORE 504
 
 /* The content of the extension headers before a member. */
 struct extensions {
-    /* path from a pax header, which is used if there is one; path from a GNU header */
+    /* The member's path from a pax header, and its path from a GNU header. If both exist, the first
+     * one is used. */
     const char *path, *gnu_path;
     size_t path_size, gnu_path_size;
     bool has_size;
@@ -44,8 +45,9 @@ static int checksum_error(const struct tar_header *h, unsigned sum, struct sheaf
                    "checksum is \"%s\"", sum, field);
 }
 
-/* Parses a number in a tar header: an octal number between blanks, which a blank, a NUL or the end
- * of the field ends, or GNU's base-256 form. Returns false if the field is malformed. */
+/* Parses a number in a tar header. The number has GNU's base-256 form, or it is octal: blanks,
+ * octal digits, and then a blank, a NUL or the end of the field. Returns false if the field is
+ * malformed. */
 static bool tar_parse_number(const char *field, size_t size, uint64_t *value)
 {
     size_t i = 0;
@@ -69,8 +71,8 @@ static bool tar_parse_number(const char *field, size_t size, uint64_t *value)
     return i == size || field[i] == ' ' || field[i] == '\0';
 }
 
-/* Verifies the checksum of a header. Also accepts the sum of the bytes as signed characters,
- * because some old programs computed it so. Both sums are equal if every byte is ASCII. */
+/* Verifies the checksum of a header. Some old programs added up the bytes as signed characters, so
+ * their sum is also accepted. Both sums are equal if every byte is ASCII. */
 static int tar_parse_check_sum(const struct tar_header *h, struct sheaf_error *err)
 {
     const uint8_t *bytes = (const uint8_t *)h;
@@ -289,9 +291,9 @@ static void tar_parse_set_path(const struct tar_header *h, const struct extensio
         m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
 }
 
-/* Returns the offset of the end of a GNU sparse file's header. The header is followed by blocks
- * with the file's map, as long as each block announces another block. Sets *need if the caller must
- * call again with more bytes. */
+/* Returns the offset of the end of a GNU sparse file's header, including the blocks with the file's
+ * map that follow it. Each of these blocks announces whether another one follows. Sets *need if the
+ * caller must call again with more bytes. */
 static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *need)
 {
     bool goes_on = data[at + SPARSE_MORE] != 0;

@@ -71,8 +71,8 @@ static bool put_path(struct tar_header *h, const char *path, size_t size)
     return true;
 }
 
-/* Returns the size of the pax record "<size> <key>=<value>\n". <size> is this size, so its own
- * digits count as well. */
+/* Returns the size of the pax record "<size> <key>=<value>\n". In this record, <size> is the size
+ * of the whole record, so the digits of <size> count as well. */
 static size_t record_size(const char *key, const char *value)
 {
     const size_t rest = strlen(key) + strlen(value) + 3;

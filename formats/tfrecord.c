@@ -156,8 +156,9 @@ static int tfrecord_decode(const struct record *record, const struct decode_cont
                           record, context, scratch, sample, err);
 }
 
-/* Returns how many bits show that the stream is a TFRecord: the 32 bits of the CRC of the first
- * record's length, and also the 32 bits of its data's CRC if `data` contains the whole record. */
+/* Returns how many bits show that the stream is a TFRecord. These are the 32 bits of the CRC of the
+ * first record's length. If `data` contains the whole first record, the 32 bits of the CRC of its
+ * data are added. */
 static unsigned tfrecord_bid(const uint8_t *data, size_t size)
 {
     uint32_t crc;

@@ -35,9 +35,9 @@ struct view_column {
     double number;
 };
 
-/* The conditions that select samples of one source of a view. A sample must satisfy all of them.
- * `range` then selects from the samples that satisfy them, and `every` selects from the samples of
- * the range. */
+/* The conditions that select samples of one source of a view. A sample must satisfy all conditions
+ * except `range` and `every`. Among the samples that do, `range` selects some, and `every` selects
+ * some of these. */
 struct view_where {
     char **classes;
     size_t class_count;
@@ -52,8 +52,8 @@ struct view_where {
     char *numbers;                          /* file of chosen sample numbers; or NULL */
     bool has_range;
     uint64_t range_first, range_end;        /* the end is not included */
-    /* keeps only every n-th of the samples that satisfy all other conditions, where n is `every`; 0
-     * keeps all */
+    /* Keeps every n-th of the samples that satisfy all other conditions, where n is the value of
+     * `every`. The value 0 keeps all samples. */
     uint64_t every,
         every_at;                           /* position of the first sample kept, below `every` */
     char *text;                             /* canonical; "" for no condition */
@@ -85,8 +85,8 @@ struct view {
     struct view_source *sources;
     size_t source_count;
     bool has_weights;                       /* every source has one */
-    /* true if classes of different sources are the same class when their numbers are equal; false
-     * if their names must be equal */
+    /* true if two classes of different sources count as one class when they have the same number;
+     * false if they count as one class when they have the same name */
     bool by_number;
     struct view_class *classes;             /* the mapping, by names or by numbers, sorted */
     size_t class_count;
@@ -111,19 +111,20 @@ bool view_begins(const void *text, size_t size);
 int view_parse(const char *text, size_t size, struct view *view, struct sheaf_error *err);
 void view_free(struct view *view);
 
-/* Completes where->text, the canonical text of a source's conditions, which serves to compare
- * views. The text must depend on the content of the files that the conditions name, and not on the
- * names of the files.
+/* Completes where->text, the canonical text of a source's conditions, with which views are
+ * compared. The conditions name files of keys and columns. The text must not depend on the names of
+ * these files and columns, but on their content. So the caller passes texts that identify the
+ * content:
  *
- * So `keys` and `not_keys` are texts that replace the names of the two files of keys. NULL keeps
- * the name. columns[i] is a text that identifies the content of the column of the i-th condition on
- * a column. columns[i] is appended to this condition. `columns` may be NULL. */
+ * - `keys` and `not_keys` replace the names of the two files of keys. NULL keeps the name.
+ * - columns[i] is appended to the i-th condition on a column. `columns` may be NULL. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     char *const *columns, struct sheaf_error *err);
 
 /* Makes the canonical text of a view, with a newline at its end. Two views are the same if their
  * texts are equal. If `sources` is not NULL, its texts (fingerprints of data sets) replace the
- * names of the sources. Only the first `stages` stages are included. The caller frees the text. */
+ * names of the sources. Of the view's stages, only the first `stages` ones are included. The caller
+ * frees the text. */
 int view_text(const struct view *view, const char *const *sources, size_t stages, char **text,
               struct sheaf_error *err);
 

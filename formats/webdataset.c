@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Implements the container WebDataset: a tar in which adjacent members with the same key form one
- * sample.
+ * sample. These members are the sample's frame. A frame ends before a member with another key or a
+ * zero block.
  *
  * Some members belong to no sample: directories, links, names without a key or suffix, global
- * headers. If such a member follows a member of a sample, it counts as part of the sample's frame.
- * So frames have no holes, and the index covers all their bytes. Such members are skipped before
- * the first frame, and among the zero blocks at the end of an archive.
- *
- * A frame ends before a member with another key or a zero block. */
+ * headers. If such a member follows a member of a sample, it counts as part of this sample's frame,
+ * so that frames have no holes and the index covers all their bytes. Before the first frame, and
+ * after a zero block, such members are skipped. */
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/error.h"
@@ -59,8 +58,9 @@ static void webdataset_take_path(const struct tar_member *m, struct member_path 
 }
 
 /* Finds the path of a member and splits it into key and suffix. Returns false if the member belongs
- * to no sample, so that webdataset skips it as well. If webdataset would accept a member that Sheaf
- * cannot read, returns true, and only the member's sample counts as damaged. */
+ * to no sample, because webdataset skips such a member as well. If webdataset would accept the
+ * member and Sheaf cannot read it, returns true and sets path->problem. Only the sample of this
+ * member then counts as damaged. */
 static bool split_member(const struct tar_member *m, struct member_path *path)
 {
     if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)
@@ -126,12 +126,13 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
     return NULL;
 }
 
-/* Decides which tar member holds the labels of a sample. Sets *suffix to the suffix of this member,
- * which write_members() must write. Sets it to NULL if the sample's own field `cls` already has the
- * labels as numbers.
+/* Decides which tar member holds the labels of a sample. Normally this is an additional member.
+ * Sets *suffix to the suffix of this member, which write_members() must write, or to NULL if the
+ * sample has no labels.
  *
- * Returns an error if the numbers in this field differ from the labels. A field whose content has
- * not been read yet is assumed to have numbers. */
+ * If the sample's own field `cls` consists of numbers, they are the labels already. In this case
+ * sets *suffix to NULL, and returns an error if the numbers differ from the labels. A field `cls`
+ * whose content has not been read yet is assumed to have numbers. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {
@@ -304,8 +305,8 @@ static void skip_zeros(struct format_scan *scan, const uint8_t *data, size_t siz
     *part = (struct part){ .kind = PART_SKIP, .size = at };
 }
 
-/* Decides about the last bytes of a stream, which are too few for a header. Zeros after the end of
- * the archive are skipped. Any other bytes are a truncated member, which is an error. */
+/* Handles the last bytes of a stream, which are too few for a header. If they are zeros after the
+ * end of the archive, skips them. Otherwise returns the error of a truncated member. */
 static int part_at_end(const struct format_scan *scan, const uint8_t *data, size_t size,
                        size_t need, struct part *part, struct sheaf_error *err)
 {
