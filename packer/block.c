@@ -94,9 +94,9 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
-/* Returns the length of the longest class name. A sample with a file `cls` may belong to any class,
- * because the file contains the number of its class. So the name of any class may be written with
- * the sample. */
+/* Returns the length of the longest class name. This length is reserved for a sample with a file
+ * `cls`, because the file contains the number of any class, and the name of this class may be
+ * written with the sample. */
 static size_t block_longest_class(const struct encode_context *context)
 {
     size_t longest = 0;
@@ -143,9 +143,9 @@ struct block_need block_need_planned(const struct block *b, enum block_guess gue
             text += size;
             longest = MAX(longest, size);
         }
-        /* The labels in a file `cls` are written once more, as the labels of the sample. The
-         * constants in block_need_sample() cover them if they are few. If they are not, the block
-         * is encoded again with more memory. */
+        /* The labels in a file `cls` are written twice: as the content of the file, and as the
+         * labels of the sample. The constants in block_need_sample() leave room for a few labels.
+         * If the file has more, the block is encoded again with more memory. */
         block_need_sample(&need, guess, s->payload_bytes, s->file_count, text, longest);
         bytes += s->payload_bytes;
         if (setup_converts(b->setup))

@@ -110,7 +110,8 @@ struct block {
     struct codec_block codec_block;
     uint64_t payload_bytes, files;      /* of the samples in the block */
     uint64_t multipart;         /* samples */
-    /* number of images that were only made smaller, which `conversions` does not list */
+    /* number of images that became smaller but were not converted to another kind; they are not in
+     * `conversions` */
     uint64_t resized;
     struct cls_words unread, kept_labels, replaced;     /* as in struct problems */
     bool has_cls;               /* block_add only: some sample has a field `cls` */
@@ -118,7 +119,8 @@ struct block {
 
     /* For one sample after another. */
     /* Content of the current sample's files, except a file that is read directly to its position in
-     * `raw`. If the source is remote, content of all files of the block. */
+     * `raw`. If the source is remote, the content of all files of the block, because they are
+     * fetched together. */
     struct buf scratch;
     size_t sample_start;        /* start of the sample's files in it */
     struct buf fetched;         /* struct block_fetched[] for the block's files, in order */
@@ -132,8 +134,8 @@ struct block {
     uint64_t resized_before;    /* if the sample is refused */
     uint64_t extra;             /* bytes that these buffers need beyond the usual size */
     const struct kept_features *kept;   /* block_add only: from the sample's record; or NULL */
-    /* for block_add() only: the sample's images were already decoded, so they need not be decoded
-     * again as a check */
+    /* for block_add() only: true if the caller has already decoded the sample's images, so that
+     * block_add() need not decode them as a check */
     bool has_decoded;
     const struct sheaf_field *refused;  /* set by block_add; NULL: the error concerns the sample */
 };
@@ -149,8 +151,8 @@ void block_clear(struct block *block);
 void block_release(struct block *block);
 
 /* The bytes that each buffer of a block needs. The size of the encoded samples is known only after
- * encoding, so there are two estimates. BLOCK_USUAL is enough unless the data contains RecordIO's
- * magic number many times. BLOCK_WORST is always enough. */
+ * encoding, so there are two estimates. The estimate BLOCK_USUAL is enough unless the data contains
+ * RecordIO's magic number many times. The estimate BLOCK_WORST is always enough. */
 struct block_need {
     uint64_t raw, names, stored, scratch, samples, converted;   /* bytes of these buffers */
 };
@@ -187,11 +189,11 @@ int block_fetch(struct block *block, struct sheaf_error *err);
 int block_note(struct block *block, const char *path, const struct sheaf_error *why,
                const char *reason, struct sheaf_error *err);
 /* Replaces images of a sample by plain JPEGs, as the settings demand. `files` are the files of the
- * fields, whose paths appear in reports.
+ * fields, whose paths appear in reports. (block_image.c)
  *
  * If the error is the fault of one field, sets block->refused to this field. If the block needs
  * more memory, sets block->outgrown, and increases block->extra (the bytes that the block needs
- * beyond the usual size). (block_image.c) */
+ * beyond the usual size). */
 int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
                          const struct catalog_file *files, struct sheaf_error *err);
 /* Decodes an image as a check. Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if it cannot be
@@ -199,8 +201,8 @@ int block_convert_images(struct block *block, struct sheaf_field *fields, size_t
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
 
-/* Tells how block_make_image() has changed an image. `why` is the reason for the conversion. `why`
- * is "" if the image was only made smaller or not changed. */
+/* Describes how block_make_image() has changed an image. `why` is the reason for the conversion. If
+ * the image was not changed, or was only made smaller, `why` is "". */
 struct image_change {
     char why[120];
     bool resized;
@@ -233,8 +235,8 @@ struct block_copy {
     uint32_t crc;               /* the index's */
     uint64_t number, label;     /* as in struct block_sample */
 };
-/* Copies a stored record and its .lst line into the block unchanged. Does not parse the record, so
- * its fields are not counted in block->tally and block->payload_bytes. */
+/* Copies a stored record and its .lst line into the block unchanged. The record is not decoded, so
+ * the sample's fields are missing from the counts block->tally and block->payload_bytes. */
 int block_copy(struct block *block, const struct block_copy *record, struct sheaf_error *err);
 /* Compresses the block. If ends_shard is set, first appends the end of the container. */
 int block_finish(struct block *block, struct sheaf_error *err);

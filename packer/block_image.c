@@ -50,8 +50,9 @@ static void why_convert(const struct block_setup *setup, const struct image_look
                  why[0] == '\0' ? "" : "; ", look->orientation);
 }
 
-/* Returns whether a JPEG has more pixels than the option for resizing allows. Returns false for a
- * CMYK JPEG, which cannot be converted; a later check reports it as an error. */
+/* Returns whether a JPEG has more pixels than the option for resizing allows, so that it must be
+ * made smaller. Returns false for a CMYK JPEG, which cannot be converted; a later check reports it
+ * as an error. */
 static bool is_to_shrink(const struct block_setup *setup, const struct image_look *look)
 {
     uint32_t width, height;
@@ -60,8 +61,8 @@ static bool is_to_shrink(const struct block_setup *setup, const struct image_loo
            image_shrinks(look, &setup->images, &width, &height);
 }
 
-/* Sets the error for an image that could not be decoded. A damaged JPEG gets the message that a run
- * without conversion would give, so that both messages are the same. */
+/* Sets the error for an image that could not be decoded. For a damaged JPEG, this is the message
+ * that a run without conversion would give, so that the same file always gets the same message. */
 static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
                       struct sheaf_error *err)
 {

@@ -23,9 +23,9 @@
  * is encoded again. */
 #define MORE_BYTES 4096u
 
-/* Reports a file that cannot be packed. Also reports the other files of its sample, which are left
- * out with it. The sample's images that were already converted are no longer reported as
- * converted. */
+/* Reports a file that cannot be packed, and the other files of its sample, because the whole sample
+ * is left out. Images of this sample that were already converted are removed from the list of
+ * converted images. */
 static int block_read_refuse(struct block *b, const struct plan_sample *s,
                              const struct catalog_file *bad, const struct sheaf_error *why,
                              struct sheaf_error *err)
@@ -253,9 +253,9 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
     return (struct placed){ field, at };
 }
 
-/* Checks, when the content of all fields is known, whether one field was read to its right position
- * in the frame (stored record). If the position is wrong, copies the field to the scratch buffer,
- * because encoding would overwrite it. */
+/* Called when the content of all fields is known. One field was perhaps read directly to an
+ * estimated position in the frame (stored record). If this position has turned out to be wrong,
+ * copies the field to the scratch buffer, because encoding would overwrite it. */
 static int block_read_settle(struct block *b, const struct sheaf_sample *sample,
                              struct sheaf_field *fields, const struct placed *placed,
                              struct sheaf_error *err)

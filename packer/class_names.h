@@ -19,12 +19,12 @@ struct class_names {            /* zero-initialised */
     bool unlistable;
 };
 
-/* Makes sure that the class name of a sample will be stored somewhere in the data set. Returns
- * SHEAF_ERR_ARGUMENT if the name would be lost.
+/* Makes sure that the class name of a sample will be stored somewhere in the data set. This is so
+ * if each record contains its class name (`in_record`), or if the class list of `context` contains
+ * the name. If `context` has no list and `may_list` is set, adds the name to `names`, from which
+ * the list will be made.
  *
- * The name is stored if each record contains its class name (`in_record`), or if the class list of
- * `context` contains the name. If `context` has no list and `may_list` is set, adds the name to
- * `names`, from which the list will be made. */
+ * Returns SHEAF_ERR_ARGUMENT if the name would be lost. */
 int class_names_check(struct class_names *names, const struct encode_context *context,
                       bool in_record, bool may_list, const struct sheaf_sample *sample,
                       struct sheaf_error *err);

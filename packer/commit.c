@@ -34,7 +34,7 @@ struct commit_run {
     uint8_t *states;            /* for each shard, its enum output_shard_state, */
     uint64_t *sums;             /* and a hash that identifies its entry */
     size_t missing_count;
-    /* for a conversion or a column: true if any sample has a field `cls` */
+    /* Used only for a conversion or a column: true if any sample has a field `cls`. */
     bool has_cls;
     uint64_t without_value;     /* for a column: number of records without a value */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
@@ -64,9 +64,8 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
 }
 
 /* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples and
- * bytes than planned, but not more. `is_larger` allows more bytes. `is_larger` is set if images are
- * converted, or if the plan is for a column, because such a plan does not know the sizes of the
- * values. */
+ * bytes than planned, but not more. If `is_larger` is set, more bytes are allowed: images may be
+ * converted to larger ones, and the plan for a column does not know the sizes of the values. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
                        bool is_larger, struct sheaf_error *err)
 {
@@ -233,8 +232,8 @@ static int commit_check_all(struct commit_run *c, struct sheaf_error *err)
 /* ---- The sum --------------------------------------------------------------------------------- */
 
 /* Returns an error if some of the source's files are neither packed nor skipped, or if no sample
- * was packed. The data set is then not published. Plans of version 1 do not state the number of
- * files, so for them the files are not checked. */
+ * was packed. The data set is then not published. A plan of version 1 does not state the number of
+ * files, so the files are not checked for such a plan. */
 static int commit_check_sum(const struct commit_run *c, struct sheaf_error *err)
 {
     const struct plan_file *file = &c->planned.file;
@@ -331,10 +330,11 @@ static int check_and_publish(struct commit_run *c, bool *finished, struct sheaf_
     return code;
 }
 
-/* Checks and publishes the data set, unless it is published already. Several commits of the same
- * plan may run at the same time. If this commit finds something missing or changed, perhaps another
- * commit has finished meanwhile. So before it reports an error, it checks whether the data set is
- * published. */
+/* Checks and publishes the data set, unless it is published already.
+ *
+ * Several commits of the same plan may run at the same time. When one of them has published the
+ * data set, another one may find that temporary files are missing. So before this commit reports an
+ * error, it checks whether the data set is published. */
 static int commit_plan(struct commit_run *c, struct sheaf_error *err)
 {
     struct output *output = &c->planned.output;

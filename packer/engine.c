@@ -21,17 +21,17 @@
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
-/* Number of shards that are committed (given their final name) at the same time in a remote store,
- * where this takes several round trips that move few bytes. The first shard is committed alone. So
- * if the store is full or refuses everything, no other shard is tried. */
+/* Number of shards that are committed (given their final name) at the same time in a remote store.
+ * A commit there takes several round trips that move few bytes, so several commits at once are
+ * faster. The first shard is committed alone, so that a store which refuses everything is asked
+ * only once. */
 #define COMMITS_REMOTE 8
-/* Number of shards that are committed (given their final name) on a local disk: one at a time,
- * while one more waits. */
+/* Number of finished shards on a local disk whose commits (giving them their final names) are
+ * outstanding: one is being committed, and one waits. */
 #define COMMITS_OF_DISK 2
 
-/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If this
- * is too little for the parts of an upload, the data gets more, but at most half of the run's
- * memory. */
+/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If this is
+ * too little for the parts of an upload, more of the run's memory is used, up to half of it. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -117,8 +117,9 @@ struct commit {
     uint32_t split;
     struct journal_entry entry;
     /* The lines about this shard in the engine's two lists (skipped files, converted files).
-     * `first` is the index of the first of these lines, minus the value that engine.adopted had
-     * when they were written. So the index stays right when earlier lines are replaced. */
+     * `first` is the index of the first of these lines, if no earlier lines are replaced. If they
+     * are replaced by more or fewer lines, engine.adopted grows by the difference. So the present
+     * index is `first` plus engine.adopted. */
     struct engine_lines own[ENGINE_LISTS];
     /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;
@@ -475,9 +476,9 @@ static void run_hash(struct job *job)
     shard_writer_hash(slot->hashing, &slot->block);
 }
 
-/* Writes a block to the shard while another thread computes its hash. If that thread has not begun
- * when the block is written, this thread computes the hash, because that takes less time than
- * waiting. */
+/* Writes a block to the shard. The hasher thread is asked to compute the block's hash meanwhile. If
+ * it has not begun when the block is written, the calling thread computes the hash, because that
+ * takes less time than waiting. */
 static int write_and_hash(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     const volatile int never = 0;

@@ -58,8 +58,8 @@ struct engine {
     /* Finished shards that are being committed: each is given its final name, and its journal entry
      * is written. */
     struct inflight commits;
-    /* number of shards that may be committed at the same time: at present, and after the first
-     * commit has succeeded */
+    /* commits_now is the number of shards that may be committed at the same time. It is 1 until the
+     * first commit has succeeded, and then commits_most. */
     size_t commits_now, commits_most;
     /* flag that is set when the commit of a shard has failed, so that no other commit begins */
     int commit_failed;
@@ -71,9 +71,9 @@ struct engine {
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
     size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
-    /* For each list, the number of lines that it gained because another process finished a shard
-     * first: the lines of that process replace ours, and may be more. If they are fewer, the number
-     * wraps modulo 2^64. */
+    /* For each list, the number of lines by which it has grown because another process finished a
+     * shard first. The lines of that process about the shard replace ours, and their number may
+     * differ. If the list has become shorter, the number is negative, modulo 2^64. */
     size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
     struct sheaf_progress progress;

@@ -29,8 +29,8 @@ static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
 }
 
 /* Opens the next file in advance. Returns false, without an error, if the process has too many open
- * files and another file is still open in advance. If no other file is open in advance, the failure
- * is stored as the file's error. */
+ * files, because the file is tried again when an earlier file is closed. If no earlier file is
+ * open, this cannot help, so the failure is stored as the file's error. */
 static bool file_ahead_open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];

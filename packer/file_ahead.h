@@ -14,10 +14,10 @@
 struct file_ahead {
     const struct plan *plan;
     int root_fd;
-    /* number of the sample whose file is opened next, and number of the first sample that is not
-     * opened */
+    /* `sample` is the number of the sample whose file is opened next. The files of the samples
+     * before `end` are opened. */
     uint64_t sample, end;
-    /* index of the next file to open, within the files of this sample */
+    /* index of the next file to open, among the files of the sample `sample` */
     uint32_t file;
     unsigned head, count;           /* of the ring */
     struct { int fd, errnum; } ring[FILES_AHEAD];

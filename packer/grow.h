@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Appends samples to a data set: the shards of a plan are added to the existing shards.
+ * Appends samples to a data set: the shards of a plan are added to the existing shards. New shards
+ * get the next numbers in their names. Their index and table of keys are separate files. At the end
+ * the manifest is replaced, if it is still the one for which the plan was made.
  *
- * As every packing run, the run puts a file into the data set's directory that claims it (see
- * publish/journal.h). This claim states that the run appends, so that other processes may still
- * read the data set.
- *
- * New shards get the next numbers in their names. Their index and table of keys are separate files.
- * At the end the manifest is replaced, if it is still the one for which the plan was made. */
+ * Each packing run puts a file into the data set's directory, which reserves it for the run: the
+ * claim (see publish/journal.h). The claim of such a run says that it only appends, so that other
+ * processes may still read the data set. */
 #ifndef PACKER_GROW_H
 #define PACKER_GROW_H
 
@@ -21,8 +20,8 @@ struct grow {
     struct plan_grow_split facts;       /* its facts that the plan needs */
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* beginning of the names of the data set's shards; programs for which it has index files, as a
-     * list; each may be NULL */
+    /* `prefix` is the beginning of the names of the data set's shards. `index` lists the programs
+     * for which the data set has index files. Each of them may be NULL. */
     char *prefix, *index;
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */
@@ -55,7 +54,8 @@ int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
  * that a key belongs to the same split as before. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Reports a notice if the appended images will have another size than the existing images. */
+/* Reports a notice if the options make the appended images larger or smaller than the existing
+ * images. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
 /* Reports classes that the data set did not have before the append. If the data set is one of

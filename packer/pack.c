@@ -46,8 +46,8 @@ struct pack {
     struct grow *grows;
     struct plan_grow growing;   /* their facts; only if they grow */
     char *fingerprints;
-    /* for compare_plan(): hash of the plan of the last append, and whether all samples of this plan
-     * are published */
+    /* Used only by compare_plan(): the hash of the plan of the last append, and whether all samples
+     * of this plan are already published. */
     const char *last;
     bool is_all_done;
     struct class_list list;     /* until the planner takes it */
@@ -82,9 +82,10 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = planner_stash(planner, &p->stash, err);
-    /* The identity of the plan (a hash, by which a run recognises what it can resume) leaves out
-     * the states of the source files. The journal has a hash of them for each shard. So if a file
-     * has changed, only its shard is packed again. */
+    /* With `false`, the identity of the plan (a hash with which a later run recognises that it may
+     * resume this run) does not cover the states of the source files. Instead, the journal stores a
+     * hash of these states for each shard. So if a file changes, only the shard of this file is
+     * packed again. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
     planner_result(planner, &p->result);
@@ -369,10 +370,10 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Ends a dry run: reports the plan and returns the error that a real run would return. `memory` is
- * SHEAF_OK, or the code of the error in *err if the memory limit is too small. An error about the
- * destination is in p->foreseen. If another error is returned, the error about the destination is
- * passed to the caller's report function. */
+/* Ends a dry run: reports the plan and returns the error that a real run would return. If the
+ * memory limit is too small, `memory` is the code of the error in *err, and otherwise SHEAF_OK. An
+ * error about the destination is in p->foreseen. If there is another error as well, that error is
+ * returned, and the error about the destination is only reported. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;
@@ -644,9 +645,9 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
     return code == SHEAF_OK && p->is_all_done ? end_done(p, err) : code;
 }
 
-/* Finds out whether this run would append exactly what the plan `hash` has appended before. If so,
- * and if all samples of that plan are published, sets *found. If only some splits are published,
- * because the earlier run was interrupted, marks these splits as done. */
+/* Finds out whether this run would append exactly the samples that an earlier run has appended with
+ * the plan `hash`. If so, and if all these samples are published, sets *found. If the earlier run
+ * was interrupted and has published only some splits, marks these splits as done. */
 static int try_plan(struct pack *given, const struct pack_onto *onto, const char *hash,
                     const char *const *sources, size_t count, bool *found,
                     struct sheaf_error *err)

@@ -18,19 +18,22 @@ struct pack_onto {
 };
 
 /* Does what sheaf_pack_sources() does, but appends to existing data sets. `options` must be
- * complete (see pack_options_take), but a shard size of 0 means the size of the existing shards.
+ * complete (see pack_options_take), except that a shard size of 0 means the size of the existing
+ * shards.
  *
- * If there are several data sets, they are the splits in options->split, in this order. The samples
- * are divided among them. Nothing is published before the shards of all of them are complete. With
- * `resume`, the call also returns SHEAF_OK if these files were already appended. */
+ * If there are several data sets, they must be the splits in options->split, in this order. The
+ * samples are divided among them. Nothing is published before the shards of all splits are
+ * complete.
+ *
+ * If the samples were already appended by an earlier call, returns SHEAF_OK if `resume` is set. */
 int pack_onto(const char *const *sources, size_t count, const struct pack_onto *onto,
               const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
               struct sheaf_error *error);
 
 /* Reads from a manifest how the data was split. Sets *split to the definition of all splits, such
- * as "train=0.8,val=0.2", *own to the name of the split that this data set is, and *spec to the
- * parsed definition. If the data set is not a split, the texts may be NULL, and spec->count is 0.
- * The caller frees the texts even after a failure. */
+ * as "train=0.8,val=0.2", and *spec to its parsed form. Sets *own to the name of the split that
+ * this data set is, such as "train". If the data set is not a split, the texts may be NULL, and
+ * spec->count is 0. The caller frees the texts even after a failure. */
 int pack_splits(const char *manifest, char **split, char **own, struct split_spec *spec,
                 struct sheaf_error *error);
 

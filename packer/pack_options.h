@@ -14,21 +14,22 @@
  * of the struct, options that it lacks get their defaults. */
 int pack_options_take(const struct sheaf_pack_options *given, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
-/* Copies the caller's options like pack_options_take(), but leaves the value SHEAF_CHECK_USUAL of
- * check_images as it is. Its meaning depends on whether samples are packed or converted, which is
- * not known yet. */
+/* Copies the caller's options like pack_options_take(). The only difference is that check_images
+ * may keep the value SHEAF_CHECK_USUAL. The meaning of this value depends on whether samples are
+ * packed or converted, which is not known yet. */
 int pack_options_take_usual(const struct sheaf_pack_options *given,
                             struct sheaf_pack_options *options, struct sheaf_error *err);
 
-/* Returns a text that identifies the samples that a program passes to the packer. The text becomes
- * part of hashes. It consists of `samples` (a text from the program) and of the options by which
- * the packer changes the samples, if any are set. The caller frees the text. Returns NULL if memory
- * is exhausted. */
+/* Returns a text that identifies the samples that a program passes to the packer. Hashes are
+ * computed from this text. It consists of `samples` (a text from the program) and of the options by
+ * which the packer changes the samples, if any are set. The caller frees the text. Returns NULL if
+ * memory is exhausted. */
 char *pack_options_origin(const struct sheaf_pack_options *options, const char *samples);
 
-/* Returns a text that identifies the run, from options->identity and the version of the records
- * that this release writes. So a run of an older release whose records differ cannot be resumed.
- * Otherwise like pack_options_origin(). */
+/* Returns a text that identifies the run. It has the form that pack_options_origin() returns for
+ * options->identity, and also contains the version of the records that this release writes. So a
+ * run of an older release is not resumed if its records differ. The caller frees the text. Returns
+ * NULL if memory is exhausted. */
 char *pack_options_identity(const struct sheaf_pack_options *options);
 
 /* Sets those settings of blocks (the packer's jobs) that follow from the options. */
@@ -37,10 +38,11 @@ void pack_options_watch(const struct sheaf_pack_options *options, struct watch *
                    struct problems *problems);
 
 /* Returns the options of a packing run as JSON for the manifest: all options that determine the
- * bytes of the data set, and no others. `source` is the kind of the source. `plan_hash` is NULL
- * if there is no plan. `split_name` is "" if the data set has no splits. `split_name` is NULL if
- * a program passes the samples, which have the program's order. Returns NULL if memory is
- * exhausted. */
+ * bytes of the data set, and no others. `source` is the kind of the source. `plan_hash` is NULL if
+ * there is no plan. Returns NULL if memory is exhausted.
+ *
+ * `split_name` is the name of the data set's split, or "" if it has no splits. `split_name` is NULL
+ * if a program passes the samples, because the program then chooses the order. */
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
 

@@ -23,8 +23,8 @@ int pack_output_open(struct output *o, const char *dest, const struct block_setu
     return code;
 }
 
-/* Number of bytes that a sample takes in a shard in addition to the content of its files. This is
- * enough for the headers, padding and names of most samples. */
+/* Number of bytes that a sample is assumed to take in a shard in addition to the content of its
+ * files. This is enough for the headers, padding and names of most samples. */
 #define SAMPLE_MORE_BYTES 4096u
 
 uint64_t pack_output_shard_bytes(const struct plan_shard *shard)

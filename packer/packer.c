@@ -3,9 +3,10 @@
  * Implements sheaf_packer, which packs samples that a program makes, with the engine of sheaf_pack.
  *
  * A sample is encoded into the open block (a buffer for about 4 MiB of samples) at once, on the
- * caller's thread. So it is copied only once, and a bad sample is refused immediately. A full block
- * waits until it is known whether it is the last block of its shard: until the program appends the
- * next sample, ends the shard, or finishes. */
+ * caller's thread. So it is copied only once, and a bad sample is refused immediately.
+ *
+ * A full block is submitted to the engine only when the program appends the next sample, ends the
+ * shard, or finishes, because the last block of a shard also gets the end of the shard. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -698,8 +699,7 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
     if (code != SHEAF_OK)
         return code;
     code = append_new(p, &s, payload);
-    /* Marks the packer as failed, unless the error is the fault of the sample. In that case the
-     * packer can continue with other samples. */
+    /* After an error that is not the fault of the sample, the packer cannot continue. */
     if (code != SHEAF_OK && code != SHEAF_ERR_ARGUMENT && code != SHEAF_ERR_LIMIT &&
         !is_refused(p, code))
         code = packer_unless_finished(p, code) == SHEAF_OK ? SHEAF_OK : packer_fail(p, code);
@@ -776,7 +776,7 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
         /* Removes the unfinished uploads of a killed run. Some stores list uploads only for a given
-         * name, and the names of shards contain the number of shards, which is known only now. */
+         * name. A shard's name contains the number of shards, which is known only now. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

@@ -75,17 +75,19 @@ int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
  * the approximate size of a shard, or 0 if unknown. */
 int packer_check_memory(const struct sheaf_packer *p, uint64_t shard_bytes,
                         struct sheaf_error *err);
-/* Returns whether features of records of the container `from` can be written unchanged to records
- * of the container `to`. `from` is 0 if samples come from different containers. */
+/* Returns whether the packer keeps features when it converts samples from the container `from` to
+ * the container `to`. (Features are the parts of a TFRecord Example. A kept feature is written
+ * unchanged.) `from` is 0 if the samples come from different containers. */
 bool packer_keeps(enum sheaf_container from, enum sheaf_container to);
 /* Returns whether the sample has a whole foreign record as its only field, which TFRecord can store
  * unchanged. */
 bool packer_copies_record(const struct sheaf_sample *sample);
-/* Returns the bytes that the features kept from a record take in memory, except bytes that belong
- * to the sample's fields as well. `kept` may be NULL. */
+/* Returns the bytes of memory that the kept features (parts of a TFRecord Example) of a sample
+ * take. Bytes that belong to the sample's fields as well do not count. `kept` may be NULL. */
 uint64_t packer_kept_bytes(const struct kept_features *kept);
-/* Appends a sample like sheaf_packer_append(). `kept` are the features of the record from which the
- * sample was read, which are written unchanged if possible; `kept` may be NULL. */
+/* Appends a sample like sheaf_packer_append(). `kept` has the features (parts of a TFRecord
+ * Example) of the record from which the sample was read, or is NULL. They are written unchanged if
+ * possible. */
 int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample,
                        const struct kept_features *kept);
 /* Opens a packer that writes one layer of a column. (A column adds a field to a data set. A column
@@ -96,11 +98,11 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
                        const struct column_facts *facts, struct sheaf_packer **packer,
                        struct sheaf_error *err);
 /* Begins a group of samples, whose images are converted or checked on several threads before the
- * samples are appended. Returns the number n of samples in the group. The group is the first n of
- * the `count` samples, and the caller must add each of them with packer_prepare_add().
+ * samples are appended. Without a group, each append handles the images of its own sample.
  *
- * Returns 0 if images need no work, or if the samples are already packed. Without a group, each
- * append handles the images of one sample. */
+ * Returns the number n of samples in the group. The group is the first n of the `count` samples,
+ * and the caller must add each of them with packer_prepare_add(). Returns 0 if the images need no
+ * work, or if an earlier run has already packed the samples. */
 size_t packer_prepare(struct sheaf_packer *p, const struct sheaf_sample *samples, size_t count);
 /* Adds a sample to the group whose images are prepared together. The caller must append the samples
  * in the order in which it added them, and must not change their data. */
@@ -138,8 +140,10 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard);
 int packer_check_shard(struct sheaf_packer *p);
 /* Opens a packer for some shards of a planned conversion. The caller begins each shard by its
  * number and appends its samples in order. sheaf_packer_finish() waits until the shards are
- * written. Later sheaf_commit() writes the manifest. Of the options, only jobs, memory_bytes,
- * progress and interrupt are used. Class names need not be set. */
+ * written. Later sheaf_commit() writes the manifest.
+ *
+ * The plan contains most options. Only jobs, memory_bytes, progress and interrupt are taken from
+ * `options`. Class names need not be set. */
 int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_options *options,
                      struct sheaf_packer **packer, struct sheaf_error *err);
 /* Begins shard number `shard` of the plan. The samples that are appended next belong to it. Returns
@@ -148,9 +152,9 @@ int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
 /* Ends the current shard like sheaf_packer_cut_at(), and waits until it is finished. If the process
  * is killed afterwards, this shard need not be packed again. */
 int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
-/* Called after packing a part of a plan has failed with `code`. Returns SHEAF_OK if the failure
- * does not matter, because other processes have finished the whole data set meanwhile and removed
- * its temporary files. Otherwise returns `code`. */
+/* Called after packing a part of a plan has failed with `code`. If other processes have meanwhile
+ * finished the whole data set and removed its temporary files, the failure does not matter, and the
+ * result is SHEAF_OK. Otherwise returns `code`. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
 void packer_stop(struct sheaf_packer *p);
 /* Opens the engine, which encodes and writes shards. `shard_bytes` is the approximate size of a

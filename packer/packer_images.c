@@ -11,9 +11,9 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Images that are converted but not yet packed get 1 / SHARE_PART of the run's memory. A converted
- * image may be larger than the original. So the originals of one group of samples may have at most
- * a quarter of this memory. */
+/* Images that are converted but not yet packed get 1 / SHARE_PART of the run's memory. The original
+ * images of one group may have at most a quarter of this memory, because converted images may be
+ * larger. */
 #define SHARE_PART 8
 
 /* Largest size of a buffer that is kept for the next group of samples. Larger buffers are freed. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles features that were kept from the record of a sample (see formats/format.h): tells whether
- * they can be written again, and how large they are. */
+ * Handles features that were kept from the record of a sample. (Features are the parts of a
+ * TFRecord Example.) Tells whether these features can be written again, and how large they are. */
 #include "formats/example_copied.h"
 #include "packer/packer.h"
 

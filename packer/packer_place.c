@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lets a program resume packing in the middle of its own input.
- *
- * With each finished shard, the packer stores the program's position in its input. A resumed run
- * continues there, so the program need not make the samples of finished shards again. The packer
- * takes the facts that it needs about these samples, their number and their keys, from its
- * journal. */
+ * Lets a program resume packing in the middle of its own input. With each finished shard, the
+ * packer stores the position that the program has reached in its input. After an interruption, the
+ * program continues at this position, and need not make the samples of the finished shards again.
+ * The packer reads the number and the keys of these samples from its journal. */
 #include "base/bytes.h"
 #include "base/error.h"
 #include "packer/packer.h"

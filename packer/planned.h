@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A stored plan together with its destination, as needed to pack a part of the plan, to commit the
- * data set, and to show the progress. */
+ * A stored plan together with its destination. Used by the functions that pack a part of the plan,
+ * commit the data set, or show the progress. */
 #ifndef PACKER_PLANNED_H
 #define PACKER_PLANNED_H
 

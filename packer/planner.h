@@ -28,8 +28,9 @@ struct planner {
     struct filter filter;
     struct naming naming;
     bool has_directories;       /* whether a class is a directory */
-    /* true if planning reports files .cls that do not consist of numbers; set if no packing
-     * follows, which would report them */
+    /* Opens the sources, finds their files and makes the plan. The caller's interrupt flag can end
+     * this call. `dest` is the destination, or NULL if nothing will be written. Returns an error if
+     * the destination lies in a source. */
     bool tells_cls;
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;

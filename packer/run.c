@@ -36,9 +36,9 @@ static int run_refuse_sample(const struct block *b, uint64_t needed, uint64_t li
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Takes the memory for a block from the budget. If the budget is too small for it, the error names
- * the block's last sample. This sample is the reason, because a block ends as soon as it is large
- * enough. */
+/* Takes the memory for a block from the budget. If the budget is too small for the block, the error
+ * names the block's last sample. Only this sample can be the reason, because a block ends with the
+ * sample that makes it large enough. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
@@ -87,12 +87,12 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-/* Upper limit of the bytes of memory that a block needs in addition to the bytes of its files,
- * unless file names are long. */
+/* upper limit for the difference between the memory that a block needs and four times the size of
+ * its files, unless file names are long */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
-/* Returns whether `left` bytes of memory are certainly enough for every block of the shard, so that
- * the blocks need not be examined. */
+/* Returns whether `left` bytes of memory are certainly enough for every block of the shard. The
+ * blocks then need not be examined one by one. */
 static bool surely_fits(const struct plan_shard *shard, uint64_t left)
 {
     const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);
@@ -325,8 +325,8 @@ static int run_block(struct engine *e, const struct plan *plan, const struct pla
  * next. */
 struct loaded {
     struct plan_batch batch;
-    /* Number of blocks from the start of the run to the end of this shard. When this number of
-     * blocks was written, the struct can be freed. */
+    /* Number of the run's blocks up to the end of this shard. When this number of blocks was
+     * written, the struct can be freed. */
     uint64_t end;
     struct loaded *next;
 };

@@ -22,7 +22,7 @@
 struct shard_writer {
     const struct block_setup *setup;
     char *directory;
-    /* memory for data on its way to the store; NULL if the amount is not limited */
+    /* budget for data on its way to the store; NULL if the amount is not limited */
     struct part_memory *memory;
     struct shard_files files;
     /* the shard's .lst file while it is being written; NULL if the container has no .lst files (see
@@ -30,8 +30,8 @@ struct shard_writer {
     struct store_writer *names;
     XXH3_state_t *hash, *names_hash;
     struct index_writer index;
-    /* true if any sample has a label, and true if any sample has a label that the index cannot
-     * store */
+    /* has_label: true if any sample has a label. has_other_label: true if any sample has a label
+     * that the index cannot store. */
     bool has_label, has_other_label;
     struct interop_writer interop;
     struct codec_total total;

@@ -87,10 +87,11 @@ struct plan {
      * come first. */
     const char **classes;
     double *class_values;       /* label_base, label_base + 1, ... */
-    /* number of samples of each class, without samples that have a field `cls`, whose class is not
-     * known yet; or NULL */
+    /* Number of samples of each class, or NULL if unknown. Samples that have a field `cls` do not
+     * count, because this field determines their class and is read only when they are packed. */
     uint64_t *class_samples;
-    /* memory for names of classes that have only a number, which becomes their name; or NULL */
+    /* memory for made-up names: a class number without a name gets the number as its name; NULL if
+     * each class has a name */
     char *class_texts;
     uint32_t class_count;
     struct plan_split splits[SPLIT_LIMIT];
@@ -145,8 +146,8 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
 /* Must be called before plan_hash_end() for a plan that packs images other than JPEGs as TFRecord.
- * The call changes the hash, because release 0.2 wrote such an image under the name of its suffix,
- * and not as image/encoded. */
+ * The call changes the hash, because the bytes of such a data set have changed since release 0.2.
+ * That release wrote a PNG as the feature "png", and not as image/encoded. */
 void plan_hash_images(struct XXH3_state_s *state);
 
 /* Adds one file to the hash over the source files of a shard. `source` is the hash so far, 0 at
@@ -177,9 +178,9 @@ void plan_make_sample(const struct catalog_file *files, uint32_t count, struct p
  * of the catalog. (*renamed)[i] becomes the index of this label in the plan; the caller frees this
  * array.
  *
- * `grow` describes the data set to which samples are appended, or is NULL; its classes come first.
- * `known` has classes whose numbers are given, or is NULL. Returns SHEAF_ERR_UNSUPPORTED if the
- * labels contradict `grow` or `known`. (plan_label.c) */
+ * `grow` describes the data set to which samples are appended, or is NULL. The classes of this data
+ * set come first. `known` has classes whose numbers the user has given, or is NULL. Returns
+ * SHEAF_ERR_UNSUPPORTED if the labels contradict `grow` or `known`. (plan_label.c) */
 int plan_rank_labels(struct plan *plan, const struct catalog *catalog, const bool *used,
                      int label_base, const struct plan_grow *grow, const struct plan_classes *known,
                      uint32_t **renamed, struct sheaf_error *err);

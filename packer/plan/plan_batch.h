@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds a few shards of a plan in memory, with their samples. In compressed form, samples are
- * records (plan_record.h) in blocks, and take about a fifth of this memory. */
+ * Holds a few shards of a plan in memory, with their samples as structs. A plan stores its samples
+ * in a shorter form: as records (plan_record.h) in compressed blocks. This form takes about a fifth
+ * of the memory of the structs. */
 #ifndef PACKER_PLAN_PLAN_BATCH_H
 #define PACKER_PLAN_PLAN_BATCH_H
 

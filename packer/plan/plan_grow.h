@@ -15,11 +15,12 @@
 struct plan_grow;
 
 /* A function that finds out which of `count` keys are already in use, because a sample must not be
- * in a data set twice or in two splits.
+ * in a data set twice or in two splits. `grow` describes the data sets to which samples are
+ * appended.
  *
- * Sets known[i] to NULL if no sample has key i. Sets it to "" if a sample of the data sets that
- * `grow` describes has the key. Sets it to the name of a split if a sample of this other split of
- * the same data has the key. */
+ * Sets known[i] to NULL if no sample has key i, and to "" if a sample of these data sets has it. If
+ * the data set is one of several splits, and a sample of another split has the key, sets known[i]
+ * to the name of that split. */
 typedef int plan_known_fn(void *context, const struct plan_grow *grow, const char *const *keys,
                           size_t count, const char **known, struct sheaf_error *err);
 
@@ -27,7 +28,7 @@ typedef int plan_known_fn(void *context, const struct plan_grow *grow, const cha
 struct plan_classes {
     const char *const *names;
     size_t count;
-    /* true if the list is complete, so that any other class is refused; if false, new classes get
+    /* true if a source must not have any other class; false if further classes are allowed and get
      * the numbers after the last one */
     bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */

@@ -4,9 +4,9 @@
  * in the order in which they were found, which is arbitrary. The final order is: first "no label",
  * then classes in byte order, then numbers.
  *
- * Classes are numbered in this order, after the known classes. Known classes are the classes of the
- * data set to which samples are appended, or classes whose numbers the caller requires. A class to
- * which the source gives a number keeps this number. */
+ * Some classes already have a number: those of the data set to which samples are appended, those
+ * whose numbers the user has given, and those to which the source gives a number. The other classes
+ * get the next numbers, in the final order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,11 +243,11 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
     return SHEAF_OK;
 }
 
-/* Returns the index that label `i` of `ranked` gets in the plan. Index 0 is always "no label".
+/* Returns the index that label `i` of `ranked` gets in the plan. Index 0 always means "no label".
  *
- * In a plan for a new data set, all classes follow in the order of their numbers, and then the
- * labels without a class. In a plan that appends to a data set (`grows`), only labels that samples
- * have get an index, in their order in `ranked`. */
+ * In a plan for a new data set, the next indexes are those of all classes, in the order of their
+ * numbers. After them come the labels without a class. In a plan that appends to a data set
+ * (`grows`), label `i` simply gets the index i + 1. */
 static uint32_t plan_label_slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                                    uint32_t names, bool grows)
 {

@@ -256,10 +256,10 @@ static void count_cls(struct plan_sort *x, const struct catalog_file *files, boo
                  files->path);
 }
 
-/* Reads the file .cls of some samples and finds out whether it consists of numbers. For a few
- * samples that also have another label, the result decides whether the other labels are dropped. If
- * the run reports such files (`tells_cls`), reads the files of all samples, or of a few samples in
- * a store. */
+/* Reads the file .cls of some samples and finds out whether it consists of numbers. The file of a
+ * few samples that also have another label is read, because plan_sort_number_labels() needs the
+ * result. If the run reports files .cls without numbers (`tells_cls`), the files of all samples are
+ * read, or of a few samples if the source is in a store. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {
@@ -383,13 +383,11 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* Gives the labels their final indexes. If a sample has a file .cls with numbers, they replace the
- * label that its directory or list gives to it. So the labels from directories and lists are
- * dropped if every sample with such a label also has a file .cls, and at least one of these files
- * contains numbers.
- *
- * For example, a data set that was extracted into files has such files, and its directories are not
- * classes. */
+/* Gives the labels their final indexes. Drops all labels from directories and lists if they will
+ * not be used, because a file .cls with numbers replaces the label of its sample. This is so if all
+ * samples with such a label also have a file .cls, and at least one of these files contains
+ * numbers. For example, a data set that was extracted into files has files .cls, and its
+ * directories are not classes. */
 static int plan_sort_number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {
     bool *used = calloc((size_t)x->catalog.label_count + 1, sizeof(*used));

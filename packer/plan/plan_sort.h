@@ -87,9 +87,9 @@ struct plan_sort {
     uint64_t cls_looked;        /* number of files .cls that were examined */
     uint64_t cls_words;         /* number of these files that contain something else */
     char first_cls_word[200];   /* key of the first such file, perhaps truncated */
-    /* For a few samples that have a label and a file .cls, this file was read to decide whether the
-     * labels are dropped. This is the number of these files. The two flags tell whether one of them
-     * contains numbers (or could not be read), and whether one contains something else. */
+    /* Number of files .cls of samples with another label that were read, in order to decide whether
+     * the other labels are dropped. cls_is_number is set if at least one of these files contains
+     * numbers or could not be read, and cls_is_word if at least one contains something else. */
     unsigned cls_decisions;
     bool cls_is_number, cls_is_word;
     /* Number of values of a list that were left out because several lines name files of the same

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides samples among splits, with the same result as split.c, if the samples do not fit into
- * memory. The samples are sorted by (label, a hash, key) and assigned to splits in this order. A
- * second sort by position gives the split of each sample in the order of the stream. */
+ * Divides samples among splits with the same result as split.c, but in bounded memory. The samples
+ * are sorted by label, then by a hash, then by key, and are assigned to splits in this order. Then
+ * the pairs of position and split are sorted by position, which gives the split of each sample in
+ * the order of the stream. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -11,8 +12,9 @@
 #include "base/error.h"
 #include "packer/plan/plan_sort.h"
 
-/* Largest number of samples that rounding may owe to a split, in units of 1 / SPLIT_WHOLE (see
- * struct split_carry). The limit makes sure that sums do not overflow. */
+/* Largest number of samples that a split may be ahead of or short of its exact share because of
+ * rounding, in units of 1 / SPLIT_WHOLE samples (see struct split_carry). The limit makes sure that
+ * sums do not overflow. */
 #define OWED_MOST ((__int128)SPLIT_WHOLE << 20)
 
 struct dealing {
@@ -109,9 +111,9 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* For an append, sets carry->owed to the number of samples that each split lacks now to have its
- * exact share. Rounding then gives these samples back. So the proportions stay right even if few
- * samples are appended at a time. */
+/* For an append, sets carry->owed of each split to the number of samples by which the split is now
+ * smaller than its exact share. The split then gets these samples in addition. So the proportions
+ * stay right even if few samples are appended at a time. */
 static void owe_before(const struct dealing *d, struct split_carry *carry)
 {
     const struct plan_grow *grow = d->sort->grow;
@@ -124,8 +126,8 @@ static void owe_before(const struct dealing *d, struct split_carry *carry)
     }
 }
 
-/* For an append, reduces the number of samples that each split shall get of a class by the number
- * that the split already has. */
+/* For an append, subtracts from each split's fixed number of samples of a class the number of
+ * samples of this class that the split already has. */
 static int subtract_class(const struct dealing *d, uint32_t label, struct split_spec *spec,
                           struct sheaf_error *err)
 {

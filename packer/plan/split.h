@@ -32,16 +32,18 @@ struct split_spec {
 
 int split_parse(const char *text, struct split_spec *spec, struct sheaf_error *err);
 
-/* How much each split has lost by rounding in the classes that were divided before, in units of 1 /
- * SPLIT_WHOLE samples. Later classes give it back. Must be zero-initialised. */
+/* For each split, the number of samples by which it is smaller than its exact share of the classes
+ * that were divided so far, in units of 1 / SPLIT_WHOLE samples. The difference comes from
+ * rounding, and is made up for in later classes. Must be zero-initialised. */
 struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 
 /* Divides the `samples` samples of a class among the splits: sets counts[i] to the number of
  * samples for split i.
  *
- * If splits are fractions, each count is the exact share rounded up or down. A sample that a split
- * loses by rounding in one class is given back in a later class. So the totals over all classes are
- * also exact shares (for two splits; nearly exact for more). */
+ * If splits are fractions, each count is the exact share rounded up or down. If a split gets less
+ * than its exact share of one class, it gets more of a later class. So with two splits, the totals
+ * over all classes are also exact shares, rounded up or down. With more splits, they are nearly
+ * exact. */
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 

@@ -246,9 +246,9 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* A local file that is packed under another name has its location as the URL of its object. The
- * location of a member of an archive is only a position, which contains no dot and would mean
- * nothing to users. So messages name the path in this case. */
+/* If a local file is packed under another name, messages name its location, which is the URL of its
+ * object. If the file is a member of an archive, messages name its path, because the location is
+ * only a position in the archive. A position contains no dot. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

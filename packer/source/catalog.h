@@ -35,8 +35,8 @@ struct catalog_file {
     uint64_t bytes;             /* size of the file */
     union {                     /* when it was scanned: */
         int64_t mtime_ns;       /* for BELOW with a local root */
-        /* for CATALOG_BELOW with a root in a store: a number that differs if the file was
-         * replaced */
+        /* used if `origin` is CATALOG_BELOW and the root is in a store: a number that differs if
+         * the file was replaced */
         uint64_t stamp;
         const struct catalog_object *object;
         const char *text;
@@ -50,8 +50,8 @@ struct catalog_file {
 
 #define LABEL_NONE 0u           /* the label of files without one */
 
-/* A label: the name of a class, to which the plan will give a number; or one or more numbers; or a
- * number and the name of its class. */
+/* A label of samples. It has one of three forms: the name of a class, to which the plan will give a
+ * number; one or more numbers; or a number and the name of the class with this number. */
 struct catalog_label {
     const char *class_name;     /* NULL: numbers */
     const double *values;
@@ -80,8 +80,8 @@ typedef int catalog_sink_fn(void *context, const struct catalog_found *found,
 
 /* Zero-initialised. */
 struct catalog {
-    /* function that receives each file instead of the catalog, which then stores only labels; or
-     * NULL */
+    /* function that receives each file, so that the catalog stores only the labels; NULL if the
+     * catalog also stores the files */
     catalog_sink_fn *sink;
     void *sink_context;
     struct catalog_file *files;
@@ -95,9 +95,10 @@ struct catalog {
 };
 
 /* Set *label to the index of a label in the catalog, which stores each different label once.
- * catalog_class() takes the class `name`; `number` points to the number of the class, or is NULL if
- * the plan will choose it. catalog_numbers() takes a label of `count` numbers; 0 numbers give
- * LABEL_NONE. */
+ *
+ * catalog_class() takes the class `name`. `number` points to the number of the class, or is NULL if
+ * the plan will choose the number. catalog_numbers() takes a label of `count` numbers. If `count`
+ * is 0, the result is LABEL_NONE, the label of files without a label. */
 int catalog_class(struct catalog *c, const char *name, size_t size, const double *number,
                   uint32_t *label, struct sheaf_error *err);
 int catalog_numbers(struct catalog *c, const double *values, size_t count, uint32_t *label,
@@ -108,7 +109,8 @@ int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
 /* Records a file that cannot be packed as a problem. `named` is the path under which it would be
- * packed. If this path contains a key, the plan also leaves out all other files with the key. */
+ * packed. If a key can be read from this path, the plan also leaves out all other files with this
+ * key. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
 /* Returns how messages name a file: by its location if it is a local file that is packed under

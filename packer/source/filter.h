@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides which paths of a source are packed, with patterns as in a .gitignore (path_glob.h). A
- * pattern either selects paths to be packed or leaves paths out. If several patterns match a path,
- * the last one decides. If a directory is left out, nothing in it is packed.
+ * pattern either includes the paths that match it or excludes them. If several patterns match a
+ * path, the last one decides. If a directory is excluded, nothing in it is packed.
  *
- * The first pattern decides about paths that match no pattern. If it leaves paths out, all such
- * paths are packed. If it selects paths, such a path is packed only if it is in a directory that a
- * pattern has selected. */
+ * The first pattern also decides about paths that match no pattern. If the first pattern excludes,
+ * such a path is packed. If the first pattern includes, such a path is packed only if it is in a
+ * directory that a pattern has included. */
 #ifndef PACKER_SOURCE_FILTER_H
 #define PACKER_SOURCE_FILTER_H
 

@@ -3,19 +3,15 @@
  * Parses the lists that name files and their labels, line by line. The functions have no side
  * effects. There are four kinds of lists:
  *
- * A line of a plain list is a path.
+ * - Plain list: each line is a path. If the first line looks like a .csv file with several columns,
+ *   the list is read as a .csv file.
+ * - MXNet's .lst file: each line has an index, one or more labels, and a path, separated by TABs.
+ * - .csv file (RFC 4180): each line has a path and then labels, or the first line is a header that
+ *   names the columns. The separator may also be a tab or a semicolon.
+ * - .jsonl file: each line is a JSON object, such as {"path": PATH, "label": LABEL}. LABEL is a
+ *   number, an array of numbers or the name of a class. A line of an augmented manifest is also
+ *   accepted, such as {"NAME-ref": PATH, "label": LABEL}.
  *
- * A line of MXNet's .lst file consists of an index, one or more labels, and a path, separated by
- * TABs.
- *
- * A .csv file (RFC 4180) has a path and then labels in each line, or begins with a header line that
- * names the columns. Its columns may also be separated by tabs or semicolons.
- *
- * A line of a .jsonl file is a JSON object: either {"path": PATH, "label": LABEL}, where LABEL is a
- * number, an array of numbers or the name of a class, or a line of an augmented manifest, such as
- * {"NAME-ref": PATH, "label": LABEL}.
- *
- * A plain list whose first line looks like a .csv file with several columns is read as a .csv file.
  * formats/column_names.h has the names of columns and members that are paths and labels. The
  * content of other columns and members is returned as further fields.
  *
@@ -48,8 +44,8 @@ struct list_field {
 struct list_entry {
     const char *path;           /* as written, NUL-terminated; any text but "" */
     size_t path_size;
-    /* name of the label's class, or NULL if the line names no class; if `labels` has a number, it
-     * is the number of this class */
+    /* Name of the label's class, or NULL if the line names no class. If `labels` has a number, this
+     * number is the number of the class. */
     const char *class_name;
     size_t class_size;
     const double *labels;
@@ -66,8 +62,8 @@ struct list_parser {
     struct buf fields;          /* struct list_field[] */
     /* CSV: the names of the columns from the header, each followed by a NUL */
     struct buf names;
-    /* Set by the caller. True if the lines of the list name samples (by their keys, or by paths
-     * that contain the keys) and not files. */
+    /* Set by the caller: true if the lines of the list name samples, by their keys or by paths that
+     * contain the keys; false if the lines name files. */
     bool by_key;
     bool begun;                 /* whether the first record was seen */
     bool has_header;
@@ -115,9 +111,9 @@ struct list_cell {
 /* Splits a CSV record into cells, which are stored in parser->cells (struct list_cell[]). The
  * separator is parser->separator. Removes quotes in place, and writes a NUL after the line. */
 int list_csv_split(struct list_parser *parser, char *line, size_t size, struct sheaf_error *err);
-/* Detects the separator of cells in the first record of a table, and stores the names of the
- * columns if the record is a header. Sets *is_table to whether the line looks like the first line
- * of a table, because a plain list may be a table. */
+/* Called for the first record of a table. Detects the separator of cells. If the record is a
+ * header, stores the names of the columns. Sets *is_table to whether the line looks like the first
+ * line of a table, because a plain list may in fact be a table. */
 int list_csv_begin(struct list_parser *parser, const char *line, size_t size, bool *is_table,
                    struct sheaf_error *err);
 /* Unquotes in place. */

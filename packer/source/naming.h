@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the names that files get in their samples, if they differ from the names on disk.
+ * Chooses the names that files get in their samples, if they differ from the names on disk. There
+ * are two ways to change names:
  *
- * An alias ("jpeg=jpg") renames a field, so that fields of several names get the same name.
- *
- * Keys can end at the last dot of the base name instead of the first one. For every reader, a key
- * in a shard ends at its first dot. So the dots that stay in a key become underscores: the file
- * IMG.2024.01.02.jpg becomes the field jpg of the sample IMG_2024_01_02. */
+ * - An alias ("jpeg=jpg") renames a field. So files with the suffixes jpeg and jpg both become the
+ *   field jpg.
+ * - Keys can end at the last dot of the base name instead of the first one. Every reader of a shard
+ *   ends a key at its first dot. So the dots inside such a key become underscores: the file
+ *   IMG.2024.01.02.jpg becomes the field jpg of the sample IMG_2024_01_02. */
 #ifndef PACKER_SOURCE_NAMING_H
 #define PACKER_SOURCE_NAMING_H
 

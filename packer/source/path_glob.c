@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matches patterns with paths, component by component. If the match fails, only the last `**` is
- * tried again with more components. base/glob.c does the same with stars inside a component. */
+ * Matches patterns with paths, component by component. When a component does not match, the last
+ * `**` before it is tried again with one more component of the path. base/glob.c uses the same
+ * method for stars inside a component. */
 #include "packer/source/path_glob.h"
 
 #include <stdint.h>

@@ -134,9 +134,10 @@ static int problems_compare(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->reason, y->reason);
 }
 
-/* Returns the rank of a problem. The error message names the problem with the lowest rank. This is
- * a file that is itself bad, if there is one. Files that were left out with it, and files with a
- * key that the data set already has, say less to the user. */
+/* Returns the rank of a problem. The error message names the problem with the lowest rank. Rank 0
+ * is a file that is itself bad, which tells the user most. Rank 1 is a file that was left out
+ * because another file of its sample is bad. Rank 2 is a file whose key the data set already
+ * has. */
 static int problems_rank_of(const struct problem *p)
 {
     return strncmp(p->reason, LEFT_OUT, strlen(LEFT_OUT)) == 0 ? 1 :

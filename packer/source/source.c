@@ -220,8 +220,8 @@ static int open_root(struct source *s, struct sheaf_error *err)
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    /* The root is not opened here if it is empty, because only the content of the source will state
-     * it. The root is not opened either if the source contains its files, as an archive does. */
+    /* The root is not opened here in two cases: if it is empty, because the content of the source
+     * will state it later; or if the source contains its files, as an archive does. */
     if (s->root[0] == '\0' || s->ops->read != NULL)
         return SHEAF_OK;
     if (s->is_remote) {

@@ -56,8 +56,8 @@ struct source_ops {
     bool takes_root;
 
     /* Returns whether a file called `url` is a source of this kind. `text` is the beginning of the
-     * file without a byte order mark and blanks. The pointer is NULL if the suffix of the name
-     * alone decides. */
+     * file without a byte order mark and blanks. This pointer to a function is NULL if the suffix
+     * of the name alone decides. */
     bool (*detect)(const char *url, const char *text, size_t size);
     /* Sets source.root. `root` is the option, or NULL. */
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);
@@ -65,9 +65,9 @@ struct source_ops {
      * content of the source states it. */
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
 
-    /* The functions reopen(), read() and close() are for a source that contains its files, such as
-     * an archive. The pointers are NULL for other sources. reopen() prepares a source from a stored
-     * plan for reading, without a scan. */
+    /* reopen(), read() and close() exist only for a source that contains its files, such as an
+     * archive. For other sources, these three pointers are NULL. reopen() prepares a source from a
+     * stored plan for reading, without a scan. */
     int (*reopen)(struct source *source, struct sheaf_error *err);
     /* Reads the whole content of a file that the scan has found into `data`. May be called on any
      * thread. Returns SHEAF_ERR_CHANGED if the source itself was replaced. Its files must then not
@@ -118,15 +118,19 @@ struct scan {
     struct filter *filter;      /* NULL: none */
     struct naming *naming;      /* NULL: names do not change */
     const struct source *source;    /* the scanned source; source_scan sets it */
-    /* If several sources are combined, length of the beginning of each path that leads from the
-     * common root to this source. Otherwise 0. */
+    /* If several sources are combined, number of bytes at the beginning of each path that name this
+     * source, such as 4 for "a/b/" if the source is the directory a/b of the common root. Otherwise
+     * 0. */
     size_t below_size;
     /* number of files, objects and directories that the user's filter left out; a directory counts
      * once */
     uint64_t filtered;
-    /* Number of the first line of a list whose label is a number, and of the first line whose label
-     * is the name of a class. 0 if there is no such line so far, LINE_NONE if such a label came
-     * from a source without lines. A label with a number and a name counts as a number. */
+    /* numbers_line is the number of the first line of a list whose label is a number. class_line is
+     * the number of the first line whose label is the name of a class. A label with both counts as
+     * a number.
+     *
+     * Each is 0 if there was no such label so far, and LINE_NONE if the first such label came from
+     * a source without lines. */
     uint64_t numbers_line, class_line;
     bool has_directories;       /* whether a class is a directory */
 };
@@ -165,17 +169,17 @@ int source_refuse(const struct source *source, const char *dest, struct sheaf_er
 
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 
-/* Implementations of source_ops.open. The first one uses the source's own URL as the root. The
- * second one uses the root that the user gave, or "", because the content of the source will state
- * the root. */
+/* Implementations of source_ops.open. The first function uses the source's own URL as the root. The
+ * second function uses the root that the user gave. If the user gave none, it uses "", because the
+ * content of the source will state the root. */
 int source_open_here(struct source *source, const char *root, struct sheaf_error *err);
 int source_open_anywhere(struct source *source, const char *root, struct sheaf_error *err);
 
 /* Frees the scan's own memory. */
 void scan_end(struct scan *scan);
 /* Sets *cleaned to the clean form of a path (see name_clean). If several sources are combined, the
- * first below_size bytes, which lead to this source, stay unchanged. *cleaned becomes `path`
- * itself, or a copy that is valid until the next call. */
+ * first below_size bytes stay unchanged, because they are the name of this source under the common
+ * root. *cleaned becomes `path` itself, or a copy that is valid until the next call. */
 int scan_clean(struct scan *scan, const char *path, const char **cleaned,
                struct sheaf_error *err);
 /* Adds the file `path` with the attributes `st` to the catalog, or records why it cannot be packed.
@@ -198,9 +202,9 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 /* Sets *out to whether the user's filter leaves the path out, and counts the path if so. */
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err);
-/* Sets *out to whether a path is clutter (a file that is not data; see clutter.h) or the user's
- * filter leaves it out. Counts such paths. Only for sources whose scan finds whole paths, such as
- * listings. */
+/* Sets *out to whether a path is left out: because it is clutter (a file that is not data; see
+ * clutter.h), or because the user's filter leaves it out. Counts such paths. Only for sources whose
+ * scan finds whole paths, such as listings. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
 /* Records an entry of a source as a problem, because it is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,

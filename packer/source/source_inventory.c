@@ -185,9 +185,9 @@ static int read_data(struct inventory *x, const char *url, struct sheaf_error *e
 }
 
 /* Returns the path of a data file of the report in a local copy of the report. Tries four paths
- * relative to the directory x->data_root: the whole key; then the file's base name in ../data/,
- * where the bucket has it, in data/, and in the directory itself. Returns the last path without
- * testing it. */
+ * relative to the directory x->data_root: first the whole key; then the file's base name in
+ * ../data/, which is its place in the bucket; then the base name in data/; and last the base name
+ * in the directory itself. Returns the last path without testing whether it exists. */
 static char *source_inventory_find_local(const struct inventory *x, const char *key)
 {
     static const char *const places[] = { "", "../data/", "data/", "" };

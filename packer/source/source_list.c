@@ -130,8 +130,8 @@ static int source_list_add_text(struct list_reading *r, const struct line_key *k
                          err);
 }
 
-/* Adds another file that a line names, in addition to its first file, as a field of the sample. The
- * field is named by the suffix of the file. If the suffix is that of the first file, the field is
+/* Adds a file that a line names, in addition to its first file, as a field of the sample. The field
+ * is named by the suffix of the file. If the line's first file has the same suffix, the field is
  * named COLUMN.SUFFIX, where COLUMN is the name of the file's column. If the file has no suffix,
  * the field is named COLUMN. */
 static int source_list_add_file(struct list_reading *r, const struct line_key *key,
@@ -323,8 +323,9 @@ const struct source_ops source_csv_ops = {
     .open = source_list_open, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
-/* Returns whether a file is a list in JSON Lines. SageMaker's manifests are detected before this
- * function is called, but an augmented manifest whose files are local counts as a list. */
+/* Returns whether a file is a list in JSON Lines. A .manifest or .json file must begin with "{".
+ * SageMaker's manifests are recognised before this function is called. But an augmented manifest
+ * whose files are local is not, and counts as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

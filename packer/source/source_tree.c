@@ -36,7 +36,8 @@ struct tree {
     /* Stack of the directories that were found but not read yet. Each entry consists of a path and
      * a struct with the path's length. The directory on top of the stack is read first. */
     struct buf below;
-    /* true if the current path may contain a symbolic link; a loop needs a link */
+    /* true if the current path may contain a symbolic link; otherwise the scan need not look for
+     * loops */
     bool linked;
     /* length of the path of the directory at which the scan of this tree began */
     size_t start;

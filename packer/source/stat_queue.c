@@ -111,8 +111,9 @@ static int take_oldest(struct stat_queue *s, struct sheaf_error *err)
     return code;
 }
 
-/* Submits the chunk that is being filled to the threads, and begins the next chunk. If the source
- * has too few paths to fill a chunk, this thread itself requests their attributes. */
+/* Submits the chunk that is being filled to the threads, and begins the next chunk. The threads are
+ * started when the first chunk is full. If the source has fewer paths, no thread is started, and
+ * the calling thread requests the attributes. */
 static int stat_queue_ask(struct stat_queue *s, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

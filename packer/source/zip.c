@@ -114,9 +114,9 @@ struct zip_entry {
     uint64_t bytes, stored_bytes, offset;
 };
 
-/* Reads the sizes and the offset of a directory entry, if they do not fit into 32 bits. In this
- * case, they are in an extra field of the entry, in this order. Returns false if the field is
- * malformed. */
+/* Reads the sizes and the offset of a directory entry that do not fit into 32 bits. They are in an
+ * extra field of the entry, in the order of the entry's own fields. Returns false if the extra
+ * field is malformed. */
 static bool zip_take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
