@@ -47,8 +47,8 @@ struct codec_ops {
     /* Returns the version of the compression library at run time. The compressed bytes depend on
      * the version. */
     const char *(*version)(void);
-    /* true if the whole shard is a single gzip member or LZ4 frame; a block is then only a piece of
-     * this member or frame (see decompress()) */
+    /* true if the whole shard is a single gzip member or LZ4 frame. A block is then not a member or
+     * frame of its own, but only a piece of one (see decompress()). */
     bool single_member;
     /* Returns whether a stream with these first bytes is compressed by this codec. */
     bool (*detect)(const uint8_t *data, size_t size);

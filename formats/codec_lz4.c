@@ -144,8 +144,8 @@ static size_t run_part(struct lz4_run *run, const void *data, size_t size)
     return run_decompress(run, &options);
 }
 
-/* Decompresses a piece of a frame as if the piece were a whole frame: gives liblz4 a frame header,
- * then the piece, then an end mark. */
+/* Decompresses a piece of an LZ4 frame as if the piece were a whole frame. To do so, passes to
+ * liblz4 first a frame header, then the piece, and then an end mark. */
 static size_t codec_lz4_run_piece(struct lz4_run *run, const void *data, size_t size)
 {
     size_t result = run_part(run, header, sizeof(header));

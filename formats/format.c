@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Holds the table of containers, and detects the container of a stream. For detection, each
- * container has a function that examines the stream's first bytes and returns its bid, the number
- * of bits that match. The container with the highest bid wins. */
+ * Holds the table of containers, and detects the container of a stream. Each container has a
+ * function bid() that compares the stream's first bytes with the container's form, and returns the
+ * number of bits that match. The container with the highest number is chosen. */
 #include "formats/format.h"
 
 #include <ctype.h>

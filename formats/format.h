@@ -50,8 +50,8 @@ struct part {
 /* State of a container's part() function between the parts of one stream. format_scan_reset()
  * zero-initialises it, and format_scan_free() frees it. */
 struct format_scan {
-    /* RecordIO: whether the current record continues in the next part. tar: whether a sample is
-     * being read; its key is then in the field `key`. */
+    /* RecordIO: true if the current record continues in the next part. tar: true if the members of
+     * a sample are being read; the field `key` then has its key. */
     bool frame_open;
     /* tar: number of zero blocks since the last member. An archive ends with two of them. */
     unsigned zero_blocks;
@@ -233,8 +233,9 @@ struct format_ops {
     int (*part)(struct format_scan *scan, const uint8_t *data, size_t size, bool at_end,
                 struct part *part, struct sheaf_error *err);
 
-    /* Tells the container that the stream has ended. Returns SHEAF_ERR_TRUNCATED if something is
-     * missing. The caller must then also discard the last frame (stored record). */
+    /* Tells the container that the stream has ended. Returns SHEAF_ERR_TRUNCATED if the end of the
+     * container is missing, such as a tar's zero blocks. The caller must then also discard the last
+     * frame (stored record). */
     int (*end)(struct format_scan *scan, struct sheaf_error *err);
 
     /* Finds the next plausible frame (stored record) after damage at `data`. Returns true if there

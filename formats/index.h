@@ -131,7 +131,7 @@ void index_sum(const uint8_t *data, size_t size, char sum[INDEX_SUM_BYTES]);
 int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *labels,
                  struct sheaf_error *err);
 
-/* Returns the number of bytes of memory that the parsed section of a shard takes at most, without
+/* Returns an upper limit for the bytes of memory that the parsed section of a shard takes, without
  * its gaps and pieces. Each gap and each piece takes 16 more bytes. */
 uint64_t index_memory(uint64_t samples, bool has_names, uint64_t block_count);
 

@@ -4,9 +4,10 @@
  * the bytes.
  *
  * The file has a header, one entry for each sample, and one record for each bucket. A bucket is the
- * range of entries whose keys have similar hashes, and its record tells where the bucket ends. The
- * positions of the records follow from the number of samples. So a lookup takes two reads: one of
- * the records that locate the bucket, and one of the bucket.
+ * range of entries whose keys have similar hashes. The record of a bucket states where the bucket
+ * ends. The positions of the records follow from the number of samples. So a lookup takes two
+ * reads: the first one gets the records of the bucket and of the bucket before it, and the second
+ * one gets the bucket.
  *
  * The table does not contain the keys themselves. An entry holds a part of the key's hash and the
  * number of a sample. Only the sample itself shows whether it really has the key.

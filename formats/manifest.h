@@ -28,9 +28,9 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
  * totals do not agree, or a name contains a slash. */
 int manifest_parse(const char *text, size_t size, struct manifest *m, struct sheaf_error *err);
 
-/* While a packer runs, dataset.json may contain a stand-in for the manifest: a short text with the
- * number that identifies the packer's run. Readers of every release, even 0.1, then refuse the
- * directory. manifest_parse returns SHEAF_ERR_NOT_FOUND for this text. */
+/* The stand-in for a manifest is a short text that dataset.json may contain while a packer runs.
+ * The text has the number that identifies the packer's run. Readers of every release, even 0.1,
+ * refuse a directory with a stand-in. manifest_parse() returns SHEAF_ERR_NOT_FOUND for it. */
 #define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* largest size of a stand-in in bytes */
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
 /* Text that `sheaf` writes into dataset.json in place of the manifest when a column is dropped; see

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes the origin of a data set: a hash that identifies the source and the options of a
- * conversion (see origin.h). All facts that the hash covers are in the manifest, except one:
- * whether bad samples were left out. So a comparison with a manifest tries both variants. */
+ * conversion (see origin.h). The manifest states all facts that the hash covers, except two:
+ * whether the packer left out bad samples, and whether the reader of the conversion did. So a
+ * comparison with a manifest tries all four combinations. */
 #include "formats/origin.h"
 
 #include <inttypes.h>
@@ -35,8 +36,9 @@ void origin_hash(const struct sheaf_pack_options *o, const char *samples, char h
 }
 
 /* Returns whether the data set with the hash `plan` in its manifest is a conversion of the data set
- * with the fingerprint `fingerprint`. The manifest does not say whether the packer or the reader of
- * the conversion skipped bad samples. So all four combinations are tried. */
+ * with the fingerprint `fingerprint`. The hash also covers whether the packer skipped bad samples,
+ * and whether the reader did. The manifest does not state this, so all four combinations are
+ * tried. */
 static bool comes_out(struct sheaf_pack_options *o, const char *plan, const char *fingerprint)
 {
     for (int way = 0; way < 4; way++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads tar headers. Extension headers belong to the member that follows. All of them are parsed
- * together with the member, as one header of many blocks, and no state is kept between members.
+ * together with the member, as one header of many blocks, so no state is kept between members.
  *
- * A global pax header could change all later members, but programs disagree: GNU tar and Python
- * apply a path or a size in it to the later members, and libarchive does not. So if a global header
- * has a path or a size, everything after it counts as damaged. */
+ * A global pax header could change all later members, but programs disagree about it. GNU tar and
+ * Python apply a path or a size in it to the later members, and libarchive does not. So if a global
+ * header has a path or a size, everything after it counts as damaged. */
 #include <inttypes.h>
 #include <stddef.h>
 

@@ -248,9 +248,9 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
 
 #define SIBLINGS_MOST 64
 
-/* Returns whether a directory's name contains a usual name of a split ("train", "val", ...). Two
- * data sets whose directories have such names probably belong together, so the numbers of their
- * classes are compared. */
+/* Returns whether the name of a directory contains a word by which splits are usually called
+ * ("train", "val", ...). Two data sets in such directories probably belong together, so the numbers
+ * of their classes are compared. */
 static bool is_part_name(const char *name)
 {
     static const char *const words[] = { "train", "val", "test", "dev", "eval", "hold" };

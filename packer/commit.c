@@ -177,8 +177,8 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
 }
 
 /* Sets *shard to shard `number`, whose journal entry entries_next() will read next. Returns
- * SHEAF_END if the listing of the destination has no entry for this shard, which saves a
- * request. */
+ * SHEAF_END if the listing of the destination has no entry for this shard, so that entries_next()
+ * need not request it. */
 static int commit_shard_with_entry(const void *context, uint64_t number,
                                    struct entries_shard *shard, struct sheaf_error *err)
 {

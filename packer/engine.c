@@ -336,9 +336,11 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 static int engine_consume(struct engine *e, struct sheaf_error *err);
 
 /* Takes the memory that a block needs from the budget. `slot` is the block's entry in the engine's
- * ring, and must be idle. If the budget has too little left, frees the buffers of other idle slots.
- * If this is not enough, waits for other blocks to be encoded and writes them. The samples that the
- * block already has are kept. */
+ * ring, and must be idle. Samples that are in the block already are kept.
+ *
+ * If the budget has too little left, frees the buffers of other idle slots. If this is not enough,
+ * waits for other blocks to be encoded and writes them, because they then give their memory
+ * back. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {

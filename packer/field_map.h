@@ -23,9 +23,11 @@ void field_map_free(struct field_map *map);
 /* Records that at least one sample has a field called `name`. field_map_check() uses this. */
 void field_map_meet(struct field_map *map, const char *name);
 /* Renames the fields of a sample, and turns the field that is mapped to "label" into its label.
- * `kept` are features of the sample's record, which also get the new names. The new fields are
- * valid until the next call. Returns SHEAF_ERR_UNSUPPORTED if the field for the label is not an
- * integer, or if the sample already has a label. */
+ * `kept` has the features of the sample's record (the parts of a TFRecord Example), which also get
+ * the new names. The new fields are valid until the next call.
+ *
+ * Returns SHEAF_ERR_UNSUPPORTED if the field for the label is not an integer, or if the sample
+ * already has a label. */
 int field_map_apply(struct field_map *map, struct sheaf_sample *sample, struct kept_features *kept,
                     struct sheaf_error *err);
 /* Returns SHEAF_ERR_ARGUMENT if the map renames a field that no sample so far has had, because its

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the number of the first appended sample; see grow.h.
+ * Finds the number of the first appended sample; see grow.h. New samples get the numbers after the
+ * highest existing one. This number can be higher than the number of samples, because a sample that
+ * an earlier run skipped has used up its number.
  *
- * A sample that an earlier run skipped has used up its number. So the numbers in the records (for
- * RecordIO, in the header and in the shard's .lst file) can be higher than the number of samples.
- * New samples get the numbers after the highest existing one. Numbers ascend within the output of
- * one run, so it is enough to read the last line of the last .lst file of each run. */
+ * The numbers are in the records (for RecordIO, in the header and in the shard's .lst file).
+ * Numbers ascend within the output of one run, so it is enough to read the last line of the last
+ * .lst file of each run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -627,8 +627,8 @@ static int end_done(struct pack *p, struct sheaf_error *err)
 }
 
 /* Makes the plan again as if the append with the plan p->last had not happened. Returns SHEAF_END
- * if the new plan differs from p->last. Also returns SHEAF_END after most errors, because the run
- * itself will find the same error again. */
+ * if the new plan differs from p->last. Also returns SHEAF_END after an error, except an interrupt
+ * or a lack of memory, because the run will then find the error itself. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {

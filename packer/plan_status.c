@@ -40,8 +40,8 @@ struct listed_plan {
 };
 
 /* Sets *shard to shard `number`, whose journal entry entries_next() will read next. Returns
- * SHEAF_END if the listing of the destination lacks the shard or its entry, which saves a
- * request. */
+ * SHEAF_END if the listing of the destination lacks the shard or its entry, so that entries_next()
+ * need not request the entry. */
 static int plan_status_shard_with_entry(const void *context, uint64_t number,
                                         struct entries_shard *shard, struct sheaf_error *err)
 {

@@ -14,8 +14,8 @@
 struct resumed {
     struct resumed_shard {
         uint64_t samples, payload_bytes, files;
-        /* the program's position in its input at the end of the shard, which the program stored
-         * with it; 0 if it stored none */
+        /* position in the program's own input at the end of the shard, which the program passed
+         * when it ended the shard; 0 if it passed none */
         uint64_t place;
     } *shards;
     size_t count;
@@ -44,7 +44,8 @@ static inline bool resumed_has_next(const struct resumed *r) { return r->at < r-
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);
 /* Returns whether the program may continue after the finished shards, without making their samples
- * again. This needs the program's position and the keys of these samples. */
+ * again. This is possible if the journal has the program's position in its input and the keys of
+ * these samples. */
 bool resumed_has_place(const struct resumed *resumed);
 /* Called when the program has appended its last sample. Returns SHEAF_ERR_CHANGED if the finished
  * shards have more samples than the program has made now. */

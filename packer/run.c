@@ -164,8 +164,9 @@ static void count_kept(struct running *r, const struct plan_shard *shard,
     watch_show(r->run->watch, &e->progress);
 }
 
-/* Returns whether this run can keep a finished shard. Its source files must not have changed. If
- * files were skipped in it, this run must skip bad files as well. */
+/* Returns whether this run can keep a shard that an earlier run has finished. The shard's source
+ * files must be unchanged. If the earlier run skipped files of the shard, this run must also be set
+ * to skip bad files. */
 static bool is_of_use(const struct pack_run *run, const struct plan_shard *shard,
                       const struct journal_entry *entry)
 {
@@ -187,7 +188,7 @@ static int run_name_of(const struct pack_run *run, const struct plan_shard *shar
 
 /* Sets *found to the shard whose journal entry (the stored facts about a finished shard)
  * entries_next() will read next. Returns SHEAF_END if the destination was listed (s->listing is not
- * NULL) and has no entry for the shard, which saves a request. */
+ * NULL) and has no entry for the shard, so that entries_next() need not request it. */
 static int run_shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
                                 struct sheaf_error *err)
 {
@@ -204,8 +205,9 @@ static int run_shard_with_entry(const void *context, uint64_t number, struct ent
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-/* Keeps a finished shard if the shard and its index files are as its journal entry describes them.
- * If the listing of the destination shows this, the files need not be read. */
+/* Keeps a finished shard if the shard and its index files are as the shard's journal entry
+ * describes them. If the listing of the destination already shows this by sizes and stamps, the
+ * files are not read. */
 static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
                       struct sheaf_error *err)
 {
@@ -400,8 +402,9 @@ static int run_shards(struct running *r, struct sheaf_error *err)
 
 /* ---- The whole ------------------------------------------------------------------------------- */
 
-/* Returns the number of worker threads. Adds more threads for remote objects. A thread that waits
- * for objects takes no processor time, and more threads keep more requests running. */
+/* Returns the number of worker threads. If the files are remote objects, adds FETCHING_JOBS
+ * threads, because more threads keep more requests running. A thread that waits for objects takes
+ * no processor time. */
 static unsigned jobs_of(const struct pack_run *run)
 {
     const unsigned jobs = run->options->jobs == 0 ? MIN(workers_processors(), 8u)

@@ -30,8 +30,8 @@ void trial_close(struct trial *t)
 }
 
 /* Packs a plan that has only one sample, and sets *good to whether this worked. If a buffer of the
- * block is too small for the sample, the sample counts as good, because a run then tries again with
- * more memory. */
+ * block is too small, the sample still counts as good, because a run would try again with more
+ * memory. */
 static int trial_run(struct block *b, const struct plan *plan, const struct plan_shard *shard,
                      bool *good, struct sheaf_error *err)
 {

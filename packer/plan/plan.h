@@ -103,7 +103,7 @@ struct plan {
     /* Hash over the plan hash, the source's root directory, and the stamps and URLs of the source
      * files. A run that resumes another run compares it; see plan_identify. */
     char identity[PLAN_HASH_SIZE];
-    /* hash over the plan hash and the source files of all shards, which the manifest stores; "" if
+    /* hash over the plan hash and the source files of all shards; the manifest stores it; "" if
      * unknown */
     char origin[PLAN_HASH_SIZE];
 };

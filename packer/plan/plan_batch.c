@@ -99,8 +99,8 @@ int plan_batch_begin(struct plan_batch *batch, const struct plan *whole, size_t 
                : SHEAF_OK;
 }
 
-/* Reads the next sample of the shard from the decompressed block into `batch`. Returns an error if
- * the sample contradicts the plan. */
+/* Reads the next sample of the shard from a block that was decompressed, and adds it to `batch`.
+ * Returns an error if the sample contradicts the plan. */
 static int plan_batch_take_sample(struct plan_batch *batch, const struct plan_shard *shard,
                                   uint64_t number, const uint8_t **at, const uint8_t *end,
                                   struct sheaf_error *err)

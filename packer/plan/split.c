@@ -30,8 +30,8 @@ static int parse_name(const char *text, size_t size, struct split_spec *spec,
     return SHEAF_OK;
 }
 
-/* Parses a decimal fraction greater than 0 and at most 1. Returns it in units of 1 / SPLIT_WHOLE,
- * or 0 if it is malformed. */
+/* Parses a decimal fraction greater than 0 and at most 1, such as "0.8". Returns the fraction in
+ * units of 1 / SPLIT_WHOLE, or 0 if the text is malformed. */
 static uint32_t parse_fraction(const char *text, size_t size)
 {
     uint64_t value = 0, unit = SPLIT_WHOLE;

@@ -154,8 +154,8 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Stores in the catalog where the content of a file is, and the values (time or stamp) that will
- * show whether the file has changed. */
+/* Stores in the catalog where the content of a file is. Also stores the time or stamp of the file,
+ * which will show whether the file has changed. */
 static int set_origin(struct catalog *c, struct catalog_file *f, const struct catalog_stat *stat,
                       struct sheaf_error *err)
 {

@@ -182,8 +182,8 @@ int list_parse_jsonl(struct list_parser *p, const char *line, size_t size,
     struct augmented_line l;
     int code = augmented_line_parse(line, size, &l, err);
 
-    /* Reserves enough room that the buffer does not move while the entry points into it. All names
-     * and strings come from the line, and a class name may be copied twice. */
+    /* The buffer of texts must not move while the entry points into it. So enough room is reserved
+     * now. All names and strings come from the line, and a class name may be copied twice. */
     if (code == SHEAF_OK)
         code = buf_reserve(&p->text, 2 * (size + 1), err);
     if (code == SHEAF_OK)

@@ -102,9 +102,9 @@ int problems_add_known(struct problems *p, struct sheaf_error *err, const char *
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
                    const char *text, ...) __attribute__((format(printf, 4, 5)));
 
-/* problems_check_limit() returns SHEAF_ERR_ARGUMENT if max_skipped is neither a number nor a share
- * of files. problems_limit() sets p->most to the number of files that may be skipped if the source
- * has `found` files. */
+/* Two functions for the limit `max_skipped`. problems_check_limit() returns SHEAF_ERR_ARGUMENT if
+ * it is neither a number nor a share of files. problems_limit() sets p->most to the number of files
+ * that may be skipped if the source has `found` files. */
 int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
 void problems_limit(struct problems *p, uint64_t found);
 
@@ -113,9 +113,9 @@ void problems_limit(struct problems *p, uint64_t found);
  * SHEAF_REASON_BAD_FILES. With SHEAF_SKIP, the run fails only if a file vanished or changed, or if
  * there are too many problems. */
 int problems_verdict(struct problems *p, struct sheaf_error *err);
-/* Returns the result of a step of the run that ended with `code`. The step may have failed only
- * because bad files were left out. So if problems_verdict() is an error, returns it instead of
- * `code`. */
+/* Returns the result of a step of the run that ended with `code`. If problems_verdict() is an
+ * error, returns this error instead of `code`, because the step may have failed only as a
+ * consequence of the bad files. */
 int problems_after(struct problems *p, int code, struct sheaf_error *err);
 
 /* Checks that no file was lost. Returns SHEAF_ERR_CHANGED unless `found` equals `packed` plus the

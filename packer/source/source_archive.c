@@ -109,9 +109,9 @@ static int libarchive_error(const struct libarchive *lib, struct archive *a,
                    why == NULL ? "it cannot be read" : why);
 }
 
-/* Opens libarchive with only the decompressors that it contains itself. For other compressions,
- * libarchive would start other programs. Sheaf's own codecs decompress gzip, zstd and LZ4, because
- * libarchive does not verify gzip's checksum. */
+/* Opens libarchive with only the decompressors that are part of libarchive. For other compressions,
+ * libarchive would start other programs. gzip, zstd and LZ4 are decompressed by Sheaf's own codecs
+ * instead, because libarchive does not verify gzip's checksum. */
 static struct archive *new_decompressor(const struct libarchive *lib)
 {
     struct archive *a = lib->archive_read_new();
@@ -465,8 +465,8 @@ static bool is_nested(const struct archive_member *m)
            m->path[size - 5] != '/';
 }
 
-/* Adds a member of a tar to the catalog. If the member is itself a tar, adds the members of that
- * tar. `path` must be NUL-terminated, and the function changes it. */
+/* Adds a member of a tar to the catalog. If the member is itself a tar, adds the members of the
+ * inner tar instead. `path` must be NUL-terminated, and the function changes it. */
 static int take_tar_member(struct tar *t, struct archive_entry *entry, char *path, uint64_t offset,
                            struct sheaf_error *err)
 {

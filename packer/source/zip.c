@@ -39,8 +39,8 @@ bool zip_is(const struct archive_file *file)
 struct zip {
     const struct archive_file *file;
     uint64_t at, end;           /* range of the directory in the file */
-    /* Number of bytes in the file before the zip archive begins. The offsets in the archive do not
-     * count them. */
+    /* Number of bytes in the file before the zip archive begins. The offsets that the archive
+     * states are counted from its beginning, so this number must be added to them. */
     uint64_t shift;
     uint64_t members;           /* from the end record */
     uint64_t stored_bytes;      /* of the members so far */
@@ -271,8 +271,9 @@ static int inflate_member(const struct archive_file *c, uint64_t at, uint64_t st
             at += z.avail_in;
             stored -= z.avail_in;
         }
-        /* When all bytes of the member are decompressed, the compressed stream must end. So
-         * inflate() gets room for one more byte. If it uses this room, the stream is too long. */
+        /* Room for one more byte than the member has. When all bytes of the member are
+         * decompressed, the compressed stream must end. If inflate() uses the extra byte, the
+         * stream is too long. */
         z.avail_out = bytes == 0 ? 1 : (unsigned)MIN(bytes, (uint64_t)1 << 30);
         z.next_out = bytes == 0 ? &more : data;
         if (code == SHEAF_OK) {
