@@ -85,7 +85,8 @@ static bool is_classification(const struct augmented_line *l, const struct attri
     return size >= sizeof(wanted) && strcmp(type + size + 1 - sizeof(wanted), wanted) == 0;
 }
 
-/* Returns whether a JSON value is a number, or true or false, which are numbers as labels. */
+/* Returns whether a JSON value counts as a number when it is a label: a number, true (1) or false
+ * (0). */
 static bool is_label_number(const json_t *value)
 {
     return json_is_number(value) || json_is_boolean(value);

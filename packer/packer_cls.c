@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds samples whose field `cls` is not a label. Their number is in the manifest. */
+ * Counts the samples whose field `cls` does not consist of numbers and so cannot be the label. The
+ * manifest stores this count. */
 #include <string.h>
 
 #include "base/bytes.h"

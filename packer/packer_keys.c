@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The keys of the samples that are packed. All keys of a data set differ. The option duplicate_keys
- * says what happens to a sample whose key an earlier sample has. */
+ * Checks the keys of the samples that a program passes to the packer, because all keys of a data
+ * set must differ. The option duplicate_keys says what happens to a sample whose key an earlier
+ * sample has. */
 #include "base/error.h"
 #include "formats/key_table.h"
 #include "packer/packer.h"
@@ -61,7 +62,8 @@ static int drop_key(struct sheaf_packer *p, struct sheaf_sample *s)
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Does with a sample of a part what the plan says. Only the plan knows the keys of all parts. */
+/* Handles a sample whose key may be repeated, if this process packs a part of a plan. The plan says
+ * what happens to the sample, because only the plan knows the keys of all parts. */
 static int take_planned_key(struct sheaf_packer *p, struct sheaf_sample *s)
 {
     const struct plan_repeat *repeat = plan_facts_repeat(&p->file.facts, p->samples);

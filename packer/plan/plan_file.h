@@ -17,7 +17,8 @@
 /* A sample of a data set that is converted, whose key an earlier sample has. */
 struct plan_repeat {
     uint64_t sample;            /* its number in the data set */
-    uint64_t number;            /* its new key is KEY-number; 0: the sample is left out */
+    /* number in the new key of the sample, "KEY-number"; 0 if the sample is left out */
+    uint64_t number;
 };
 
 /* The facts about a whole plan, without its samples. If the plan was read from a file, the texts
@@ -50,7 +51,8 @@ struct plan_facts {
         uint64_t fix, check, quality, resize, mode;
         const char *libraries;  /* "": none matter */
     } images;
-    /* fields `cls` that planning has examined, and how many of them do not consist of numbers */
+    /* cls_looked: number of fields `cls` that planning has examined. cls_words: number of these
+     * fields that do not consist of numbers. */
     uint64_t cls_looked, cls_words;
     const struct plan_repeat *repeats;  /* in order of the samples */
     size_t repeat_count;
@@ -112,7 +114,8 @@ void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *
 /* Returns whether the plan is for a column, which adds a field to an existing data set (see
  * formats/column_record.h). */
 bool plan_facts_is_column(const struct plan_facts *facts);
-/* Returns the entry in `repeats` for the sample with this number, or NULL if its key is new. */
+/* Returns the element of `repeats` for the sample with this number. Returns NULL if no earlier
+ * sample has the key of this sample. */
 const struct plan_repeat *plan_facts_repeat(const struct plan_facts *facts, uint64_t sample);
 int plan_facts_write(const struct plan_facts *facts, struct buf *out, struct sheaf_error *err);
 int plan_facts_read(const uint8_t *data, size_t size, uint32_t version, struct plan_facts *facts,

@@ -37,13 +37,15 @@ typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *r
 
 #define PLAN_PLACE_NONE UINT64_MAX
 
-/* The type of a function that finds the places of samples by their keys. A place is a number in the
- * sequence of all samples of struct plan_places. Sets places[i] to PLAN_PLACE_NONE if the sample
- * with the key keys[i] is not one of them. */
+/* A function that finds the places of samples by their keys, where existing shards are made again.
+ * (The place of a sample is its number among the samples of these shards.) Sets places[i] to
+ * PLAN_PLACE_NONE if no sample of these shards has the key keys[i]. */
 typedef int plan_place_fn(void *context, const char *const *keys, size_t count, uint64_t *places,
                           struct sheaf_error *err);
 
-/* Existing shards that are made again. Only their samples are planned, in their present order. */
+/* Existing shards that are made again from their source files. Only their samples are planned, in
+ * their present order. The place of a sample is its number, if the samples of all these shards are
+ * counted one after another. */
 struct plan_places {
     plan_place_fn *find;
     void *context;
@@ -51,8 +53,9 @@ struct plan_places {
      * samples that the shard must have. */
     const struct plan_shard *shards;
     size_t shard_count;
-    /* for each place, the label (an index of the catalog) that the sample gets instead of its label
-     * in the source, or LABEL_NONE if it keeps that one; NULL: all samples keep their labels */
+    /* labels[i] is the label (an index of the catalog) that the sample with the place i gets
+     * instead of its label in the source. LABEL_NONE means that the sample keeps its label. NULL if
+     * all samples keep their labels. */
     const uint32_t *labels;
 };
 

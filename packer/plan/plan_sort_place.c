@@ -17,7 +17,7 @@ struct placing {
     struct buf record;
 };
 
-/* Gives a record the label that the sample has in its shard. */
+/* Replaces the label in a sample's record by the label that the sample has in its present shard. */
 static int place_label(struct placing *p, uint64_t place, const uint8_t **record, size_t *size,
                        const struct plan_record_head *head, struct sheaf_error *err)
 {
