@@ -8,7 +8,8 @@
  * - A SAMPLE is what training consumes: a key, named FIELDS and labels, the same in every
  *   container.
  * - A DATA SET consists of shards and their manifest.
- * - An EPOCH is one pass over a data set. It is divided into equal sequences, its LANES.
+ * - An EPOCH is one pass over a data set. The samples of an epoch are divided into sequences of
+ *   equal length, its LANES.
  * - A RANK is one of the processes that train together, each of which reads its part of an epoch.
  *   The WORLD SIZE is their number.
  * - A rank may divide its part among several WORKERS (processes that read samples).
@@ -91,8 +92,8 @@ enum sheaf_error_code {
     SHEAF_ERROR_CODES_END = -16
 };
 /* A reason tells a program why a call failed, so that the program can react to it. Programs must
- * not parse messages for this, because their wording may change. The comment of each reason names
- * the error codes with which the reason occurs. */
+ * not parse messages for this, because their wording may change. The comment of a reason names the
+ * error code (SHEAF_ERR_...) with which the reason occurs. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
     /* With the code EXISTS: the destination of the call already holds a data set or a view. */
@@ -102,8 +103,8 @@ enum sheaf_reason {
     /* With the code CHANGED: the data set at the destination differs from its own manifest. */
     SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* With the code ARGUMENT: a stored plan was passed to a function for another kind of plan. The
-     * plan is for converting a data set (CONVERSION_PLAN) or for packing files (FILES_PLAN). */
+    /* With the code ARGUMENT: the function that was called needs another kind of plan. The plan is
+     * for converting a data set (CONVERSION_PLAN) or for packing files (FILES_PLAN). */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
@@ -112,14 +113,15 @@ enum sheaf_reason {
      * dataset.index (NOT_INDEXED). */
     SHEAF_REASON_NO_KEYS, SHEAF_REASON_NOT_INDEXED,
     SHEAF_REASON_NO_MANIFEST,       /* NOT_FOUND: the manifest for a host's objects is missing */
-    /* Errors of packing: a filter matched no file (UNUSED_FILTER), a few samples lack a field that
-     * all other samples have (ODD_FIELDS), or some files could not be packed (BAD_FILES). */
+    /* Reasons for which packing fails: a filter matched no file (UNUSED_FILTER), a few samples lack
+     * a field that all other samples have (ODD_FIELDS), or some files could not be packed
+     * (BAD_FILES). */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
     /* With the code ACCESS: S3 refuses to write, possibly because its policy requires a request
      * header. */
     SHEAF_REASON_BUCKET_POLICY,
-    /* An error of packing: a file is bad, but the option fix_images would turn it into a valid
-     * JPEG. */
+    /* A reason for which packing fails: a file is bad, but with the option fix_images the call
+     * would turn the file into a valid JPEG. */
     SHEAF_REASON_ODD_IMAGE,
     SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
     SHEAF_REASON_SIBLING_CLASSES,   /* packing: a data set beside it numbers classes otherwise */
@@ -156,9 +158,10 @@ SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a
                                                        NULL. */
 
 /* Makes text safe for display on one line: replaces each byte of invalid UTF-8, of control
- * characters (including C1) and of characters that change the writing direction by \xNN. Names of
- * samples, shards and classes need this call; messages of this library are already safe. Writes at
- * most `size` bytes and returns the length of the full result, like snprintf. */
+ * characters (including C1) and of characters that change the writing direction by \xNN. A program
+ * that shows names of samples, shards or classes should call this function before; messages of this
+ * library are already safe. Writes at most `size` bytes and returns the length of the full result,
+ * like snprintf. */
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples (sheaf_sample) ----------------------------------------------------------------- */
@@ -167,8 +170,8 @@ SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
  * field "seg.png" of the sample `a/b`. */
 struct sheaf_field {
     const char *name;
-    /* the name as the file spells it, such as "Seg.PNG" for the name "seg.png"; NULL on input means
-     * that it is spelled like `name` */
+    /* the name as the file spells it, such as "Seg.PNG" for the name "seg.png"; in a sample that a
+     * program passes in, NULL means that the spelling is that of `name` */
     const char *suffix;
     const void *data;
     size_t size;            /* bytes */
@@ -197,13 +200,14 @@ struct sheaf_sample {
      * reader. Corrupt records that the reader skips are counted as well. The field is not set in a
      * stream that was resumed. */
     uint64_t ordinal;
-    /* 1 if the reader has already returned this sample in the epoch, and repeats it because its
-     * lane (one of the equal sequences of an epoch) is one sample shorter than other lanes; set by
-     * the reader */
+    /* set by the reader: 1 if it has already returned this sample in the epoch and repeats it to
+     * fill its lane (one of the sequences of an epoch), which is one sample shorter than other
+     * lanes */
     int repeated;
     /* A seed from which a program should draw everything random about the sample. The reader
-     * computes it as a hash of the option `seed`, the source, the source's epoch and the sample's
-     * number in the source (reader/ORDER.md). The container does not influence the seed. */
+     * computes the seed as a hash of its option `seed`, the source, the number of the pass through
+     * the source, and the sample's number in the source (reader/ORDER.md). The container does not
+     * influence the seed. */
     uint64_t seed;
 };
 
@@ -212,15 +216,15 @@ enum sheaf_codec { SHEAF_CODEC_NONE = 0, SHEAF_CODEC_GZIP = 1, SHEAF_CODEC_LZ4 =
                    SHEAF_CODEC_ZSTD = 3 };
 
 /* sheaf_container_name returns the name of a container ("tfrecord", "recordio", "webdataset"), and
- * sheaf_codec_name the name of a codec ("none", "gzip", "lz4", "zstd"). They return NULL for an
+ * sheaf_codec_name the name of a codec ("none", "gzip", "lz4", "zstd"). Both return NULL for an
  * unknown value. sheaf_container_of and sheaf_codec_of return the value for a name, or -1 for an
- * unknown name. They also accept other common names, such as "wds". */
+ * unknown name. Both also accept other common names, such as "wds" for "webdataset". */
 SHEAF_API const char *sheaf_container_name(enum sheaf_container container);
 SHEAF_API const char *sheaf_codec_name(enum sheaf_codec codec);
 SHEAF_API int sheaf_container_of(const char *name);
 SHEAF_API int sheaf_codec_of(const char *name);
-/* Says what a call does with a bad file (when packing) or a bad record (when reading): it fails, or
- * skips the file or record. */
+/* Says what a call does with a bad file (when packing) or a bad record (when reading): FAIL: the
+ * call fails. SKIP: the file or record is skipped. */
 enum sheaf_on_error { SHEAF_FAIL = 0, SHEAF_SKIP = 1 };
 
 /* ---- Progress and reports (sheaf_progress) -------------------------------------------------- */
@@ -229,8 +233,8 @@ struct sheaf_progress {
     uint64_t done_bytes, total_bytes;   /* done <= total; a total of 0 is unknown */
     uint64_t done_count, total_count;   /* files or samples */
 };
-/* A function of the program that receives the progress of a call. The call runs it about ten times
- * a second, and at the end of each stage, on the thread that made the call. */
+/* A function of the program that receives the progress of a library call. It is called about ten
+ * times a second, and at the end of each stage, on the thread that made the library call. */
 typedef void sheaf_progress_fn(void *context, const struct sheaf_progress *progress);
 /* A function of the program that is called for each bad file or record that is skipped. `where`
  * names the file or shard. */
@@ -282,8 +286,8 @@ struct sheaf_shard_info {
 };
 #define SHEAF_SURVEY_DECADES 8
 struct sheaf_field_info {       /* statistics of a field over all samples */
-    /* `lacking` is the key of the first sample that lacks the field. It is NULL if every sample has
-     * the field, or if the key is unknown. */
+    /* `lacking` is the key of the first sample that lacks the field. `lacking` is NULL if every
+     * sample has the field, or if the key is unknown. */
     const char *name, *lacking;
     /* number of samples that have the field, and total size in bytes of the field in these
      * samples */
@@ -296,15 +300,15 @@ struct sheaf_field_info {       /* statistics of a field over all samples */
      * element has no upper limit */
     uint64_t decades[SHEAF_SURVEY_DECADES];
 };
-/* Information about one source of a data set. It is the same as if this source were opened
- * alone. */
+/* Information about one source of a data set. All numbers are the same as if this source were
+ * opened alone. */
 struct sheaf_source_info {
     const char *url;            /* as given; for foreign shards the first one */
     int has_manifest;
     enum sheaf_container container;
     enum sheaf_codec codec;
-    /* index of the source's first shard among all shards of the data set; and the number of shards
-     * that the source has */
+    /* first_shard is the index of the source's first shard among all shards of the data set.
+     * shard_count is the number of the source's shards. */
     size_t first_shard, shard_count;
     uint64_t first_number, samples;
     size_t class_count;
@@ -314,13 +318,13 @@ struct sheaf_source_info {
     /* URL of an earlier source of the same data set that appears to have the same content, or
      * NULL */
     const char *same_as;
-    /* `chosen` is the number of samples of this source that the view selects, or of all its samples
-     * if the data set is not a view (a selection of samples). `share` is the fraction of an epoch's
-     * samples that comes from this source. */
+    /* `chosen` is the number of samples of this source that the view selects, or of all samples of
+     * this source if the data set is not a view (a selection of samples). `share` is the fraction
+     * of an epoch's samples that comes from this source. */
     uint64_t chosen; double share;
-    /* `weight` is the source's weight in the first stage of the view. `shared` is the number of
-     * samples that the view selects both from this source and from the earlier source with the same
-     * content (same_as). */
+    /* `weight` is the source's weight in the first stage of the view (a stage is a part of the
+     * training with fixed weights). `shared` is the number of samples that the view selects both
+     * from this source and from the earlier source with the same content (same_as). */
     uint64_t weight, shared;
 };
 struct sheaf_dataset_info {
@@ -331,12 +335,12 @@ struct sheaf_dataset_info {
      * of samples is unknown */
     int is_stream;
     enum sheaf_container container; /* 0 if its sources have different ones */
-    /* codec of the shards; if the sources have different codecs, one of the codecs other than
+    /* codec of the shards; if the sources have different codecs, this is one of them, but not
      * NONE */
     enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
-    /* `bytes` is the size of all shards. payload_bytes is the total size of the content of all
-     * fields; it is unknown if it is 0 and has_manifest is 0. */
+    /* `bytes` is the total size of all shards. payload_bytes is the total size of the content of
+     * all fields. If has_manifest is 0, a payload_bytes of 0 means that the size is unknown. */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
@@ -349,24 +353,26 @@ struct sheaf_dataset_info {
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
                                                remainder is handled */
-    /* `host` is the number of this host, `hosts` the number of hosts, and all_shards the number of
-     * shards on all hosts, if a channel divides its objects among hosts (ShardedByS3Key). Otherwise
-     * `host` and `hosts` are 0, and all_shards is the number of shards. */
+    /* If a channel divides its objects among hosts (ShardedByS3Key), `host` is the number of this
+     * host, `hosts` the number of hosts, and all_shards the number of shards on all hosts.
+     * Otherwise `host` and `hosts` are 0, and all_shards is the number of shards. */
     uint32_t host, hosts; size_t all_shards;
     /* counts_fields is nonzero if the packer counted the fields of the samples, and counts_classes
-     * is nonzero if it counted the classes. field_count is the number of field names. It is 0 if
-     * fields were not counted, or if there are more than 256 names. */
+     * is nonzero if it counted the classes. field_count is the number of field names. field_count
+     * is 0 if fields were not counted, or if there are more than 256 names. */
     int counts_fields, counts_classes; size_t field_count;
-    /* number of images that were converted when the data set was packed, and number of images that
-     * were only made smaller; both are 0 for a view, and UINT64_MAX if unknown */
+    /* images_converted is the number of images that were converted when the data set was packed
+     * (option fix_images), and images_resized the number of images that were only made smaller.
+     * Both are 0 for a view, and UINT64_MAX if unknown. */
     uint64_t images_converted, images_resized;
     /* number of files that the packer left out of the data set, or number of samples if the data
      * set was converted from another one */
     uint64_t skipped;
     /* repeated_keys is the number of samples whose key an earlier sample has as well. repeated_key
      * is the first such key, or NULL. In a data set with an index, keys of all shards are compared.
-     * In foreign tars (written by other software), only keys of the same shard are compared. There,
-     * a key may also be repeated because the files of one sample are not next to each other. */
+     * In foreign tars (written by other software), only keys of the same shard are compared. In
+     * such a tar, a key also counts as repeated if the files of one sample are not next to each
+     * other. */
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples whose files were added to an earlier sample with the same key */
     uint64_t joined_keys;
@@ -380,22 +386,22 @@ struct sheaf_dataset_info {
 SHEAF_CALL int sheaf_dataset_open(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open, but sends no request to its servers. The manifests of
- * remote data sets come from `cache_directory`, in which an earlier reader with this cache stored
+ * remote data sets come from `cache_directory`, the cache in which an earlier reader has stored
  * them. Readers of this data set, and reads of samples by number, use only this cache, whatever
- * their options say. They return SHEAF_ERR_UNSUPPORTED if the cache lacks the data that they need.
- * This call returns the same code if the cache lacks a manifest. Reads by key are not supported.
- * Changes of the data set on its server are not noticed. */
+ * their options say. A reader or read returns SHEAF_ERR_UNSUPPORTED if the cache lacks data that it
+ * needs. sheaf_dataset_open_offline returns this code if the cache lacks a manifest. Reads by key
+ * are not supported. Changes of the data set on its server are not noticed. */
 SHEAF_CALL int sheaf_dataset_open_offline(const char *const *sources, size_t source_count,
     const char *cache_directory, struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Opens a data set like sheaf_dataset_open, but joins all files with the same key in a foreign tar
- * (written by other software) to one sample, even if they are not next to each other. Returns
- * SHEAF_ERR_UNSUPPORTED if such a tar is compressed, remote or a pipe. */
+ * (written by other software) to one sample, even if these files are not next to each other.
+ * Returns SHEAF_ERR_UNSUPPORTED if such a tar is compressed, remote or a pipe. */
 SHEAF_CALL int sheaf_dataset_open_joined(const char *const *sources, size_t source_count,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Writes a hash that identifies the samples, as 32 hexadecimal digits. It covers the fingerprint of
- * the data set and the locations of its shards. For foreign shards (written by other software) it
- * also covers inodes and times, or ETags. Returns SHEAF_ERR_UNSUPPORTED if the data set can be read
- * only once. */
+/* Writes a hash that identifies the samples, as 32 hexadecimal digits. The hash covers the
+ * fingerprint of the data set and the locations of its shards. For foreign shards (written by other
+ * software), the hash also covers inodes and times, or ETags. Returns SHEAF_ERR_UNSUPPORTED if the
+ * data set can be read only once. */
 SHEAF_CALL int sheaf_dataset_identity(const struct sheaf_dataset *dataset, char identity[33],
     struct sheaf_error *error);
 SHEAF_API void sheaf_dataset_free(struct sheaf_dataset *dataset);   /* must come after the free
@@ -421,7 +427,7 @@ SHEAF_CALL int sheaf_dataset_class_samples(const struct sheaf_dataset *dataset, 
 /* Writes the label of each sample to `labels`, or -1 for a sample without a label. The labels come
  * from the index; no shard is read. For a view, `labels` covers all samples of the sources, even
  * samples that the view does not select. Returns SHEAF_ERR_UNSUPPORTED if the index has no labels,
- * because labels are vectors or fractions. */
+ * for example because the labels are vectors or fractions. */
 SHEAF_CALL int sheaf_dataset_labels(const struct sheaf_dataset *dataset, int64_t *labels,
     struct sheaf_error *error);
 /* Selects up to `count` samples of the data set, or of the samples that a view selects. If the
@@ -443,9 +449,9 @@ SHEAF_API const char *sheaf_dataset_class(const struct sheaf_dataset *dataset, s
 SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int overwrite,
     const struct sheaf_read_options *reading, struct sheaf_error *error);
 /* Computes two sizes for a source of a view (a selection of samples). The first is the total size
- * of the samples that the view selects. The second is the number of bytes that a reader reads for
- * them, which includes small gaps and whole codec blocks. Unless all samples are selected, the call
- * reads the index of the shards that contain selected samples. */
+ * of the samples that the view selects. The second is the number of bytes that a reader must read
+ * for these samples, including small gaps between them and whole codec blocks. Unless all samples
+ * are selected, the call reads the index of the shards that contain selected samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
 /* Describes stage number `stage` (from 0) of a view. A stage is a part of the training in which the
@@ -455,8 +461,9 @@ SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t
 SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
     uint64_t *samples, const uint64_t **weights);
 /* Writes `count` sample numbers to a new file in the directory of the view `path`, and writes the
- * name of this file to `name`. A program uses it to write a view that selects samples by number: it
- * puts `name` into the member "numbers" of the view's document. */
+ * name of this file to `name`. A program calls this function before it writes a view that selects
+ * samples by number. The program then puts `name` into the member "numbers" of the view's
+ * document. */
 SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, const uint64_t *numbers,
     size_t count, const char *path, char name[48], struct sheaf_error *error);
 
@@ -466,16 +473,16 @@ SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, cons
 enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    /* Default 1 GiB. Hard limit of the memory for reads in progress, and for samples until they are
+    /* Default 1 GiB. Hard limit of the memory for running reads and for samples that are not yet
      * freed. */
     uint64_t memory_bytes;
-    /* Default NULL. Called from time to time while sheaf_dataset_read waits for data. All counts
-     * that it gets are 0. */
+    /* Default NULL. Called from time to time while sheaf_dataset_read waits for data. In these
+     * calls, all counts of the progress are 0. */
     sheaf_progress_fn *progress;
     void *context; const volatile int *interrupt;
-    /* Default NULL, 0. Names of columns (fields added to the data set after packing) to read
-     * together with the samples, as in a reader. The records of columns are read after the
-     * samples. */
+    /* Default NULL, 0. Names of columns (fields added to the data set after packing) whose values
+     * are read together with the samples, as in a reader (see struct sheaf_reader_options). The
+     * call first reads the samples, and then the records of the columns. */
     const char *const *columns; size_t column_count;
     enum sheaf_missing missing;     /* default FAIL; NONE is possible, SKIP is refused */
 };
@@ -499,8 +506,8 @@ SHEAF_CALL int sheaf_dataset_read(const struct sheaf_dataset *dataset, const uin
     size_t count, const struct sheaf_read_options *options, const struct sheaf_sample **samples,
     struct sheaf_kept **kept, struct sheaf_error *error);
 /* Finds samples by their keys, and reads them like sheaf_dataset_read. The samples with the key
- * keys[i] are samples[firsts[i]] to samples[firsts[i + 1] - 1], in the order of their numbers.
- * There may be no sample with a key, or several samples.
+ * keys[i] are samples[firsts[i]] to samples[firsts[i + 1] - 1], in the order of their numbers. A
+ * key may belong to no sample, or to several samples.
  *
  * Finding a key takes two small reads of the file dataset.keys of a source. Returns
  * SHEAF_ERR_UNSUPPORTED if this file does not exist (see sheaf_index_keys), and _CHANGED if the
@@ -525,8 +532,8 @@ SHEAF_CALL int sheaf_dataset_find(const struct sheaf_dataset *dataset, const cha
 enum sheaf_remainder { SHEAF_REMAINDER_AUTO = 0, SHEAF_KEEP = 1, SHEAF_DROP = 2, SHEAF_PAD = 3 };
 
 /* A function of the program that makes the first `bytes` bytes of options.memory usable. The reader
- * calls it before it uses these bytes. If the function returns nonzero, the bytes cannot be used,
- * and the reader continues with less memory if possible. */
+ * calls this function before it uses these bytes. If the function returns nonzero, the bytes cannot
+ * be used, and the reader continues with less memory if possible. */
 typedef int sheaf_memory_fn(void *context, size_t bytes);
 struct sheaf_reader_options {
     size_t sizeof_options;          /* set by _init */
@@ -537,7 +544,7 @@ struct sheaf_reader_options {
      * the order of the shards is shuffled. */
     uint64_t shuffle_buffer;
     /* Default 0, which means world_size x workers. Number of lanes (sequences) into which an epoch
-     * is divided. It must be a multiple of world_size x workers. */
+     * is divided. The number must be a multiple of world_size x workers. */
     uint32_t lanes;
     uint32_t rank, world_size;      /* 0 of 1 */
     uint32_t worker, workers;       /* 0 of 1 */
@@ -549,8 +556,8 @@ struct sheaf_reader_options {
      * the index. */
     uint64_t memory_bytes;
     /* Default 0, which means one per processor, at most 8. Number of threads that read and check
-     * samples ahead of time. For local files, 0 means one thread fewer, because sheaf_reader_next
-     * does part of the work. */
+     * samples ahead of time. For local files, 0 means one thread fewer than this, because
+     * sheaf_reader_next does part of the work on the thread of its caller. */
     unsigned threads;
     /* Default FAIL, so a bad record ends the epoch with an error. SKIP leaves bad records out. A
      * record with more than 1,024 fields or 65,536 labels is also bad. If all records are bad, the
@@ -566,8 +573,8 @@ struct sheaf_reader_options {
     /* Default 64 GB. Size limit of the cache. If the cache is full, the least recently used blocks
      * are removed. */
     uint64_t cache_bytes;
-    /* Default NULL. Memory of the program into which the reader reads samples. It must have
-     * memory_bytes bytes and begin at a page boundary (see sheaf_reader_keep). */
+    /* Default NULL. Memory of the program into which the reader reads samples. This memory must
+     * have memory_bytes bytes and begin at a page boundary (see sheaf_reader_keep). */
     void *memory;
     sheaf_memory_fn *memory_needed; void *memory_context;   /* NULL */
     /* Default NULL, 0. Names of columns (fields added to the data set after packing) to read
@@ -577,8 +584,9 @@ struct sheaf_reader_options {
      * nor the reader's positions. */
     const char *const *columns; size_t column_count;
     /* Default FAIL. Says what the reader does with a sample for which a column (a field added after
-     * packing) has no value. FAIL: it returns SHEAF_ERR_NOT_FOUND. SKIP: it leaves out and counts
-     * the sample. NONE: it returns the sample without the field. */
+     * packing) has no value. FAIL: return SHEAF_ERR_NOT_FOUND. SKIP: leave the sample out, and
+     * count it in the field `missing` of the statistics. NONE: return the sample without the field,
+     * and count the field there. */
     enum sheaf_missing missing;
 };
 SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, size_t size);
@@ -590,9 +598,9 @@ SHEAF_API void sheaf_reader_options_init(struct sheaf_reader_options *options, s
  * - OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE (Open MPI);
  * - SLURM_PROCID and SLURM_NTASKS, if SLURM_STEP_ID is set as well (srun sets all three; a batch
  *   script without srun has only the first two, and is a single process);
- * - SM_CURRENT_HOST and SM_HOSTS (SageMaker). If they are not set, the file resourceconfig.json in
- *   the directory `config` is used. NULL means /opt/ml/input/config. The rank is the index of the
- *   current host in the list of hosts.
+ * - SM_CURRENT_HOST and SM_HOSTS (SageMaker). If no launcher has set its variables, the file
+ *   resourceconfig.json in the directory `config` is used. If `config` is NULL, the directory is
+ *   /opt/ml/input/config. The rank is the index of the current host in the list of hosts.
  *
  * If `source` is not NULL, *source becomes a static string that names the launcher. Returns
  * SHEAF_END if no launcher has set its variables. Returns SHEAF_ERR_ARGUMENT if a value is invalid,
@@ -609,10 +617,10 @@ SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
  * more. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT and names a sufficient size.
  *
  * If memory_bytes has no room for the content of all samples in the shuffle buffer, the reader
- * reads some samples only when the shuffle draws them. With a codec, it must decompress a whole
- * block for such a sample, and it keeps the other samples of the block as far as memory_bytes
- * allows. The process needs at most 32 MiB more than memory_bytes for connections, stacks and
- * codecs. */
+ * reads some samples only when the shuffle selects them. With a codec, the reader must decompress a
+ * whole block for such a sample. The reader keeps the other samples of the block as far as
+ * memory_bytes allows. The process needs at most 32 MiB more than memory_bytes for connections,
+ * stacks and codecs. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
@@ -641,10 +649,11 @@ SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
  * from the last call become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they
  * were already detached.
  *
- * A sample of 4 KiB or more is not copied if memory_bytes has room for its whole read buffer (about
- * 1 MiB, or 8 MiB for remote shards). This buffer then counts in memory_bytes until the sample is
- * freed. All other samples are copied to memory that does not count in memory_bytes. The copies are
- * sorted by field: first the first field of every copied sample, then the second fields, and so on.
+ * A sample of 4 KiB or more stays in the buffer into which it was read (about 1 MiB, or 8 MiB for
+ * remote shards), and is not copied, if memory_bytes has room for the whole buffer. This buffer
+ * then counts in memory_bytes until the sample is freed. All other samples are copied to memory
+ * that does not count in memory_bytes. The copies are sorted by field: first the first field of
+ * every copied sample, then the second fields, and so on.
  *
  * If options.memory is set, samples that are not copied lie in this memory. Another process or a
  * device can then use them without a copy. The memory must stay valid until the reader and these
@@ -659,33 +668,34 @@ SHEAF_API void sheaf_kept_free(struct sheaf_kept *kept);    /* may be called on 
  * whose content the platform shuffles. */
 SHEAF_CALL int sheaf_reader_position(const struct sheaf_reader *reader,
     char text[SHEAF_POSITION_SIZE]);
-/* Writes the position that the reader had before it returned the last `back` samples. With it, a
- * program that reads ahead can save the position after the last sample that it has used. Returns
- * SHEAF_ERR_ARGUMENT if `back` is greater than SHEAF_BACK_MOST, or greater than the number of
- * samples since the epoch was started or resumed. */
+/* Writes the position that the reader had before it returned the last `back` samples. A program
+ * that reads ahead needs this function to save the position after the last sample that it has used.
+ * Returns SHEAF_ERR_ARGUMENT if `back` is greater than SHEAF_BACK_MOST, or greater than the number
+ * of samples since the epoch was started or resumed. */
 SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uint64_t back,
     char text[SHEAF_POSITION_SIZE]);
 /* Continues an epoch at a saved position. Seed, epoch, lanes, buffer size and remainder come from
  * the text, not from the options.
  *
- * If every lane (one of the equal sequences of an epoch) had returned the same number of samples,
- * the position can be used with any world_size x workers that divides the number of lanes. Any
- * other position can be used only with the rank and worker that saved it.
+ * If every lane (one of the equal sequences of an epoch) had returned the same number of samples
+ * when the position was saved, it can be used with any world_size x workers that divides the number
+ * of lanes. Otherwise only the same rank and worker can use the position.
  *
  * Returns SHEAF_ERR_CHANGED if the position belongs to another data set. Returns SHEAF_ERR_ARGUMENT
  * if the text is damaged, or if the position is outside of the epoch. For a stream,
  * sheaf_reader_next finds out later whether the position is outside of the epoch, and returns
  * SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint of the data set as sheaf_reader_position stores it in a position. The
- * position is that of options->epoch after all ranks together have read `samples` samples. For a
+/* Writes the fingerprint of the data set as sheaf_reader_position stores it in a position. This is
+ * the position at which all ranks together have read `samples` samples of options->epoch. For a
  * view, the fingerprint covers only the stages up to this position. So a position stays valid when
  * another stage is appended to the view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
 /* Makes sheaf_reader_next return SHEAF_ERR_INTERRUPTED once: the call that is running now, or else
- * the next one. Reading can then continue. May be called on any thread and in a signal handler. */
+ * the next one. After this, reading can continue. The function may be called on any thread and in a
+ * signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
     uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */
@@ -707,8 +717,8 @@ struct sheaf_reader_stats {
      * example links */
     uint64_t passed_over;
     uint64_t repeated;              /* samples repeated to pad a lane; <= samples */
-    /* for foreign shards (written by other software): number of bytes between damaged places and
-     * the next valid records; the reader skips these bytes */
+    /* for foreign shards (written by other software): number of bytes that the reader skipped after
+     * damaged places, up to the next valid record */
     uint64_t lost_bytes;
     uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
                                        gaps */
@@ -716,9 +726,9 @@ struct sheaf_reader_stats {
      * `reader` is NULL, only these two fields are set. */
     uint64_t requests, retries;
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
-    /* number of samples that were left out because a column (a field added after packing) has no
-     * value for them (`missing` SKIP), or number of fields that were left out for this reason
-     * (`missing` NONE) */
+    /* with `missing` SKIP: number of samples that were left out because a column (a field added
+     * after packing) has no value for them; with `missing` NONE: number of fields that samples lack
+     * for this reason */
     uint64_t missing;
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
@@ -763,16 +773,17 @@ enum sheaf_channel_kind { SHEAF_CHANNEL_DIRECTORY = 1, SHEAF_CHANNEL_PIPE = 2,
 struct sheaf_channel_options {
     size_t sizeof_options;          /* set by _init */
     const char *root;               /* "/opt/ml" */
-    /* Default 600. Number of seconds to wait until a pipe appears. Afterwards, the reader waits up
-     * to this time again until the first byte arrives. */
+    /* Default 600. Number of seconds to wait until a pipe appears. When the pipe has appeared, the
+     * reader waits up to the same time for the first byte. */
     uint64_t wait_seconds;
-    /* Default NULL: the platform's configuration has the names. Names of the attributes of an
-     * augmented manifest in Pipe mode, such as "image-ref,label". For each line of the manifest,
-     * the pipe has one RecordIO record for each attribute, in the order of these names. */
+    /* Default NULL: the names come from the platform's configuration. Otherwise, the names of the
+     * attributes of an augmented manifest in Pipe mode, such as "image-ref,label". For each line of
+     * the manifest, the pipe has one RecordIO record for each attribute, in the order of these
+     * names. */
     const char *attributes;
     /* Default NULL: the manifest is in the channel's directory. Path or URL of the data set's
-     * dataset.json. It is needed if each host has only a part of the shards, because the manifest
-     * may then be on another host. */
+     * dataset.json. The option is needed if each host has only a part of the shards, because the
+     * manifest may then be on another host. */
     const char *manifest;
 };
 /* Information about a channel. A string is "" if the platform does not specify its value. */
@@ -796,8 +807,8 @@ struct sheaf_channel_info {
 SHEAF_API void sheaf_channel_options_init(struct sheaf_channel_options *options, size_t size);
 /* Detects how a channel must be read. `options` may be NULL. Returns SHEAF_ERR_NOT_FOUND if there
  * is no channel with this name; the message lists the existing channels. Returns _CORRUPT if the
- * platform's configuration is invalid, and _ARGUMENT unless `name` has 1 to 64 characters of A-Z
- * a-z 0-9 . - _. */
+ * platform's configuration is invalid. Returns _ARGUMENT unless `name` has 1 to 64 characters of
+ * the set A-Z a-z 0-9 . - _. */
 SHEAF_CALL int sheaf_channel_open(const char *name, const struct sheaf_channel_options *options,
     struct sheaf_channel **channel, struct sheaf_error *error);
 SHEAF_API void sheaf_channel_free(struct sheaf_channel *channel);
@@ -805,13 +816,13 @@ SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
     struct sheaf_channel_info *info, size_t sizeof_info);
 /* Opens the channel as a data set. The data set stays valid after the channel is freed.
  *
- * If the platform gives each host only a part of the objects (ShardedByS3Key), a position is valid
- * on its own host only. Epochs have the same length on all hosts. Therefore `remainder` must be
- * PAD, which is the default, or DROP (ORDER.md, section 3). Returns SHEAF_ERR_UNSUPPORTED if equal
- * lengths are impossible. */
+ * If the platform gives each host only a part of the objects (ShardedByS3Key), a saved position is
+ * valid only on the host that saved it. Epochs must have the same length on all hosts. Therefore
+ * the reader's option `remainder` must then be PAD, which is the default, or DROP (ORDER.md,
+ * section 3). Returns SHEAF_ERR_UNSUPPORTED if equal lengths are impossible. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
-/* Finds the rank and world size for readers of this channel. They are usually the result of
+/* Finds the rank and world size for readers of this channel. Usually these are the results of
  * sheaf_world_from_environment.
  *
  * If each host has its own objects (ShardedByS3Key), the world consists only of the processes of
@@ -848,9 +859,10 @@ struct sheaf_stretch {
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
 /* Calls `each` for every range of samples (struct sheaf_stretch) that the readers of all ranks read
- * in options->epoch. The ranges come rank by rank, worker by worker and lane by lane, and within a
- * lane in reading order. The fields `rank` and `worker` of the options are ignored. Returns
- * SHEAF_ERR_UNSUPPORTED for a stream. */
+ * in options->epoch. The ranges come rank by rank, for each rank worker by worker, for each worker
+ * lane by lane (a lane is one of the sequences of an epoch), and for each lane in reading order.
+ * The fields `rank` and `worker` of the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a
+ * stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
@@ -858,11 +870,11 @@ SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
 /* One occurrence of a sample in an epoch. All numbers in the struct count from 0. */
 struct sheaf_coming {
     size_t asked;               /* the sample is numbers[asked] */
-    /* position of this occurrence in the epoch, if the samples of all ranks are counted together */
+    /* position of this occurrence in the epoch, from 0, counted over the samples of all ranks */
     uint64_t sample;
     uint32_t rank;
-    /* number of this occurrence in its rank's part of the epoch; in batches of B samples, it is in
-     * batch ordinal / B */
+    /* number of this occurrence in its rank's part of the epoch; if a rank reads batches of B
+     * samples, this occurrence is in batch number ordinal / B */
     uint64_t ordinal;
 };
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
@@ -880,9 +892,10 @@ enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 struct sheaf_mixing {
     uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    /* Mean number (0 to 2) of a sample's neighbours that are among the 100 samples before it in the
-     * epoch. The neighbours are the samples directly before and after it in the manifest. A high
-     * value means that the order of the manifest is still visible. */
+    /* A sample's neighbours are the two samples directly before and after it in the order of the
+     * manifest. The field `neighbours` is the mean number (0 to 2) of a sample's neighbours that
+     * are among the 100 samples before it in the epoch. A high value means that the order of the
+     * manifest is still visible. */
     double neighbours, ideal_neighbours;
     /* 1 if the index has labels; otherwise 0, and the following fields about labels are 0 as
      * well */
@@ -951,16 +964,17 @@ struct sheaf_pack_options {
      * frame, or a sequence of zstd frames. */
     enum sheaf_codec codec;
     uint64_t shard_bytes;           /* 150000000; target payload of a shard */
-    /* Default 0, which means that shard_bytes determines the number of shards. Number of shards in
-     * each split. A split with fewer samples than this gets one shard for each sample. */
+    /* Default 0, which means that shard_bytes determines the number of shards. Otherwise, the
+     * number of shards in each split. A split with fewer samples than shard_count gets one shard
+     * for each sample. */
     uint64_t shard_count;
     const char *prefix;             /* "shard" */
-    /* Default NULL. For a list file: the directory to which its paths are relative; NULL means the
-     * directory of the list file. For an archive: the directory in the archive that is packed; NULL
-     * means the whole archive. */
+    /* Default NULL. If the source is a list file: the directory to which the paths in it are
+     * relative; NULL means the directory of the list file. If the source is an archive: only this
+     * directory of the archive is packed; NULL means the whole archive. */
     const char *root;
-    /* Default 0. With 1, samples are packed in byte order of their keys; otherwise they are
-     * shuffled. */
+    /* Default 0: samples are shuffled. With 1, samples are packed in the byte order of their
+     * keys. */
     int no_shuffle;
     uint64_t seed;                  /* 0; seed of the shuffle and of splits */
     int label_base;                 /* 0; number of the first class, 0 or 1 */
@@ -971,16 +985,16 @@ struct sheaf_pack_options {
     int resume;
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same identity */
     int overwrite;                  /* 0; 1 removes the existing data set first */
-    /* Default 0. With 1, the call only makes a plan and packs nothing. *error then says whether and
-     * why a real run would refuse `dest`. */
+    /* Default 0. With 1, the call only makes a plan and packs nothing. If a real run would refuse
+     * `dest`, *error says why. */
     int dry_run;
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
     /* Default 512 MiB. Hard limit of the memory for buffers. The memory for the plan (the sorted
-     * list of files and samples) does not count. A quarter of the limit is for data on its way to
-     * S3, or more if one part of an upload needs more than that. A part has 8 MiB. If a shard has
-     * more than 40 GB, a part has 1/5000 of the shard. */
+     * list of files and samples) does not count. A quarter of the limit is reserved for parts of
+     * uploads to S3, or the size of one part if that is more. The rest is for all other buffers. A
+     * part has 8 MiB, or 1/5000 of the shard if a shard has more than 40 GB. */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL */
     sheaf_report_fn *report;        /* NULL; called for each bad file */
@@ -988,24 +1002,26 @@ struct sheaf_pack_options {
     sheaf_plan_fn *plan;
     void *context; const volatile int *interrupt;
     /* Default NULL. Paths of the source_count sources from which the program reads; used only by
-     * sheaf_packer_open. This function refuses sources in `dest`, because the option overwrite
-     * would delete them. */
+     * sheaf_packer_open. sheaf_packer_open refuses a source in `dest`, because the option
+     * `overwrite` would delete this source. */
     const char *const *sources;
     size_t source_count;
-    /* Default NULL, which means the text of `identity`. A text that is equal for equal samples,
-     * even if they come from another place or were made at another time. */
+    /* Default NULL, which means the text of `identity`. A text that identifies the samples. The
+     * text must be the same for the same samples, even if they come from another place or were made
+     * at another time. */
     const char *origin;
-    /* Default NULL: all files are packed. Array of filter_count filters. The last filter that
-     * matches a path decides whether the file is packed. If no filter matches, the file is left out
-     * if the first filter packs files, and is packed if the first filter leaves files out. */
+    /* Default NULL: all files are packed. Otherwise, an array of filter_count filters. The last
+     * filter that matches a path decides whether the file is packed. If no filter matches, the file
+     * is left out if the first filter packs files, and is packed if the first filter leaves files
+     * out. */
     const struct sheaf_filter *filters;
     size_t filter_count;
-    /* Default NULL. Called with the code SHEAF_OK for information about the run that is not an
-     * error. */
+    /* Default NULL. Called for facts about the run that the user may want to know and that are not
+     * errors. The code is SHEAF_OK. */
     sheaf_report_fn *note;
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., ended by NULL */
-    /* Default FIRST_DOT: the key ends at the first dot of the base name. With LAST_DOT, it ends at
-     * the last dot, and earlier dots become '_' in the key. */
+    /* Default FIRST_DOT: the key ends at the first dot of the base name. LAST_DOT: the key ends at
+     * the last dot, and earlier dots of the base name become '_' in the key. */
     enum sheaf_key_end key_end;
     /* Default 0. With 1, unusual images with the suffix .jpg or .jpeg are converted to plain
      * JPEGs. */
@@ -1019,8 +1035,8 @@ struct sheaf_pack_options {
     /* Default NULL. Settings for objects that are written to S3. Each is a string such as
      * "acl=private"; the array ends with NULL. */
     const char *const *s3;
-    /* Default 0: images keep their size. With a number N, larger images are made smaller until the
-     * side that resize_mode selects has N pixels. */
+    /* Default 0: images keep their size. With a number N, an image is made smaller if the side that
+     * resize_mode selects is longer than N pixels. This side then has N pixels. */
     uint32_t resize; enum sheaf_resize_mode resize_mode;
     /* Default 0; only for sheaf_convert. With `reshard` 1, samples are divided into new shards.
      * With `reshuffle` 1, samples are put into a new order, which depends on `seed`. */
@@ -1030,13 +1046,13 @@ struct sheaf_pack_options {
     /* Default 0: the class of a file is the whole path of its directory. With a number N, the class
      * is the first N directories of this path. */
     uint32_t class_depth;
-    /* Default NULL. A data set, or a file with class names (one per line, or a JSON array). Classes
-     * get the numbers that they have in this data set or file. A class that is missing there is an
-     * error. sheaf_append refuses this option, because it uses the classes of the existing data
-     * set. */
+    /* Default NULL. Path of a data set, or of a file with class names (one per line, or a JSON
+     * array). Classes get the numbers that they have there. If a class of the source is missing
+     * there, the call fails. sheaf_append refuses this option, because an append always uses the
+     * classes of the existing data set. */
     const char *classes;
-    /* Default NULL. Called for each class of a plan: by sheaf_plan_make, and by other calls if
-     * dry_run is set. */
+    /* Default NULL. Called for each class of a plan. sheaf_plan_make always calls it, other calls
+     * only if dry_run is set. */
     sheaf_class_count_fn *class_count;
     enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open, sheaf_convert, and
                                                    sheaf_plan_make if the source is a data set */
@@ -1055,7 +1071,7 @@ SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_
 SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
     /* Number of files in the source, or in the part of the plan that was packed. For sheaf_packer,
-     * it is the number of appended fields. If the call succeeds, files == files_packed +
+     * `files` is the number of appended fields. If the call succeeds, files == files_packed +
      * skipped. */
     uint64_t files;
     uint64_t files_packed;      /* fields in the shards */
@@ -1063,18 +1079,18 @@ struct sheaf_pack_result {
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
     /* `shards` is the number of shards of the data set. shards_kept is the number of these shards
-     * that the option `resume` kept from an earlier run. For a part that was already published,
-     * `shards` is 0, and shards_kept is the number of shards of the part. */
+     * that the option `resume` kept from an earlier run. sheaf_pack_part of an already published
+     * plan sets `shards` to 0 and shards_kept to the number of shards of the part. */
     uint64_t shards, shards_kept;
-    /* number of skipped files, or of skipped samples for sheaf_packer; the report file in the
-     * destination lists each of them */
+    /* number of files that were skipped (sheaf_packer: number of samples that were skipped); a
+     * report file in the destination lists each of them */
     uint64_t skipped;
     /* for RecordIO: number of records that had to be split because their content contains the magic
      * number of RecordIO */
     uint64_t multipart_records;
     /* memory_peak_bytes is the largest amount of memory that was used for buffers and for parts on
-     * their way to S3; it is at most options.memory_bytes. plan_bytes is the additional memory for
-     * the plan (the sorted list of files and samples). */
+     * their way to S3; this amount is at most options.memory_bytes. plan_bytes is the additional
+     * memory for the plan (the sorted list of files and samples). */
     uint64_t memory_peak_bytes, plan_bytes;
     uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
     uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
@@ -1088,8 +1104,8 @@ struct sheaf_pack_result {
     uint64_t filtered;
     uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
                                        smaller */
-    /* number of samples whose key an earlier sample has as well; they were renamed, or were left
-     * out and listed in the report file */
+    /* number of samples whose key an earlier sample has as well; as the option duplicate_keys says,
+     * these samples were renamed, or were left out and listed in the report file */
     uint64_t duplicates;
 };
 /* Packs a source into a data set. Writes shards, dataset.index, dataset.keys and finally
@@ -1100,10 +1116,10 @@ struct sheaf_pack_result {
 SHEAF_CALL int sheaf_pack(const char *source, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs several sources into one data set. The sources are either directories and list files of
- * local files, or prefixes and list files of objects in one bucket. A key is the path of a sample
- * relative to the common directory of all sources. A class is the path of a directory relative to
- * its source. Files directly in a source have the name of the source as their class. */
+/* Packs several sources into one data set. Either all sources are local (directories, or list files
+ * of local files), or all are in one bucket (prefixes, or list files of objects). A key is the path
+ * of a sample relative to the common directory of all sources. A class is the path of a directory
+ * relative to its source. Files directly in a source have the name of the source as their class. */
 SHEAF_CALL int sheaf_pack_sources(const char *const *sources, size_t count, const char *dest,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -1140,8 +1156,9 @@ SHEAF_CALL int sheaf_append(const char *const *sources, size_t count, const char
 struct sheaf_edit_options {
     size_t sizeof_options;          /* set by _init */
     const char *delete_keys;        /* NULL; a file with a key in each line */
-    /* Default NULL. A list file (*.csv, *.tsv, *.jsonl, *.lst) of keys or paths, each with its new
-     * label or labels. A new class gets the next free number. */
+    /* Default NULL. Path of a list file (*.csv, *.tsv, *.jsonl, *.lst). Each of its lines has the
+     * key or path of a sample, and the sample's new label or labels. A new class gets the next free
+     * number. */
     const char *labels;
     /* Default NULL. A source of files, as in sheaf_pack. Each file replaces the field of the sample
      * that has the same key and suffix as the file. */
@@ -1151,8 +1168,8 @@ struct sheaf_edit_options {
     enum sheaf_on_error on_unknown;
     int resume;                     /* 0; 1 keeps finished shards of an interrupted edit */
     int overwrite;                  /* 0; 1 removes what an interrupted run has left */
-    /* Default 0. With 1, the call removes all replaced shards, also those of earlier edits, after
-     * it has published the new manifest. */
+    /* Default 0. With 1, the call removes the shards that this and earlier edits have replaced,
+     * after it has published the new manifest. */
     int purge;
     int dry_run;                    /* 0; 1 only finds the samples and shards */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
@@ -1190,8 +1207,9 @@ SHEAF_CALL int sheaf_edit(const char *dataset, const struct sheaf_edit_options *
  * must have the hash in the manifest. Otherwise the file is reported and not replaced. */
 struct sheaf_repair_options {
     size_t sizeof_options;          /* set by _init */
-    /* Default NULL: all files of the data set are checked, and damaged files are repaired. Names of
-     * file_count files of the data set, which are made again without a check. */
+    /* Default NULL: all files of the data set are checked, and damaged files are repaired.
+     * Otherwise an array of file_count names of files of the data set. These files are made again
+     * without a check. */
     const char *const *files;
     size_t file_count;
     /* Default NULL. Directory to which the paths of a list file are relative, as in
@@ -1213,7 +1231,7 @@ struct sheaf_repair_result {
     uint64_t files;                 /* files that were checked or named */
     uint64_t damaged, repaired;     /* files */
     uint64_t memory_peak_bytes;
-    /* 1 if `from` was a copy of the data set, 0 if it was the files from which the data set was
+    /* 1 if `from` was a copy of the data set; 0 if `from` was the files from which the data set was
      * packed */
     int is_copy;
 };
@@ -1225,9 +1243,9 @@ SHEAF_API void sheaf_repair_options_init(struct sheaf_repair_options *options, s
  * The sources must have the files of the samples in the damaged shards, including appended ones, as
  * they were when they were packed or edited. They may also have other files.
  *
- * If a file cannot be repaired, the call still repairs all other files. It then returns the error
- * of the first file that it could not repair: SHEAF_ERR_CHANGED if the sources of this file have
- * changed, or _UNSUPPORTED if only a copy of the data set can repair it. */
+ * If a file cannot be repaired, the call still repairs all other files. At the end it returns the
+ * error of the first file that could not be repaired: SHEAF_ERR_CHANGED if the sources of this file
+ * have changed, or _UNSUPPORTED if only a copy of the data set can repair it. */
 SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t count,
     const struct sheaf_repair_options *options, struct sheaf_repair_result *result,
     size_t sizeof_result, struct sheaf_error *error);
@@ -1245,12 +1263,12 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
 
 /* Makes a plan for packing `count` sources into `dest`, and stores the plan at `plan`, a path or
  * s3:// URL. The sources are as in sheaf_pack_sources, or one data set to be converted
- * (sheaf_convert_part). The plan has local paths in absolute form, so they must mean the same on
- * every machine. *result gets the planned numbers of files, samples and shards.
+ * (sheaf_convert_part). The plan stores local paths in absolute form, so these paths must mean the
+ * same files on every machine. *result gets the planned numbers of files, samples and shards.
  *
- * The call also prepares `dest`, as options->resume and overwrite say. With dry_run it does not
- * change `dest`. Sorting uses temporary files. They are in TMPDIR if it is set, otherwise beside
- * the plan if possible, otherwise in /var/tmp.
+ * The call also prepares `dest` as the options `resume` and `overwrite` say. With dry_run, the call
+ * does not change `dest`. Sorting uses temporary files. The temporary files are in TMPDIR if this
+ * variable is set, otherwise beside the plan if possible, otherwise in /var/tmp.
  *
  * Returns SHEAF_ERR_LIMIT if memory_bytes is too small to pack one of the samples, or to send a
  * shard of the planned size to S3. Returns SHEAF_ERR_EXISTS if `dest` has a data set or an
@@ -1267,10 +1285,10 @@ SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const c
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Checks that all shards of a plan exist as they were packed, and then publishes the data set:
- * writes the index, the report, and finally the manifest. Uses the same options as sheaf_pack_part.
- * A shard is not read if it still has the ETag, or the inode and time, that it had after packing.
- * Other shards, for example copies, are read and compared by their hash.
+/* Publishes the data set of a plan after all parts were packed. First checks that all shards exist
+ * as they were packed. Then writes the index, the report, and finally the manifest. Uses the same
+ * options as sheaf_pack_part. A shard is not read if it still has the ETag, or the inode and time,
+ * that it had after packing. Other shards, for example copies, are read and compared by their hash.
  *
  * Returns SHEAF_ERR_NOT_FOUND if shards are missing, and _CORRUPT if a shard was altered. The
  * message then names the shards and their parts, and nothing is published. Returns SHEAF_ERR_EXISTS
@@ -1287,7 +1305,7 @@ SHEAF_CALL int sheaf_commit(const char *plan, const struct sheaf_pack_options *o
  * - OMPI_COMM_WORLD_RANK and _SIZE;
  * - SLURM_PROCID and SLURM_NTASKS (in a step of srun);
  * - SM_CURRENT_HOST and SM_HOSTS, or else the file resourceconfig.json in the directory `config`.
- *   NULL means /opt/ml/config and /opt/ml/input/config.
+ *   If `config` is NULL, /opt/ml/config and /opt/ml/input/config are tried.
  *
  * The other arguments and the results are as in sheaf_world_from_environment. */
 SHEAF_CALL int sheaf_part_from_environment(const char *config, uint32_t *part, uint32_t *parts,
@@ -1321,8 +1339,8 @@ struct sheaf_plan_info {
     uint64_t duplicates, dropped;
 };
 /* Reads a plan, and finds out which of its shards are already packed. May be called while parts are
- * being packed. A shard that no longer has the ETag, or the inode and time, that it had after
- * packing is read and compared. */
+ * being packed. If the ETag of a shard, or its inode and time, have changed since it was packed,
+ * the call reads the shard and compares its hash. */
 SHEAF_CALL int sheaf_plan_open(const char *plan, struct sheaf_plan **opened,
     struct sheaf_error *error);
 /* Returns the name of class number `index`, or NULL if there is no such class. The first class has
@@ -1354,10 +1372,10 @@ SHEAF_CALL int sheaf_planned_open(const char *plan, struct sheaf_planned **plann
     struct sheaf_planned_info *info, size_t sizeof_info, struct sheaf_error *error);
 SHEAF_API const char *sheaf_planned_class(const struct sheaf_planned *planned, size_t index);
 /* Reads about 4 MiB of samples of one shard, from the sample with the number *at on. Sets *at to
- * the number of the next sample to read. If `samples` is NULL, the call only sets *at and reads
- * nothing. The samples are valid until the next call. The content of fields is not checked. If a
- * file of a sample is bad, the sample is passed to `report` and left out. If `report` is NULL, a
- * bad file is an error. */
+ * the number of the next sample to read. If `samples` is NULL, the call reads nothing and only sets
+ * *at, so that the samples are skipped. The samples are valid until the next call. The content of
+ * fields is not checked. If a file of a sample is bad, the sample is passed to `report` and left
+ * out. If `report` is NULL, a bad file is an error. */
 SHEAF_CALL int sheaf_planned_read(struct sheaf_planned *planned, uint64_t *at,
     const struct sheaf_sample **samples, size_t *count, sheaf_report_fn *report, void *context,
     struct sheaf_error *error);
@@ -1379,11 +1397,12 @@ SHEAF_CALL int sheaf_packer_open(const char *dest, const struct sheaf_pack_optio
 /* Sets the class names of the labels label_base, label_base + 1, and so on. Must be called before
  * the first sample is appended.
  *
- * If a program does not call this function, the manifest lists the class names of the samples. The
- * list begins with label 0, or with label 1 if no sample has label 0. A label without a name gets
- * its number as its name. TFRecord shards also store the class name of each sample. In the other
- * containers, a class name must belong to one label from 0 to 2^20 - 1, and this label must always
- * have the same class name. Otherwise sheaf_packer_append returns SHEAF_ERR_ARGUMENT. */
+ * If a program does not call this function, the manifest lists the class names that the samples
+ * have. The list begins with label 0, or with label 1 if no sample has label 0. A label for which
+ * no sample has a class name gets its number as its name. TFRecord shards also store the class name
+ * of each sample. In the other containers, a class name must belong to one label from 0 to 2^20 -
+ * 1, and this label must always have the same class name. Otherwise sheaf_packer_append returns
+ * SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_packer_set_classes(struct sheaf_packer *packer, const char *const *names,
     size_t count);
 /* Appends a copy of the sample to the data set. Blocks until the memory budget has room for the
@@ -1398,16 +1417,16 @@ SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
  * sheaf_packer_cut_at ends the current shard like sheaf_packer_cut, and stores `place` for this
  * shard. `place` is the program's own position in its input, and must not be 0.
  *
- * sheaf_packer_skip is for a run with the option `resume`. It sets *place to the stored position of
- * the last shard that the earlier run has finished, or to 0 if there is none. The program must then
- * append only the samples after this position. sheaf_packer_skip must be called before the first
- * sample and after sheaf_packer_set_classes. */
+ * sheaf_packer_skip is for a run with the option `resume`. This function sets *place to the stored
+ * position of the last shard that the earlier run has finished, or to 0 if there is no such shard.
+ * The program must then append only the samples after this position. sheaf_packer_skip must be
+ * called before the first sample and after sheaf_packer_set_classes. */
 SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
 SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
 /* Returns 1 if an earlier run with the same identity has already finished the data set and the
- * option `resume` is set, otherwise 0. If it is 1, the program need not append samples. Samples
- * that it appends nevertheless are counted, but not packed. sheaf_packer_finish then returns the
- * result of the earlier run. */
+ * option `resume` is set, otherwise 0. If the result is 1, the program need not append samples.
+ * Samples that the program appends nevertheless are counted, but not packed. sheaf_packer_finish
+ * then returns the result of the earlier run. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
 /* Waits until all samples are written, and then publishes the data set by writing its manifest.
  * `result` may be NULL. */
@@ -1423,7 +1442,7 @@ SHEAF_API void sheaf_packer_free(struct sheaf_packer *packer);  /* aborts unless
 SHEAF_CALL int sheaf_encoder_open(enum sheaf_container container, struct sheaf_encoder **encoder,
     struct sheaf_error *error);
 /* sheaf_encoder_add returns the bytes of a sample in the container. sheaf_encoder_end returns the
- * bytes that end the shard; in some containers there are none. *data is valid until the next call
+ * bytes that end the shard; some containers have no such bytes. *data is valid until the next call
  * on the encoder. For a tar, sheaf_encoder_add refuses a sample with the key of the previous
  * sample, and returns SHEAF_ERR_EXISTS, because programs that read the tar would merge the two
  * samples. */
@@ -1465,8 +1484,8 @@ struct sheaf_unpack_result { uint64_t samples, files, bytes;   /* that were writ
     uint64_t duplicates; };     /* samples with a repeated key: renamed, or left out */
 /* Writes each field of each sample to a file `directory`/KEY.SUFFIX. The directory is created, and
  * nothing is written outside of it. Returns SHEAF_ERR_EXISTS if one of the files already exists.
- * The options memory_bytes and threads of `reading` are used in addition to those that
- * sheaf_convert uses. */
+ * From `reading`, the call uses the options that sheaf_convert uses, and also memory_bytes and
+ * threads. */
 SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
@@ -1497,7 +1516,7 @@ struct sheaf_verify_options {
 SHEAF_API void sheaf_verify_options_init(struct sheaf_verify_options *options, size_t size);
 struct sheaf_verify_result {
     uint64_t shards, samples, bytes;    /* numbers read */
-    /* `problems` is the number of problems that were found; 0 means that the data set is sound.
+    /* `problems` is the number of problems that were found; 0 means that the data set has no fault.
      * passed_over is the number of members of foreign tars (written by other software) that belong
      * to no sample; directories are not counted. */
     uint64_t problems, passed_over;
@@ -1508,7 +1527,7 @@ struct sheaf_verify_result {
     uint64_t labelled, unread_labels;
     /* key and location of the first sample that has no label; "" if every sample has a label */
     char unlabelled[512];
-    /* number of samples whose key an earlier sample has as well; it is 0 for shards written by
+    /* number of samples whose key an earlier sample has as well; always 0 for shards written by
      * Sheaf */
     uint64_t repeated_keys;
     /* key and location of the first sample whose key an earlier sample has as well; "" if there is
@@ -1518,7 +1537,8 @@ struct sheaf_verify_result {
 /* Reads the whole data set and checks it: the size and hash of each shard, the framing and
  * checksums of each record, and all counts. Also compares the shards with the index, with
  * dataset.keys, and with .idx files for other readers. Problems are reported and counted, and the
- * call still returns SHEAF_OK. It returns an error code only if the check itself fails. */
+ * call still returns SHEAF_OK. The call returns an error code only if the check itself fails, for
+ * example because a server does not answer. */
 SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
@@ -1529,9 +1549,10 @@ SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
-/* Reads a data set once and writes its file dataset.keys, which makes samples findable by key. It
- * is for data sets of older releases, which did not write this file. An existing dataset.keys is
- * replaced, and nothing else changes. Returns SHEAF_ERR_NOT_FOUND if there is no manifest. */
+/* Reads a data set once and writes its file dataset.keys, which makes samples findable by key. The
+ * call is meant for data sets of older releases, which did not write this file. An existing
+ * dataset.keys is replaced, and nothing else changes. Returns SHEAF_ERR_NOT_FOUND if there is no
+ * manifest. */
 SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify_options *options,
     struct sheaf_verify_result *result, struct sheaf_error *error);
 
@@ -1543,8 +1564,8 @@ SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify
  * published. doc/columns.md has the format. */
 struct sheaf_column_options {
     size_t sizeof_options;          /* set by _init */
-    /* Default 0. With 1, values are added only for samples that were appended to the data set after
-     * the column was first written. */
+    /* Default 0. With 1, values are added only for samples that have no record in the column yet,
+     * because they were appended to the data set after the column was written. */
     int only_missing;
     int resume;                     /* 0; 1 keeps the shards of an interrupted run */
     /* Default FAIL. Says what to do with a value if no sample of the data set has its key. FAIL:
@@ -1555,8 +1576,8 @@ struct sheaf_column_options {
     enum sheaf_on_error on_repeated;
     uint64_t memory_bytes;          /* 1 GiB; hard limit, besides one value */
     unsigned jobs;                  /* 0 (the processors, at most 8); number of threads */
-    /* Default NULL. Version of the program that makes the values. A run with `resume` must have the
-     * same version as the interrupted run. */
+    /* Default NULL. Version of the program that makes the values. If a run resumes an interrupted
+     * run, `version` must be the same in both runs. */
     const char *version;
     sheaf_progress_fn *progress; sheaf_report_fn *report;   /* NULL */
     void *context; const volatile int *interrupt;
@@ -1567,31 +1588,34 @@ struct sheaf_column_result {
     uint64_t samples;               /* samples == with_values + missing */
     uint64_t with_values, missing;
     uint64_t values, payload_bytes; /* fields; their bytes */
-    /* Numbers of values that were left out. `unknown`: no sample of the data set has the value's
-     * key. `repeated`: the field of the sample already got a value in this call. `present`: with
-     * only_missing, the sample has had a value before. */
+    /* Numbers of values that were left out. `unknown`: values whose key belongs to no sample of the
+     * data set. `repeated`: values for a field of a sample that already got a value in this call.
+     * `present`: with only_missing, values for samples that were already in the column. */
     uint64_t unknown, repeated, present;
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
-    uint64_t elsewhere;             /* for a part of a plan: values of other parts */
+    uint64_t elsewhere;             /* for a part of a plan: number of the source's values that
+                                     * belong to other parts */
 };
 /* Adds a column (a field for the samples of a packed data set) with the values of a source. The
  * source is a JSON Lines file, a CSV file, or a directory or prefix of files KEY.EXT.
  *
  * In a JSON Lines file, the member `key` has the key of a sample; in a CSV file, the column `key`
  * has it. Every other member or column becomes a field of this name. The name `value` is an
- * exception: it becomes the field json for an object or array, otherwise the field txt. Lines may
- * be in any order.
+ * exception: such a value becomes the field json if it is an object or array, otherwise the field
+ * txt. Lines may be in any order.
  *
  * The samples are found in dataset.keys, which stores only parts of the keys' hashes. The shards
- * are read only if two keys have the same part. Returns SHEAF_ERR_EXISTS if the column already
- * exists. */
+ * are read only if two keys have the same part of the hash. Returns SHEAF_ERR_EXISTS if the column
+ * already exists. */
 SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
-/* Writes a column sample by sample, in the order of the data set. After _open, a program calls
- * _append for each sample, from the number that _next returns to the last sample, then _finish and
- * _free. A sample without fields has no value in the column. If _free is called before _finish,
- * readers do not see the column, but finished shards stay for a run with `resume`. */
+/* Writes a column sample by sample, in the order of the data set. After sheaf_column_open, a
+ * program calls sheaf_column_append for each sample, beginning with the number that
+ * sheaf_column_next returns. After the last sample, the program calls sheaf_column_finish and
+ * sheaf_column_free. A sample without fields has no value in the column. If sheaf_column_free is
+ * called before sheaf_column_finish, readers do not see the column, but finished shards stay for a
+ * run with `resume`. */
 struct sheaf_column_writer;
 SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
     const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
@@ -1599,10 +1623,10 @@ SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
 /* Returns the number of the sample whose fields the program must append next. */
 SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
 /* Returns the number after the last sample of the current range. A range is a sequence of samples
- * that the program must append. There may be several ranges, because samples in shards that an
- * earlier run has finished are skipped. After the last sample of a range, the next range becomes
- * the current one. After the last range, sheaf_column_next and sheaf_column_end return the same
- * number. */
+ * that the program must append. With `resume`, there may be several ranges, because samples in
+ * shards that an earlier run has finished are skipped. After the last sample of a range, the next
+ * range becomes the current one. After the last range, sheaf_column_next and sheaf_column_end
+ * return the same number. */
 SHEAF_API uint64_t sheaf_column_end(const struct sheaf_column_writer *writer);
 SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
     const struct sheaf_field *fields, size_t count, struct sheaf_error *error);
@@ -1610,22 +1634,21 @@ SHEAF_CALL int sheaf_column_finish(struct sheaf_column_writer *writer,
     struct sheaf_column_result *result, struct sheaf_error *error);
 SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* NULL is fine */
 
-/* Stores a plan for writing a column in parts, on any number of machines:
- * 1) sheaf_column_plan;
- * 2) sheaf_column_add_part or _open_part for each part;
- * 3) sheaf_commit.
+/* Stores a plan for writing a column in parts, on any number of machines: 1) sheaf_column_plan; 2)
+ * sheaf_column_add_part or _open_part for each part; 3) sheaf_commit.
  *
- * Readers do not see the column before sheaf_commit. `source` is as in sheaf_column_add. It is NULL
- * if programs make the values and write them through sheaf_column_open_part. The options
- * only_missing, resume, version and s3 are used. The call sets `samples` and `shards` of *result.
- * If every sample already has a record in the column, both are 0, and no plan is stored. */
+ * Readers do not see the column before sheaf_commit. `source` is as in sheaf_column_add. `source`
+ * is NULL if programs make the values and write them through sheaf_column_open_part. The options
+ * only_missing, resume, version and s3 are used. *result gets the planned numbers `samples` and
+ * `shards`. If every sample already has a record in the column, both numbers are 0, and no plan is
+ * stored. */
 SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);
 /* Writes part number `part` (from 0) of `parts` of a column. Keeps shards that an earlier or
- * concurrent run has finished. *result counts the values of this part; only `unknown` counts the
- * whole source. Returns SHEAF_ERR_CHANGED if the values of the source have changed since the plan
- * was made. */
+ * concurrent run has finished. *result counts the values of this part. Only its field `unknown`
+ * counts values of the whole source. Returns SHEAF_ERR_CHANGED if the values of the source have
+ * changed since the plan was made. */
 SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
@@ -1649,10 +1672,11 @@ typedef void sheaf_column_fn(void *context, const struct sheaf_column_info *colu
 SHEAF_CALL int sheaf_column_list(const struct sheaf_dataset *dataset, sheaf_column_fn *each,
     void *context, struct sheaf_error *error);
 /* Removes a column, even if it was not completely written. Readers that have the column open get an
- * error when they next read from it. */
+ * error when they next read from the column. */
 SHEAF_CALL int sheaf_column_drop(const char *dataset, const char *name, struct sheaf_error *error);
-/* Checks a column of a data set as sheaf_verify checks a data set. Also checks by the index that
- * each record of the column belongs to its sample. Adds its counts to *result. */
+/* Checks a column of a data set as sheaf_verify checks a data set. With the index of the data set,
+ * also checks that each record of the column belongs to the right sample. Adds the counts of this
+ * check to *result. */
 SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const char *name,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
@@ -1661,8 +1685,8 @@ SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const ch
 struct sheaf_fetch_options {
     size_t sizeof_options;          /* set by _init */
     /* Default 0 and 1. `host` is the number of this host, from 0, and `hosts` the number of hosts.
-     * With N hosts, each host fetches every N-th object (ShardedByS3Key); with one host, it fetches
-     * every object. */
+     * With N hosts, each host fetches every N-th object, as SageMaker's ShardedByS3Key does. With
+     * one host, the host fetches every object. */
     uint32_t host, hosts;
     uint64_t memory_bytes;          /* 256 MiB; hard limit, without the list of objects */
     /* Default 0, which means one per processor, at most 8. Number of threads that write and check
@@ -1678,8 +1702,8 @@ struct sheaf_fetch_result {
     /* number of fetched objects whose content was checked against a hash or an MD5 */
     uint64_t verified;
     uint64_t repeated;                  /* objects that a manifest names repeatedly */
-    /* number of files of an unfinished run that were found in the source; if it is not 0, the call
-     * refuses the source */
+    /* number of files in the source that an unfinished run of Sheaf has left there; if it is not 0,
+     * the call refuses the source */
     uint64_t unfinished;
     uint64_t memory_peak_bytes;         /* <= memory_bytes */
 };
@@ -1696,16 +1720,16 @@ struct sheaf_fetch_result {
  * the ETag is an MD5. The file then gets the modification time of its object.
  *
  * A later call keeps each file that has the time and size of its object, and replaces files that
- * differ. It does not touch files that belong to no object. If a call fails, finished files and
- * large partly written files stay. The next call continues a partly written file if the object
- * still has the same ETag. */
+ * differ. Files that belong to no object are not changed. If a call fails, finished files and large
+ * partly written files stay. The next call continues a partly written file if the object still has
+ * the same ETag. */
 SHEAF_CALL int sheaf_fetch(const char *source, const char *directory,
     const struct sheaf_fetch_options *options, struct sheaf_fetch_result *result,
     struct sheaf_error *error);
 struct sheaf_warm_result { uint64_t files, bytes; };
 /* Reads every file under `path` (or the file `path`) once and completely, several files at a time.
- * A file system that loads files on demand (Lustre, NFS, FUSE) then has them in its cache. The
- * options host, hosts and memory_bytes are ignored. */
+ * A file system that loads files on demand (Lustre, NFS, FUSE) then has these files in its cache.
+ * The options host, hosts and memory_bytes are ignored. */
 SHEAF_CALL int sheaf_warm(const char *path, const struct sheaf_fetch_options *options,
     struct sheaf_warm_result *result, struct sheaf_error *error);
 
@@ -1721,16 +1745,18 @@ struct sheaf_feed_options {
      * on `seed` and the epoch's number. */
     int shuffle; uint64_t seed;
     /* Default 0 and 1. `host` is the number of this host, from 0, and `hosts` the number of hosts.
-     * With N hosts, each host feeds every N-th object of the order; with one host, it feeds every
-     * object. */
+     * With N hosts, each host feeds every N-th object of the order. With one host, the host feeds
+     * every object. */
     uint32_t host, hosts;
     int record_wrapper;             /* 0; 1 wraps each object in a RecordIO record */
     /* Default 0. With 1, every object must be a gzip stream, and its decompressed content is
      * fed. */
     int gunzip;
     const char *attributes;         /* NULL; for an augmented manifest: "source-ref,label" */
-    /* Default 256 MiB. Hard limit of the memory for reading ahead and for records; each of them
-     * gets a quarter. The list of objects is not counted. */
+    /* Default 256 MiB. Hard limit of the memory for the content of objects. With record_wrapper,
+     * half of it is for reading ahead, and the other half for building records. One record may then
+     * have at most a quarter of the limit, because its buffer may be copied when it grows. The list
+     * of objects is not counted. */
     uint64_t memory_bytes;
     sheaf_progress_fn *progress;    /* NULL; counts objects and bytes of an epoch */
     void *context; const volatile int *interrupt;
@@ -1784,7 +1810,7 @@ struct sheaf_survey {
 SHEAF_CALL int sheaf_survey(const char *source, const struct sheaf_fetch_options *options,
     struct sheaf_survey *survey, size_t sizeof_survey, struct sheaf_error *error);
 struct sheaf_image { const char *format; uint32_t width, height; };     /* "JPEG", "PNG", ... */
-/* sheaf_image_look finds the kind and size of an image in its header. It returns SHEAF_END if the
+/* sheaf_image_look finds the kind and size of an image in its header, or returns SHEAF_END if the
  * data is not an image of a known kind. sheaf_thumbnail makes a small JPEG from a JPEG. The longer
  * side of the thumbnail has at most `side` pixels, and `side` must be at most 1024. Before the
  * call, *room is the size of the buffer `thumbnail`; after the call, it is the size of the new
@@ -1804,8 +1830,8 @@ enum sheaf_crop {
 };
 enum sheaf_resampling { SHEAF_BILINEAR = 0, SHEAF_BICUBIC = 1, SHEAF_LANCZOS = 2 };
 enum sheaf_layout { SHEAF_NCHW = 0, SHEAF_NHWC = 1 };
-/* Says with which versions of Pillow the pixels agree: up to 12.3, or from 13.0 on. They differ in
- * the order of the two passes of resizing. */
+/* Says with which versions of Pillow the pixels agree: up to 12.3, or from 13.0 on. These versions
+ * differ in the order of the two passes (horizontal and vertical) of resizing. */
 enum sheaf_pillow { SHEAF_PILLOW12 = 0, SHEAF_PILLOW13 = 1 };
 /* Several random crops of one decoded picture. */
 struct sheaf_pixels_view { uint32_t count, width, height; double scale[2]; };
@@ -1814,8 +1840,9 @@ struct sheaf_pixels_options {
     uint32_t width, height;         /* 224 x 224: of the result */
     enum sheaf_crop crop;
     uint32_t resize;                /* 0: the longer side of the result; for CENTER */
-    /* Default 0.08 to 1, and 3/4 to 4/3. Ranges from which a random crop is drawn: `scale` is its
-     * share of the picture's area, and `ratio` its width divided by its height. */
+    /* Default 0.08 to 1, and 3/4 to 4/3. Ranges from which a random crop is drawn: `scale` is the
+     * range for the crop's share of the picture's area, and `ratio` the range for the crop's width
+     * divided by its height. */
     double scale[2], ratio[2];
     double flip;                    /* 0.5; probability that a random crop is mirrored */
     enum sheaf_resampling filter; enum sheaf_layout layout; enum sheaf_pillow order;   /* 0 */
@@ -1826,14 +1853,14 @@ struct sheaf_pixels_options {
     const char *const *masks; size_t mask_count;    /* NULL, 0; fields with masks of the image */
 };
 SHEAF_API void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size);
-/* The rectangle of a crop, in pixels of the upright picture. In the mode CENTER, it is rounded to
- * whole pixels. */
+/* The rectangle of a crop, in pixels of the upright picture. In the mode CENTER, the true rectangle
+ * may have fractions of pixels, and is rounded here. */
 struct sheaf_crop_box { int32_t top, left, height, width, flipped; };
 /* Makes crops of an image (JPEG, PNG, WebP, GIF or BMP), and writes them to `out`: width x height x
  * 3 bytes for each crop. The crops of the first element of options->views come first, then the
  * crops of the second element, and so on. If `crops` is not NULL, the rectangle of each crop is
- * written to it. The picture is turned as its EXIF orientation says. Grey and CMYK images become
- * RGB, transparency is dropped, and 16-bit values keep their upper 8 bits.
+ * written to this array. The picture is turned as its EXIF orientation says. Grey and CMYK images
+ * become RGB, transparency is dropped, and 16-bit values keep their upper 8 bits.
  *
  * Returns SHEAF_ERR_CORRUPT or _UNSUPPORTED if the image is faulty. Refuses an image of more than
  * 178,956,970 pixels, or with a side of more than 65,535 pixels, before it allocates memory. */
@@ -1855,14 +1882,15 @@ SHEAF_CALL int sheaf_pixels_pool_open(const struct sheaf_pixels_options *options
     uint64_t memory_bytes, struct sheaf_pixels_pool **pool, struct sheaf_error *error);
 SHEAF_API void sheaf_pixels_pool_free(struct sheaf_pixels_pool *pool);  /* after its batches */
 /* sheaf_pixels_bytes returns the size in bytes of all crops of one sample for view number `view`,
- * or 0 if there is no such view. The views of the image come first: the elements of options.views,
- * or one view if options.views is NULL. The same number of views follows for each mask, in the
- * order of options.masks. sheaf_pixels_crops returns the number of crops of one sample. */
+ * or 0 if there is no such view. The first view numbers are for the image: one for each element of
+ * options.views, or a single one if options.views is NULL. Then the same number of views follows
+ * for each mask, in the order of options.masks. sheaf_pixels_crops returns the number of crops of
+ * one sample. */
 SHEAF_API size_t sheaf_pixels_bytes(const struct sheaf_pixels_pool *pool, size_t view);
 SHEAF_API size_t sheaf_pixels_crops(const struct sheaf_pixels_pool *pool);
 /* Begins to make the crops of an image field of each sample, and returns at once. `field` is the
- * name of this field. NULL means the first field that is not a mask and whose name ends in jpg,
- * jpeg, png, webp, gif or bmp. The seed of a sample determines its crops.
+ * name of this field. If `field` is NULL, the image is the first field that is not a mask and whose
+ * name ends in jpg, jpeg, png, webp, gif or bmp. The seed of a sample determines its crops.
  *
  * The crops of view v of sample i are written to out[v] + i * sheaf_pixels_bytes(pool, v). If
  * `crops` is not NULL, the rectangles of the crops of sample i are written to crops + i *
@@ -1889,8 +1917,8 @@ SHEAF_API void sheaf_pixels_batch_free(struct sheaf_pixels_batch *batch);
 SHEAF_API uint64_t sheaf_pixels_busy_ns(const struct sheaf_pixels_pool *pool);
 /* Returns the version of the specification of crops, and the versions of the libraries that decode
  * images, for example "pixels1, libjpeg-turbo 2.1.5, libwebp 1.2.4, resample 2". A program that
- * needs the same pixels again stores this text with its state and compares it later. The text
- * belongs to the calling thread. */
+ * later needs the same pixels again can store this text with its state, and compare it before it
+ * continues. The text is stored separately for each calling thread. */
 SHEAF_API const char *sheaf_pixels_version(void);
 /* Encodes one crop of an image (3 channels, in the order `layout`) or of a mask (1 channel) as a
  * PNG. Before the call, *room is the size of the buffer `png`; after the call, it is the size of

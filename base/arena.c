@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Implements the arena of arena.h: memory that is allocated in small pieces and freed all at once.
- * It allocates chunks of 256 KiB and cuts them into pieces. A piece that is larger than a chunk
- * gets a chunk of its own. */
+ * The arena allocates chunks of 256 KiB and cuts them into pieces. A piece that is larger than a
+ * chunk gets a chunk of its own. */
 #include "base/arena.h"
 
 #include <stdlib.h>

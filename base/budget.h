@@ -7,8 +7,8 @@
  * takes bytes before it starts a job, and gives them back after it has used the job's result. If
  * several threads use a budget, a lock must guard it, as in store/part_memory.c.
  *
- * Jobs that read ahead must not take the memory that the next step needs. Therefore `reserve` bytes
- * of the limit are reserved for the next step. budget_take never uses this reserve, but
+ * Jobs that read ahead must not take the memory that the owner's next step needs. Therefore
+ * `reserve` bytes of the limit are kept for the next step. budget_take never uses this reserve, but
  * budget_take_reserved may use all free bytes. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
@@ -56,8 +56,8 @@ static inline void budget_give(struct budget *b, uint64_t bytes)
     b->used -= bytes;
 }
 
-/* Takes `bytes` bytes from the budget and returns true. If there is not enough room, takes nothing
- * and returns false. Unlike budget_take, this function may also use the reserve. */
+/* Takes `bytes` bytes from the budget like budget_take, but may also use the reserve. Returns true,
+ * or takes nothing and returns false if there is not enough room. */
 static inline bool budget_take_reserved(struct budget *b, uint64_t bytes)
 {
     if (bytes > b->limit - b->used)
@@ -73,9 +73,10 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Changes how `bytes` bytes are counted that budget_take_reserved has taken: from now on, as if
- * budget_take had taken them. So the reserve becomes free again. Returns false and changes nothing
- * if there is no room outside the reserve. */
+/* Moves `bytes` bytes out of the reserve. budget_take_reserved must have taken them before. The
+ * bytes stay taken, but now count as if budget_take had taken them. So this part of the reserve
+ * becomes free again. Returns false and changes nothing if there is not enough room outside the
+ * reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -13,9 +13,9 @@
 #include "base/error.h"
 
 #define PAGE_BYTES ((size_t)4096)
-/* Smallest buffer in bytes that buf_map maps outside of malloc. A reader allocates and frees many
- * buffers of different sizes. With malloc, each freed buffer would leave a hole in the heap, which
- * only a smaller buffer could use again. */
+/* Smallest size in bytes of a buffer that buf_map maps with mmap; smaller buffers come from malloc.
+ * A reader allocates and frees many buffers of different sizes. With malloc, each freed buffer
+ * would leave a hole in the heap, which only a smaller buffer could use again. */
 #define MAP_LEAST  ((size_t)16 << 10)
 
 void buf_free(struct buf *b)

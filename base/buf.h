@@ -21,7 +21,7 @@ struct buf {
     size_t capacity;
     size_t limit;       /* bytes; growing past it is SHEAF_ERR_LIMIT */
     bool is_mapped;     /* whether buf_map allocated `data`, as pages outside of malloc */
-    /* set if the buffer has once refused to grow because it had reached its limit */
+    /* set once the buffer has refused to grow beyond its limit */
     bool is_full;
 };
 
@@ -41,9 +41,8 @@ static inline int buf_reserve(struct buf *b, size_t extra, struct sheaf_error *e
 }
 
 /* Empties the buffer, and allocates exactly `size` bytes for it. The previous memory is freed
- * first. Large buffers are mapped with mmap and not allocated by malloc. Otherwise buffers that one
- * thread fills and another thread frees would stay in malloc's arenas, tens of MiB for each
- * thread. */
+ * first. Large buffers come from mmap and not from malloc. With malloc, tens of MiB would stay in
+ * its arenas for each thread, because one thread fills a buffer and another thread frees it. */
 int buf_map(struct buf *b, size_t size, struct sheaf_error *err);
 
 int buf_printf(struct buf *b, struct sheaf_error *err, const char *format, ...)
@@ -57,8 +56,9 @@ static inline void buf_put(struct buf *b, const void *data, size_t size)
     b->size += size;
 }
 
-/* Appends `size` bytes. If `data` already lies directly after the buffer's content, the bytes are
- * not copied. The caller must have reserved room for them with buf_reserve. */
+/* Appends `size` bytes. The caller must have reserved room for them with buf_reserve. If the caller
+ * has already written the bytes directly after the buffer's content (`data` points there), they are
+ * not copied. */
 static inline void buf_put_content(struct buf *b, const void *data, size_t size)
 {
     if (data == b->data + b->size)

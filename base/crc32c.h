@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 /* Returns the CRC of some bytes followed by `data`. `crc` is the CRC of the preceding bytes, or 0
- * if there are none. For example, crc32c(0, "123456789", 9) is 0xe3069283. `size` may be any
- * size_t. */
+ * if there are none. For example, crc32c(0, "123456789", 9) is 0xe3069283. `size` has no upper
+ * limit, although ISA-L takes an int. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
 static inline uint32_t crc32c_mask(uint32_t crc)

@@ -5,17 +5,17 @@
  * network delivers bytes. On other machines, and for the last few bytes of an input, it uses tables
  * for eight bytes at a time.
  *
- * A CRC is the remainder of a division of polynomials over GF(2). In a word of this file, the
- * lowest bit is the coefficient of the highest power. A "raw" CRC is not inverted at the beginning
- * and at the end. */
+ * A CRC is the remainder of a division of polynomials over GF(2). In this file, a 64-bit word
+ * stands for a polynomial: its lowest bit is the coefficient of the highest power. A "raw" CRC is
+ * not inverted at the beginning and at the end. */
 #include "base/crc64.h"
 
 #include "base/bytes.h"
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* `power` if bit `b` of the byte `v` is set, otherwise 0. The table entry for a byte is the XOR of
- * the entries for its single bits. */
+/* Is `power` if bit `b` of the byte `v` is set, otherwise 0. ENTRY uses it for the eight bits of a
+ * byte: the table entry for a byte is the XOR of the entries for its single bits. */
 #define BIT(v, b, power) ((v) >> (b) & 1 ? (power) : 0)
 #define ENTRY(v, a, b, c, d, e, f, g, h)                                                        \
     (BIT(v, 0, a) ^ BIT(v, 1, b) ^ BIT(v, 2, c) ^ BIT(v, 3, d) ^ BIT(v, 4, e) ^ BIT(v, 5, f) ^  \
@@ -33,7 +33,8 @@
     { SIXTY_FOUR(0, __VA_ARGS__), SIXTY_FOUR(64, __VA_ARGS__), SIXTY_FOUR(128, __VA_ARGS__),    \
       SIXTY_FOUR(192, __VA_ARGS__) }
 
-/* tables[k][v] is what the byte v contributes to the CRC if k more bytes follow the byte. */
+/* tables[k][v] is the contribution of the byte v to the CRC of an input in which k more bytes
+ * follow v. */
 static const uint64_t tables[8][256] = {
     TABLE(0x7f6ef0c830358979u, 0xfedde190606b12f2u, 0xc962e5739841b68fu, 0xa61cecb46814fe75u,
           0x78e0ff3b88be6f81u, 0xf1c1fe77117cdf02u, 0xd75adabd7a6e2d6fu, 0x9a6c9329ac4bc9b5u),
@@ -74,15 +75,15 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* Factors with which fold() moves a 16-byte value D bits forward: x^(D + 63) for the first word of
- * the value, and x^(D - 1) for its second word, both modulo the polynomial. The powers are one
- * lower than expected, because the product of two words with reversed bits is one power too
- * high. */
+/* Factors for fold(), which moves a 16-byte value D bits forward. In by_64_bytes, D is 512; in
+ * by_16_bytes, D is 128. The first word of the value is multiplied by x^(D + 63), and its second
+ * word by x^(D - 1), both modulo the polynomial. The exponents are one lower than D + 64 and D,
+ * because the product of two words with reversed bits is one power too high. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 
-/* Folds the 16-byte value `a` into `b`, which comes D bits later: multiplies `a` by x^D and adds
- * the product to `b`. The CRC of the input stays the same. */
+/* Folds the 16-byte value `a` into the value `b`, which comes D bits later in the input: multiplies
+ * `a` by x^D and adds the product to `b`. This does not change the CRC of the input. */
 __attribute__((target("pclmul,sse2")))
 static inline __m128i fold(__m128i a, __m128i b, __m128i powers)
 {

@@ -24,8 +24,8 @@ const char *sheaf_strerror(int code)
 }
 
 /* Size in bytes of the buffer in which a message is prepared. The buffer is larger than the longest
- * message, because the text becomes longer when unsafe characters are escaped, and shorter when
- * secrets in URLs are removed. */
+ * message, because the text is shortened later: secrets in URLs are removed, and the middle of a
+ * long message is left out. */
 #define TEXT_MOST 8192
 
 /* Text that replaces the middle of a message that is too long. The first HEAD_BYTES bytes and the
@@ -55,8 +55,9 @@ static void fit(char *message, size_t most, const char *text)
     memcpy(message + begin + strlen(GAP), text + end, size - end + 1);
 }
 
-/* Stores the text as the error's message. Makes it one line without secrets, because it may contain
- * file names and bytes from outside. */
+/* Stores the text as the error's message. Escapes control characters, so that the message is one
+ * line, and removes secrets. This is necessary because the text may contain file names and bytes
+ * from outside. */
 static void set_message(struct sheaf_error *err, char *text)
 {
     char shown[2 * TEXT_MOST];

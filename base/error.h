@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The error type of the whole library: a code and a message. The function that finds a fault sets
- * both. Its callers put the place (such as the shard or file) before the message. All these
- * functions return the code, so that a function can end with `return err_set(...)`. */
+ * both. Its callers put the place (such as the shard or file) before the message. Most functions
+ * below return the code, so that a caller can end with `return err_set(...)`. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 
@@ -21,9 +21,9 @@ static inline const char *plural(uint64_t count)
 int err_set(struct sheaf_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Returns whether an errno value is the fault of one file, like EACCES. Returns false for faults of
- * the file system or of this machine, like EIO, ESTALE or EMFILE, after which other files would
- * fail as well. */
+/* Returns whether an errno value means a problem with one file only, like EACCES. Returns false for
+ * problems of the file system or of this machine, like EIO, ESTALE or EMFILE, because other files
+ * would then fail as well. */
 bool err_blames_file(int errnum);
 
 /* Adds a reason (enum sheaf_reason in sheaf.h) to an error, so that programs need not parse the

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads and writes whole ranges of a file. If a system call handles only a part of the range, or is
- * interrupted by a signal, these functions continue with the rest. They return the number of bytes
- * that were read or written. If it is less than requested, errno has the reason, or 0 at the end of
- * the file. */
+ * interrupted by a signal, these functions continue with the rest. The functions return the number
+ * of bytes that were read or written. If this number is less than requested, errno has the reason,
+ * or is 0 at the end of the file. */
 #ifndef BASE_FD_IO_H
 #define BASE_FD_IO_H
 
@@ -13,8 +13,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Handles the result `n` of a read or write. Adds the bytes that the system call handled to *done.
- * Returns whether the call must be repeated for the rest of the range. */
+/* Handles the result `n` of a system call that reads or writes a part of a range. Adds the bytes
+ * that were read or written to *done. Returns whether the call must be repeated for the rest of the
+ * range. */
 static inline bool fd_io_goes_on(ssize_t n, size_t *done)
 {
     if (n < 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Matches texts with shell patterns. If the pattern after a star does not match, the star takes one
- * more byte, and the rest of the pattern is tried again. This is done only for the last star so
- * far. Earlier stars need no other length, because the last star can take any bytes instead of
- * them. */
+ * Matches texts with shell patterns. A star first matches no bytes. If the rest of the pattern then
+ * does not match, the star takes one more byte, and the rest of the pattern is tried again. Only
+ * the last star that was reached takes more bytes. It is not necessary to extend earlier stars,
+ * because the last star can match any bytes. */
 #include "base/glob.h"
 
 #include <stdint.h>
@@ -50,8 +50,8 @@ static bool glob_take_class(const char **at, const char *end, uint8_t byte, bool
     return false;
 }
 
-/* Returns whether the "[:" at *at begins a character class. It does if there is a "]" after it, and
- * the byte before the first "]" is a ":". */
+/* Returns whether the "[:" at *at begins a character class, such as [:digit:]. This is true if a
+ * "]" follows and the byte before the first "]" is a ":". */
 static bool begins_class(const char *at, const char *end)
 {
     const char *close = end - at > 2 && at[0] == '[' && at[1] == ':'
@@ -146,8 +146,8 @@ const char *glob_problem(const char *pattern, size_t size)
 
 bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
 {
-    /* `star` is the position after the last star in the pattern so far. `taken` is the position in
-     * the text up to which this star matches. */
+    /* `star` is the index in the pattern after the last star that was reached (SIZE_MAX if there
+     * was none). `taken` is the index in the text after the bytes that this star matches so far. */
     size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;
 
     while (t < text_size || p < pattern_size) {

@@ -10,9 +10,9 @@
  * 2^r to 2^(r + 1) bytes. A freed small piece first goes to a separate list, and its block still
  * counts as used. join_small() later turns all such pieces into free blocks.
  *
- * The heap reserves ranges of addresses before it needs them, because addresses cost nothing unless
- * they are limited (ulimit -v). If the newest range is full, the heap reserves another range, as
- * large as all earlier ranges together. */
+ * The heap reserves ranges of addresses before it needs them, because reserved addresses take no
+ * memory. They cost nothing unless the process has a limit for addresses (ulimit -v). If the newest
+ * range is full, the heap reserves another range, as large as all earlier ranges together. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -30,17 +30,18 @@
 #define STEP_MOST  ((size_t)2 << 20)
 #define RESERVED_MOST ((uint64_t)1 << 42)  /* addresses */
 #define RANGE_LEAST   ((size_t)64 << 20)
-/* set in the lowest bit of `size` in a free block; sizes do not need this bit */
+/* flag in the lowest bit of `size` for a free block; sizes are multiples of GRAIN, so this bit is
+ * otherwise 0 */
 #define FREE       ((size_t)1)
 #define LENT       ((size_t)2)              /* flag: the piece is or was lent */
 
 struct heap_block {
     struct heap_block *before;      /* the preceding neighbour, or NULL for the first block */
-    /* number of bytes of the block after its head, with the flags FREE and LENT in the lowest
-     * bits */
+    /* number of bytes of the block after its head; the lowest bits are the flags FREE and LENT */
     size_t size;
     atomic_size_t users;            /* for a LENT piece: the owner and the borrowers */
-    /* The head of a block ends before this field. Only free blocks have the following fields. */
+    /* The head of a block has only the fields above. The following fields are in the block's own
+     * bytes, and exist only while the block is free. */
     _Alignas(GRAIN) struct heap_block *next;
     struct heap_block *previous;
 };
@@ -78,8 +79,8 @@ struct heap_place {
     unsigned row, slot;
 };
 
-/* Returns the list of free blocks to which a block of this size belongs. Each list is for a range
- * of sizes. */
+/* Returns the list of free blocks to which a block of this size belongs. Each list has the free
+ * blocks of one range of sizes. */
 static struct heap_place heap_place_of(size_t size)
 {
     const unsigned row = 63u - (unsigned)__builtin_clzll(size);
@@ -187,8 +188,8 @@ static uint8_t *map_addresses(size_t bytes)
 }
 
 /* Reserves a new range of addresses, with room for at least `bytes` bytes. The new range is as
- * large as all earlier ranges together, or smaller if the process may not have that many
- * addresses. */
+ * large as all earlier ranges together. It is smaller if the process may not use that many
+ * addresses (ulimit -v). */
 static bool heap_reserve(struct heap *h, size_t bytes)
 {
     const uint64_t left = h->reserved - MIN((uint64_t)h->size, h->reserved);
@@ -250,8 +251,8 @@ static struct heap_block *heap_extend(struct heap *h, size_t extra)
     return b;
 }
 
-/* Grows the heap so that it has a free block of `size` bytes. If possible, it grows by a quarter of
- * its size, otherwise only by the bytes that are needed. */
+/* Grows the heap so that it has a free block of `size` bytes. If possible, the heap grows by a
+ * quarter of its size, otherwise only by the bytes that the new block needs. */
 static struct heap_block *heap_grow(struct heap *h, size_t size)
 {
     const size_t least = whole_pages(size + 2 * HEAD);
@@ -386,8 +387,9 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* A freed small piece that stores pointers to other freed pieces of its size, as a stack. So the
- * memory of the other pieces is not touched when they are freed. */
+/* The content of some freed small pieces: a stack of pointers to other freed pieces of the same
+ * size. The pointers are kept here so that the other pieces need not be read or written when they
+ * are freed or used again. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

@@ -6,9 +6,9 @@
  * returned it, even if the owner has freed the piece or closed the heap.
  *
  * The heap replaces malloc for one reason. If one thread allocates memory and another thread frees
- * it, malloc keeps the memory for the first thread, and no budget counts it. New samples would then
- * take more and more memory. This heap reuses its memory, and the budget counts all of it,
- * including holes between pieces.
+ * it, malloc keeps the freed memory for the first thread, and no budget counts this memory. The
+ * process would then need more and more memory for new samples. This heap reuses its memory, and
+ * the budget counts all of it, including holes between pieces.
  *
  * The heap does not ask for huge pages. On virtual machines that return free huge pages to their
  * host, a new huge page would cost more time than small pages.
@@ -40,9 +40,9 @@ struct heap_range;
 #define HEAP_SLOTS 16u          /* size steps in a row */
 #define HEAP_SMALL 64u          /* small sizes: the multiples of 16 bytes */
 
-/* Memory that the caller gives to the heap. If `needed` is not NULL, the heap calls it each time
- * before it uses more of the memory. `bytes` is the number of bytes that will then be in use.
- * `needed` returns nonzero if these bytes cannot be used. */
+/* Memory that the caller gives to the heap. If `needed` is not NULL, the heap calls this function
+ * each time before it uses more of the memory. `bytes` is the number of bytes that will then be in
+ * use. `needed` returns nonzero if these bytes cannot be used. */
 struct heap_memory {
     void *base;                 /* page-aligned */
     int (*needed)(void *context, size_t bytes);
@@ -60,13 +60,15 @@ struct heap {
     uint64_t reserved;          /* upper bound for all ranges together */
     uint64_t most_bytes;        /* upper bound of `size`; the owner may change it */
     struct heap_block *end;     /* the end mark after the last block */
-    /* bit r is set if row r of the table of lists has a free block; row r is for blocks of 2^r to
-     * 2^(r + 1) bytes */
+    /* bit r is set if there is a free block of 2^r to 2^(r + 1) bytes, that is, in a list of row r
+     * of the table of free blocks */
     uint64_t rows;
-    /* for each row of the table of lists: bit i is set if list i of the row has a free block */
+    /* slots[r] is for row r of the table of lists of free blocks: bit i is set if list i of the row
+     * has a block */
     uint32_t slots[HEAP_ROWS];
     struct heap_block *free[HEAP_ROWS][HEAP_SLOTS];
-    /* for each size of small pieces: list of the freed pieces of this size, the last freed first */
+    /* small[i] is the list of freed small pieces of one size; the piece that was freed last comes
+     * first */
     struct heap_small *small[HEAP_SMALL];
     bool has_small;             /* whether `small` may have pieces */
     /* number of bytes in lent pieces (heap_lend); the bytes of a returned piece are subtracted
@@ -76,8 +78,8 @@ struct heap {
     atomic_size_t users;        /* the owner and all holders of lent pieces */
 };
 
-/* Opens an empty heap. It takes bytes from the budget and reserves addresses only when it grows.
- * The budget must exist longer than the heap. */
+/* Opens an empty heap. The heap takes bytes from the budget and reserves addresses only when it
+ * grows. The budget must exist longer than the heap. */
 int heap_open(struct heap **heap, struct budget *budget, uint64_t most_bytes,
               struct sheaf_error *err);
 
@@ -109,7 +111,8 @@ bool heap_is_lent(const void *piece);
 size_t heap_piece_bytes(const void *piece);
 
 /* Closes the heap, or does nothing if `heap` is NULL. Gives all bytes back to the budget, and frees
- * the memory. If pieces are still lent, the memory is freed when the last of them is returned. */
+ * the memory. If pieces are still lent, the memory is freed when the last lent piece is
+ * returned. */
 void heap_close(struct heap *heap);
 
 #endif

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 /* Asks the kernel to use huge pages for the buffer. Only huge pages that lie completely in the
- * buffer are used, so the buffer takes no more memory than before. Must be called before the memory
- * is first accessed. Has no effect on a system without huge pages. */
+ * buffer are used, so huge pages add no memory before or after the buffer. Must be called before
+ * the memory is first accessed. Has no effect on a system without huge pages. */
 void huge_advise(void *data, size_t size);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Implements the window of outstanding work (see inflight.h). An item stands for one job or
  * request. Only the thread that starts and collects the work uses the list of items. A lock guards
- * the state that worker threads change. A thread that waits for one particular item is woken only
+ * the state that worker threads change. If a thread waits for one particular item, it is woken only
  * when this item is done. */
 #include "base/inflight.h"
 
@@ -106,9 +106,10 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Finds the item to collect next. With the order INFLIGHT_ANY, it is the oldest item that is done.
- * Otherwise it is the oldest item of all, if it is done. Returns the address of the pointer to this
- * item in the list, or NULL if no item can be collected now. */
+/* Finds the item to collect next. With the order INFLIGHT_ANY, this is the oldest item whose work
+ * is done. With the order INFLIGHT_OLDEST, only the oldest item of all can be collected, once its
+ * work is done. Returns the address of the pointer to the item in the list, or NULL if no item can
+ * be collected now. */
 static struct inflight_item **inflight_find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;

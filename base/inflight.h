@@ -43,7 +43,7 @@ struct inflight {
     enum inflight_order order;
     inflight_fn *cancel;
     const volatile int *interrupt;
-    /* nonzero after a cancellation; work that has not begun by then is skipped */
+    /* nonzero after a cancellation: the window then skips all work that has not begun */
     int is_cancelled;
     pthread_mutex_t lock;
     pthread_cond_t landed;
@@ -56,18 +56,19 @@ struct inflight {
 
 /* Opens a window. A cancellation calls `cancel` for each running item, so that its work ends soon.
  * If `cancel` is NULL, running work continues, and a cancellation only skips items of inflight_run
- * that no worker has started. `interrupt` is a flag that inflight_next checks, or NULL. */
+ * that no worker has started. `interrupt` is a flag of the caller, or NULL. inflight_next cancels
+ * all work if the flag is set. */
 void inflight_open(struct inflight *window, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt);
 /* Cancels all work that is not done, and waits until it has ended. Must be called before the
  * workers are closed. */
 void inflight_close(struct inflight *window);
 
-/* Gives an item without work to the window. The item is either new, or was collected and can be
- * used again. */
+/* Adds an idle item to the window, that is, an item without work. The item is either new, or was
+ * collected and can be used again. */
 void inflight_add(struct inflight *window, struct inflight_item *item);
-/* Removes an item without work from the window and returns it, so that the caller can begin work
- * with it. Returns NULL if there is no such item. */
+/* Removes an idle item (an item without work) from the window and returns it, so that the caller
+ * can begin work with it. Returns NULL if the window has no idle item. */
 struct inflight_item *inflight_idle(struct inflight *window);
 
 /* Marks an item as begun. The caller must start the work of the item right after this call. */
@@ -82,10 +83,11 @@ size_t inflight_busy(struct inflight *window);
 
 /* Waits for the next item in the window's order, removes it from the window and returns it. Returns
  * NULL if no item is left. If the interrupt flag is set, cancels all work, so that the remaining
- * items can be collected soon. The work of such items may have failed. */
+ * items can be collected soon. Because of the cancellation, the work of these items may have
+ * failed. */
 struct inflight_item *inflight_next(struct inflight *window);
-/* Returns the next item like inflight_next, but does not wait. Returns NULL if this item is not
- * done. */
+/* Returns the next item like inflight_next, but does not wait. Returns NULL if the work of the next
+ * item is not done. */
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */

@@ -12,10 +12,11 @@
 
 /* ---- Parsing --------------------------------------------------------------------------------- */
 
-/* Parses a JSON text with jansson. Returns SHEAF_ERR_MEMORY if malloc has set errno to ENOMEM in
- * the meantime. This check is necessary because jansson, when memory is exhausted, may report a
- * syntax error or drop characters of a string. A failure before the last number of the text is not
- * noticed, because jansson resets errno when it parses a number. */
+/* Parses a JSON text with jansson. Returns SHEAF_ERR_MEMORY if an allocation failed while jansson
+ * was parsing (malloc then sets errno to ENOMEM). This check is necessary because jansson, when
+ * memory is exhausted, may report a syntax error or drop characters of a string. If an allocation
+ * fails and a number follows later in the text, the failure is not noticed, because jansson resets
+ * errno when it parses a number. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err)
 {

@@ -9,9 +9,9 @@
 #include "sheaf.h"
 
 /* Parses a JSON text with jansson's flags. On success, the caller must release *value. On failure,
- * *value is NULL. Returns SHEAF_ERR_CORRUPT if the text is not JSON; *found then has the reason,
- * unless `found` is NULL, and `err` is not changed. Returns SHEAF_ERR_MEMORY and sets `err` if
- * memory is exhausted. */
+ * *value is NULL. Returns SHEAF_ERR_CORRUPT if the text is not JSON. In this case `err` is not
+ * changed, and *found gets the reason if `found` is not NULL. Returns SHEAF_ERR_MEMORY and sets
+ * `err` if memory is exhausted. */
 int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
                    json_error_t *found, struct sheaf_error *err);
 /* Parses one line of a JSON Lines file. If the line is invalid, `err` gets the reason and the
@@ -34,9 +34,9 @@ json_t *json_make_array(size_t count, json_make_fn *make, const void *from, json
  * json_make_number makes a number from an element of an array of uint64_t. */
 json_make_fn json_make_string, json_make_number;
 
-/* The next two functions find values in a JSON text without parsing it. So a large array can be
- * parsed one element at a time, and a value can be copied as it was written. They do not check
- * whether the text is valid. */
+/* The next two functions find values in a JSON text without parsing it. With them, a caller can
+ * parse a large array one element at a time, or copy a value as it was written. The two functions
+ * do not check whether the text is valid. */
 
 /* Returns the first byte at or after `text` that is not a blank. */
 const char *json_text_blanks(const char *text, const char *end);

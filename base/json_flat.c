@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses flat JSON objects (see json_flat.h). It accepts only texts that the library jansson
- * accepts as well, and returns the same strings as jansson. */
+ * Parses flat JSON objects (see json_flat.h). The parser accepts only texts that the library
+ * jansson accepts as well, and returns the same strings as jansson. */
 #include "base/json_flat.h"
 
 #include <stdint.h>

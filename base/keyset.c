@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Changes a hash that is zero to one, because a zero marks an empty slot. */
+/* Changes a hash of zero to a hash of one, because a zero marks an empty slot of the hash table. */
 static XXH128_hash_t not_zero(XXH128_hash_t hash)
 {
     if (hash.low64 == 0 && hash.high64 == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Notices: messages for the program that no function can return as an error. The library finds the
- * cause of a notice on a thread of its own, outside of any call. */
+ * Notices: messages for the program that cannot be returned as an error of a function, because a
+ * thread of the library finds their cause outside of any call. */
 #ifndef BASE_NOTICE_H
 #define BASE_NOTICE_H
 

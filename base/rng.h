@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). It
- * is seeded with a hash of several numbers. So neighbouring seeds, epochs and lanes (the sequences
- * into which an epoch is divided) get unrelated random numbers. reader/ORDER.md specifies the
- * generator. Its results must never change. */
+ * The random generator that determines the order of samples: xoshiro256** (Blackman and Vigna). The
+ * generator is seeded with a hash of several numbers. So neighbouring seeds, epochs and lanes (the
+ * sequences into which an epoch is divided) get unrelated random numbers. reader/ORDER.md specifies
+ * the generator. Its results must never change. */
 #ifndef BASE_RNG_H
 #define BASE_RNG_H
 
@@ -14,9 +14,9 @@ enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3, RNG_PIECES = 4, R
 
 struct rng { uint64_t s[4]; };
 
-/* Seeds the generator from the purpose and three numbers. They form an array of little-endian
- * 64-bit words. Word i of the generator's state is the XXH3-64 hash of this array, with i as the
- * hash's own seed. */
+/* Seeds the generator from four values: the purpose and three numbers. As little-endian 64-bit
+ * words, these values form an array. Word i of the generator's state is the XXH3-64 hash of the
+ * array, and i is the seed of this hash. */
 void rng_seed(struct rng *rng, enum rng_purpose purpose, uint64_t seed, uint64_t epoch,
               uint64_t lane);
 
@@ -38,8 +38,8 @@ static inline uint64_t rng_next(struct rng *rng)
 }
 
 /* Returns a uniform random number from 0 to n - 1. `n` must be greater than 0. The result is the
- * high half of a 128-bit product. If this product would make some results more likely, another
- * random number is drawn (Lemire 2019). */
+ * high half of a 128-bit product. A few products are rejected, and another random number is drawn,
+ * because otherwise some results would be more likely than others (Lemire 2019). */
 static inline uint64_t rng_below(struct rng *rng, uint64_t n)
 {
     unsigned __int128 product = (unsigned __int128)rng_next(rng) * n;

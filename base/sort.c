@@ -2,10 +2,10 @@
  *
  * Implements the external sort of sort.h: the buffer, the sorted runs in the file, and their merge.
  *
- * Entries fill the buffer from its start. Refs, small structs that point to the entries, fill it
- * from its end. When the buffer is full, its entries are sorted and appended to a temporary file.
- * They form a run, a sorted sequence of entries. The file is created only when the buffer is full
- * for the first time.
+ * Entries fill the buffer from its start. Refs (small structs that point to the entries) fill the
+ * buffer from its end. When the buffer is full, its entries are sorted and appended to a temporary
+ * file. These entries form a run, that is, a sorted sequence. The file is created only when the
+ * buffer is full for the first time.
  *
  * An entry in a run consists of its number `order` (u64), the size of its key (varint), the size of
  * its value (varint), its key and its value. Entries are sorted by `order` first. */
@@ -29,16 +29,16 @@
 
 struct sort_ref {
     uint64_t order;             /* the entry's order, which only the ref stores */
-    /* position and size in bytes of the rest of the entry in the buffer: the two sizes, key and
-     * value */
+    /* offset and size in bytes of the rest of the entry in the buffer, which consists of the size
+     * of the key, the size of the value, the key, and the value */
     uint32_t at, size;
 };
 
-/* A sorted run of the file while the runs are merged. Its window is a buffer with the next bytes of
- * the run. */
+/* State of a run (a sorted part of the temporary file) while the runs are merged. Its window is a
+ * buffer with the next bytes of the run. */
 struct sort_run {
-    /* the bytes of the run in the file that are not yet in the window: offsets of their start and
-     * end */
+    /* start and end, as offsets in the file, of the run's bytes that were not yet read into the
+     * window */
     uint64_t offset, end;
     uint8_t *window;
     size_t capacity, used, at;
@@ -61,8 +61,8 @@ struct sort {
     struct sort_run **heap;
     size_t heap_size;
     size_t window;
-    /* set if sort_next has returned the next entry of the heap's first run; the following call must
-     * then first advance this run */
+    /* set if sort_next has already returned the next entry of the first run in `heap`; the next
+     * call of sort_next must first move this run to its following entry */
     bool begun;
 };
 
@@ -229,8 +229,8 @@ static void fill_buckets(struct sort_ref *refs, size_t count, unsigned shift, si
     }
 }
 
-/* Sorts refs that differ only in the lowest `bits` bits of `order`. It sorts one byte at a time,
- * because comparing refs would take several times as long. */
+/* Sorts refs that differ only in the lowest `bits` bits of `order`. This is a radix sort, one byte
+ * at a time, because a sort that compares refs would take several times as long. */
 static void sort_bits(const struct sort *s, struct sort_ref *refs, size_t count, unsigned bits)
 {
     size_t starts[257];
@@ -326,8 +326,9 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 /* ---- Merging --------------------------------------------------------------------------------- */
 
 /* Reads a range of the file, and then gives the disk space of this range back to the file system.
- * This is possible because each range is read only once. So the disk need not hold all entries both
- * here and in the caller's output. If the file system cannot do this, the file keeps its size. */
+ * This is possible because each range is read only once. So the disk need not hold all entries
+ * twice, in this file and in the caller's output. On a file system that cannot free a part of a
+ * file, the file keeps its size. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {
@@ -365,8 +366,8 @@ static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct s
     return read_once(s, r->offset - more, r->window + left, more, err);
 }
 
-/* Makes the next entry of the run its current entry (`head`). Returns SHEAF_END after the last
- * entry. */
+/* Moves the run to its next entry: makes this entry the current entry `head`. Returns SHEAF_END
+ * after the last entry. */
 static int sort_advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
@@ -407,8 +408,8 @@ static bool sort_is_before(const struct sort_run *a, const struct sort_run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Moves the run at index `at` of the merge heap down, until no run below it in the heap has a
- * smaller next entry. */
+/* Moves the run at index `at` of the merge heap down in the heap, until its next entry is not
+ * greater than the next entries of the runs below it. */
 static void sink(struct sort *s, size_t at)
 {
     struct sort_run *run = s->heap[at];

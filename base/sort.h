@@ -4,9 +4,9 @@
  * When the buffer is full, its entries are sorted and written to a temporary file as a run. At the
  * end, the runs are merged.
  *
- * An entry has a number called its order, a key and a value. Entries are sorted by order, and those
- * with equal orders by key in byte order. Entries with equal orders and keys stay in the sequence
- * in which they were added.
+ * An entry has a number called its order, a key and a value. Entries are sorted by order. Entries
+ * with equal orders are sorted by key in byte order. Entries with equal orders and keys stay in the
+ * sequence in which they were added.
  *
  * The time per entry hardly depends on the number of entries: ten times the number of entries adds
  * about three comparisons per entry to the merge. */
@@ -27,7 +27,8 @@ struct sort_entry {
 };
 
 /* Opens a sort. `directory` is the directory for the temporary file; the string must stay valid.
- * memory_bytes is the size of the buffer. The merge later needs the same amount of memory again. */
+ * memory_bytes is the size of the buffer. Before the runs are merged, this buffer is freed, and
+ * buffers of about the same total size are allocated for the runs. */
 int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
               struct sheaf_error *err);
 void sort_close(struct sort *sort);     /* NULL is allowed. */

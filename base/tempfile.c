@@ -45,8 +45,8 @@ int tempfile_create(const char *directory, struct sheaf_error *err)
 
     if (fd >= 0)
         return fd;
-    /* NFS and FUSE cannot create a file without a name. There, the file has a name for a short
-     * time, from mkstemp to unlink. */
+    /* NFS and FUSE cannot create a file without a name. On these file systems, mkstemp creates a
+     * file with a name, and unlink removes the name immediately. */
     if (asprintf(&name, "%s/sheaf-XXXXXX", directory) < 0) {
         err_memory(err, strlen(directory));
         return -1;

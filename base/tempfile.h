@@ -2,7 +2,7 @@
  *
  * Stores data that may not fit into memory. The data is written once, from start to end, and can
  * then be read any number of times. Large data goes to a temporary file without a name. The system
- * deletes this file when the process ends, even if it crashes. */
+ * deletes this file when the process ends, even after a crash. */
 #ifndef BASE_TEMPFILE_H
 #define BASE_TEMPFILE_H
 
@@ -13,9 +13,9 @@
 #include "base/buf.h"
 #include "sheaf.h"
 
-/* Returns the directory for temporary files, as allocated memory. It is TMPDIR if this variable is
- * set, otherwise the directory of `path` if `path` is not NULL and its directory is writable,
- * otherwise /var/tmp. */
+/* Returns the directory for temporary files, as allocated memory. If the variable TMPDIR is set,
+ * this is TMPDIR. Otherwise it is the directory of `path`, if `path` is not NULL and this directory
+ * is writable. Otherwise it is /var/tmp. */
 char *tempfile_directory(const char *path);
 
 /* Creates a file without a name in a directory. Returns its descriptor, or sets the error and
@@ -26,9 +26,9 @@ int tempfile_write_at(int fd, uint64_t offset, const void *data, size_t size,
                       struct sheaf_error *err);
 int tempfile_read_at(int fd, uint64_t offset, void *data, size_t size, struct sheaf_error *err);
 
-/* Storage for bytes. They are first in a buffer of at most memory_bytes. If the buffer becomes too
- * small, they move to a temporary file. Before tempfile_open, `fd` must be -1 and all other fields
- * must be zero. */
+/* Storage for bytes. The bytes are first in a buffer of at most memory_bytes. If this buffer
+ * becomes too small, the bytes move to a temporary file. Before tempfile_open, `fd` must be -1 and
+ * all other fields must be zero. */
 struct tempfile {
     char *directory;            /* where the file will be created */
     size_t memory_bytes;        /* largest buffer before a file is created */
@@ -51,8 +51,9 @@ int tempfile_put_varint(struct tempfile *file, uint64_t value, struct sheaf_erro
 int tempfile_rewind(struct tempfile *file, struct sheaf_error *err);
 int tempfile_get(struct tempfile *file, void *data, size_t size, struct sheaf_error *err);
 int tempfile_get_varint(struct tempfile *file, uint64_t *value, struct sheaf_error *err);
-/* Sets *data to the `size` bytes at `offset`. They are in the storage's buffer, or are read from
- * the file into `room`. tempfile_rewind must have been called before. */
+/* Sets *data to the `size` bytes at `offset`. If they are in the storage's buffer, *data points
+ * there; otherwise they are read from the file into `room`. tempfile_rewind must have been called
+ * before. */
 int tempfile_view(const struct tempfile *file, uint64_t offset, size_t size, struct buf *room,
                   const uint8_t **data, struct sheaf_error *err);
 

@@ -15,14 +15,15 @@
 /* Number of rounds of measurement before the first trial with more reads. On a slow link, the
  * number of reads rises earlier. */
 #define FIRST_REST 8u
-/* A rate in bytes per nanosecond. If a link is slower than this when reading begins, more reads are
- * started at once, even before the first round of measurement ends. */
+/* A rate in bytes per nanosecond. If a link is slower than this when reading begins, the number of
+ * simultaneous reads is raised even before the first round of measurement ends. */
 #define QUICK 0.75
 /* A rate in bytes per nanosecond. If a link is slower than this in a round of measurement, the
- * number of reads is doubled without a trial. */
+ * number of simultaneous reads is doubled without a trial. */
 #define SLOW 0.2
-/* A round of measurement lasts for MEASURED_WINDOWS x N reads if N reads run at once. Simultaneous
- * reads often finish in bursts, so a round of only N reads might measure a single burst. */
+/* Length of a round of measurement: with N simultaneous reads, a round lasts until MEASURED_WINDOWS
+ * x N reads are complete. Simultaneous reads often finish in bursts, so a round of only N reads
+ * might measure a single burst. */
 #define MEASURED_WINDOWS 3u
 
 void window_fit(struct window *w, unsigned least, unsigned most, uint64_t read_bytes)
@@ -82,13 +83,14 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* Raises the number of simultaneous reads (`now`) during the first round if the link is slow.
- * Returns whether it was raised.
+/* Raises `now`, the number of simultaneous reads, during the first round of measurement if the link
+ * is slow. Returns whether `now` was raised.
  *
- * A link is slow if the consumer has already waited longer than `now` reads of usual size would
- * take at the rate QUICK. The number is then multiplied by QUICK / (bytes received / time waited).
- * A shorter wait proves nothing, because the first reads are smaller than usual and consist mostly
- * of latency. */
+ * The rate so far is the number of received bytes divided by the time that the consumer has waited.
+ * If the rate is below QUICK, `now` is multiplied by QUICK / rate. Nothing is changed until the
+ * consumer has waited for the time in which a link of the rate QUICK delivers `now` reads of usual
+ * size. A shorter wait proves nothing, because the first reads are smaller than usual and consist
+ * mostly of latency. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

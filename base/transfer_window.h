@@ -24,16 +24,18 @@
 #include <stdint.h>
 
 struct window {
-    /* largest number of simultaneous reads, as memory allows; 0 if this struct does not limit the
-     * reads */
+    /* largest number of simultaneous reads, which the caller's memory determines; 0 if this struct
+     * does not limit the number */
     unsigned most;
     uint64_t read_bytes;        /* size of a usual read */
     unsigned now;               /* number of reads that may be under way */
-    /* value of `now` before the trial that is running; 0 if no trial is running */
+    /* value of `now` (the number of simultaneous reads) before the present trial; 0 if there is no
+     * trial */
     unsigned before;
     double before_rate;         /* bytes per nanosecond before the trial */
     unsigned rest;              /* number of rounds until the next trial may begin */
-    /* whether all reads that finish from now on were started after the last change of `now` */
+    /* set once every read that finishes was started after the last change of `now`, the number of
+     * simultaneous reads */
     bool is_settled;
     unsigned reads;             /* number of reads in the current round of measurement */
     uint64_t bytes,             /* of these reads */
@@ -41,8 +43,8 @@ struct window {
         stall_ns;               /* the consumer's total waiting time when the round began */
 };
 
-/* Sets or changes the limits of the number of simultaneous reads. If the present number is within
- * the new limits it is kept, because earlier rounds have found it to be best. */
+/* Sets or changes the limits of the number of simultaneous reads. The present number stays if it is
+ * within the new limits, because earlier rounds of measurement have found it to be best. */
 void window_fit(struct window *window, unsigned least, unsigned most, uint64_t read_bytes);
 
 /* Reports that the consumer has taken a read of `bytes` bytes at the time now_ns. stall_ns is the

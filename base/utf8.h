@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* Returns the size in bytes of the well-formed UTF-8 sequence at `p` (Unicode, table 3-7). Returns
- * 0 if there is none. `left` is the number of bytes at `p`. */
+ * 0 if no well-formed sequence begins at `p`. `left` is the number of bytes that may be read at
+ * `p`. */
 static inline size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     const uint8_t first = p[0];

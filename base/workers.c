@@ -2,8 +2,8 @@
  *
  * Implements the pool of threads of workers.h. The pool has one lock, a queue of jobs, a condition
  * variable for its threads, and another condition variable for threads that wait for a job. One
- * lock is enough, because a job handles about a megabyte, so that the lock is taken only a few
- * thousand times a second. */
+ * lock is enough: a job handles about a megabyte, so the lock is taken only a few thousand times a
+ * second. */
 #include "base/workers.h"
 
 #include <pthread.h>
@@ -72,8 +72,8 @@ static void move_to_front_locked(struct workers *w, struct job *job)
     w->locked.first = job;
 }
 
-/* Removes the first job from the queue and runs it. The lock must be held. It is released while the
- * job runs. */
+/* Removes the first job from the queue and runs it. The caller must hold the lock. The lock is
+ * released while the job runs. */
 static void run_first_locked(struct workers *w)
 {
     struct job *job = pop_locked(w);
@@ -135,8 +135,8 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* Keeps job->awaited as it is. Another thread may already wait for this job, even before the
-     * job is submitted, while its data is still being fetched. */
+    /* Does not reset job->awaited, because another thread may already wait for this job. It may
+     * wait even before the job is submitted, while the job's data is still being fetched. */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;

@@ -15,14 +15,14 @@
 
 struct workers;
 
-/* A job of the pool. It is a member of a struct of the caller. This struct must stay valid until
- * the job is done. */
+/* A job of the pool. The caller has this struct as a member of a larger struct, which must stay
+ * valid until the job is done. */
 struct job {
     /* the work of the job; called once on a thread of the pool, unless the job is cancelled */
     void (*run)(struct job *job);
-    /* Set if `run` itself tells its caller when the job is done, and the job may be freed while
-     * `run` is still running. The pool then does not touch the job any more, and cannot cancel
-     * it. */
+    /* set if `run` itself tells its caller when the job is done. The caller may then free the job
+     * while `run` is still running. Therefore the pool does not touch a detached job any more once
+     * `run` has begun, and cannot cancel it. */
     bool detached;
     struct job *next;                   /* the pool's */
     enum { JOB_IDLE, JOB_QUEUED, JOB_RUNNING, JOB_DONE } state;     /* the pool's */
@@ -36,8 +36,8 @@ int workers_open(struct workers **workers, unsigned threads, struct sheaf_error 
 /* Queues a job. May be called on any thread. */
 void workers_submit(struct workers *workers, struct job *job);
 
-/* Returns whether the job has run or was cancelled. If it has, the caller sees everything that the
- * job has written to memory. */
+/* Returns whether the job has run or was cancelled. If the result is true, the caller sees
+ * everything that the job has written to memory. */
 bool workers_is_done(struct workers *workers, struct job *job);
 
 /* Waits until the job is done. Returns how long the caller waited, in nanoseconds; 0 if the job was
@@ -52,8 +52,9 @@ bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout
  * every 20 ms, so that a signal handler may set it. Adds the waiting time to *waited_ns.
  *
  * If `helps` is true, the calling thread runs queued jobs instead of sleeping. If no thread has
- * begun `job`, the calling thread runs it first. For short jobs, this saves the time to wake the
- * calling thread. It also lets a program use all processors with one thread fewer. */
+ * begun `job`, the calling thread runs it first. This has two advantages: for short jobs, it saves
+ * the time to wake the calling thread, and the pool needs one thread fewer to use all
+ * processors. */
 bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
                      const volatile int *interrupt, uint64_t *waited_ns);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds out what is in the directory of a destination: the claim (the file that says which run
- * packs here), manifests, and files that belong to no data set. It is an error if the store does
- * not answer. Everything else is a finding for the caller. */
+ * packs here), manifests, and files that belong to no data set. Only a store that does not answer
+ * is an error. Everything else, such as a damaged manifest, is a finding that the caller judges. */
 #include "publish/destination.h"
 
 #include <stdio.h>
@@ -63,11 +63,11 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return destination_do_read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* Returns whether a manifest was written for the plan of the output `o`. Its plan hash must be
- * equal. Two plans can have the same hash although their files have other content. Therefore, if
- * o->compares_origin is set, the note of the manifest (a text that some stores keep with an object)
- * must be empty or equal o->origin. A run that resumes does not compare the note, because it
- * changes no finished data set. */
+/* Returns whether a manifest was written for the plan of the output `o`. The plan hashes must be
+ * equal. Files with other content may still give the same hash. Therefore, if o->compares_origin is
+ * set, the manifest's note is compared as well. The note is a text that some stores keep with an
+ * object. It must be empty or equal o->origin. A run that resumes does not compare the note,
+ * because it changes no finished data set. */
 static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
@@ -204,7 +204,8 @@ int destination_split(const struct output *o, const char *directory, const char 
 struct inspected_names {
     struct inspection *inspection;
     /* directory that is listed, and the name of its split ("" if there are no splits). In a run
-     * with splits, the directory DEST above the splits is listed as well; its `split` is NULL. */
+     * with splits, the parent directory DEST of the splits is listed as well. For DEST, `split` is
+     * NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a file that belongs to no data set but has the name of a report, an index or a table
@@ -248,8 +249,8 @@ static int note_dataset(struct inspection *x, const char *directory)
 
 #define NAMED_MOST 5            /* files that an error names */
 
-/* Counts a missing file, or a file of the wrong size, in *lost. Appends its name to the text of the
- * message. */
+/* Counts a missing file, or a file of the wrong size, in *lost. Appends the file's name to the text
+ * of the message. */
 static int note_lost(struct buf *text, size_t *lost, const char *name,
                      const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {
@@ -263,7 +264,7 @@ static int note_lost(struct buf *text, size_t *lost, const char *name,
 }
 
 /* Returns the name of file number `i` of a data set, and sets *bytes to the size that the manifest
- * states. The files are all shards, and after them the index. */
+ * states. The files are numbered from 0: first all shards, and after them the index. */
 static const char *file_of(const struct manifest *m, size_t i, uint64_t *bytes)
 {
     *bytes = i < m->shard_count ? m->shards[i].bytes : m->index_bytes;
@@ -388,7 +389,7 @@ static int inspect_datasets(void *inspection, struct sheaf_error *err)
 /* ---- Files without an owner ------------------------------------------------------------------ */
 
 /* Writes "SPLIT/PREFIX-<digits>" to `stem` for a file name PREFIX-<digits>.<...>, which is the name
- * of a shard or of a file beside it. Returns false for any other name. */
+ * of a shard or of a file beside a shard. Returns false for any other name. */
 static bool stem_of(const struct output *o, const char *split, const char *name,
                     char stem[2 * SHARD_NAME_BYTES])
 {
@@ -420,7 +421,7 @@ static int know_shard(struct inspection *x, const char *split, const char *name,
 /* Handles the name of one file in the journal's directory. A journal entry (the facts about a
  * finished shard) has the name of its split and shard. This shard is added to x->known, so that it
  * does not count as a file without an owner. Sets has_leftovers for every file that is not
- * temporary, because it shows that a run was here. */
+ * temporary, because such a file shows that a run was here. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;
@@ -463,9 +464,9 @@ static int find_unknown(void *context, const struct store_entry *entry)
 
 /* Looks in a directory for a shard that belongs to no data set and to no run.
  *
- * The order of the steps matters: first the journal was listed, then the manifest is read, and then
- * the directory is listed. If a run finishes or removes a shard in between, the shard is still
- * known from the journal or the manifest. */
+ * The order of the steps matters: the caller has already listed the journal and read the manifest;
+ * only then is the directory listed. If a run finishes or removes a shard between these steps, the
+ * shard is still known from the journal or the manifest. */
 static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -498,8 +499,8 @@ static int note_split(struct inspection *x, const char *name)
     return code;
 }
 
-/* Examines the subdirectories, and the shards that the listings have found. Most destinations have
- * none, so this usually makes no request. */
+/* Examines the subdirectories and the shards that the listings have found. Most destinations have
+ * neither, so usually no request is made. */
 static int inspect_listed(struct inspection *x)
 {
     int code = SHEAF_OK;
@@ -543,9 +544,9 @@ static int list_below(void *inspection, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
-/* Returns whether this run would itself write a file of this name in this directory. Shards are not
- * tested here. A run writes reports in DEST, unless it is an edit, and it writes an index and a
- * table of keys in the directory of each split. */
+/* Returns whether this run would itself write a file of this name in this directory. Names of
+ * shards are not tested here. A run, unless it is an edit, writes reports in DEST. Every run writes
+ * an index and a table of keys (by which samples are found) in the directory of each split. */
 static bool is_stray(const struct inspected_names *l, const char *name)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };
@@ -602,7 +603,8 @@ static void destination_add_names(struct inspection *x)
                                                                .directory = o->dest };
 }
 
-/* Keeps the name of the first stray file that was found, and frees the others. */
+/* Keeps the name of the first stray file (a file that belongs to no data set), and frees the names
+ * of all other stray files. */
 static void take_strays(struct inspection *x)
 {
     for (size_t i = x->names_count; i-- > 0;) {
@@ -637,8 +639,8 @@ static int inspect_content(struct inspection *x)
     code = several_tasks(x->output->dest, tasks, count, err);
     x->err = err;
     take_strays(x);
-    /* If a manifest cannot be read, nobody knows which files belong to its data set, so they are
-     * not examined. */
+    /* Do not examine files if a manifest cannot be read, because it is then unknown which files
+     * belong to its data set. */
     if (code == SHEAF_OK && x->asked & INSPECT_FILES && x->found->fault.code == SHEAF_OK)
         code = inspect_listed(x);
     return code;
@@ -750,7 +752,8 @@ static int destination_refuse_grown(const struct destination *d, struct sheaf_er
 }
 
 /* Refuses a destination that another run has claimed. It is unknown whether the other run is still
- * working. Therefore the message names the process that began it, so that the user can check. */
+ * working. Therefore the message names the process that began the other run, so that the user can
+ * look whether this process still exists. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

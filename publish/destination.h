@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out what is at a destination: which run has claimed it, which data set it has, and which
- * other files. (A run claims a destination by a file in it; see journal.h.)
+ * Finds out what is at a destination: the run that has claimed it, its data set, and other files.
+ * (A run claims a destination by a file in it; see journal.h.)
  *
  * Every function that prepares a destination, joins a run, commits or shows progress calls
  * destination_inspect. That function never refuses anything. If the caller wants to refuse, it
@@ -18,7 +18,8 @@
 
 enum manifest_kind {
     MANIFEST_NONE,
-    /* a file that a run puts in place of a manifest while it works, so there is no data set */
+    /* a stand-in: a file that a run puts in the place of the manifest while it works; it means that
+     * there is no data set */
     MANIFEST_OF_RUN,
     /* the file of a manifest that cannot be parsed; `fault` has the reason */
     MANIFEST_UNREADABLE,
@@ -35,8 +36,9 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* Number of samples before the first append or edit, if the data set was first made by the plan
-     * of this run (MANIFEST_OF_OTHER_PLAN); otherwise 0. */
+    /* Number of samples before the first append or edit, if the plan of this run has made the data
+     * set and the data set was appended to or edited later (MANIFEST_OF_OTHER_PLAN); otherwise
+     * 0. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };
@@ -50,8 +52,8 @@ bool manifest_found_is_dataset(const struct manifest_found *found);
 int destination_read_manifest(const char *directory, struct manifest *manifest,
                               struct sheaf_error *err);
 
-/* Name of a copy of the manifest of a data set that is being replaced. The copy lists the files
- * that must be removed. */
+/* Name of a file with a copy of the manifest of a data set that is being replaced. The copy shows
+ * which files of the data set must be removed. */
 #define REPLACED_NAME "replaced.json"
 /* Reads this copy. Returns SHEAF_ERR_NOT_FOUND if there is none. */
 int destination_read_replaced(const char *directory, struct manifest *manifest,
@@ -76,10 +78,10 @@ enum claim_holder { CLAIM_ABSENT, CLAIM_DAMAGED, CLAIM_OF_OTHER_PLAN, CLAIM_OF_P
 enum {
     INSPECT_CLAIM = 1,
     INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
-    /* also compare the sizes of the files of this plan's data set with its manifest */
+    /* also check that the files of this plan's data set have the sizes that its manifest states */
     INSPECT_WHOLE = 4,
-    /* list the destination, to find leftovers of runs, splits of other runs, and files that belong
-     * to no data set */
+    /* list the destination, to find remaining files of unfinished runs, splits of other runs, and
+     * files that belong to no data set */
     INSPECT_FILES = 8,
     /* look for reports, indexes and tables of keys that belong to no data set */
     INSPECT_STRAY = 16,
@@ -90,12 +92,13 @@ struct destination {
     enum claim_holder claim;
     struct journal_plan holder; /* for the last two kinds of claims: its holder */
     struct store_seen claim_seen;
-    /* a directory with a data set of this or another plan; NULL if there is none */
+    /* path of a directory that contains a data set, of this plan or of another plan; NULL if there
+     * is no data set */
     char *dataset;
     /* whether this plan's data set is complete, with all its splits */
     bool is_finished;
     /* number of samples of this plan's data set before the first append; 0 if nothing was appended,
-     * or if there is no such data set */
+     * or if this plan's data set does not exist */
     uint64_t grown_from;
     uint64_t samples;           /* number of its samples now */
     bool is_edited;             /* whether it was edited after this plan */
@@ -115,7 +118,8 @@ struct destination {
 
 /* Inspects a destination, and adds the findings that `asked` requests to *found. The claim (the
  * file that says which run packs here) is inspected before the data set. A commit removes its claim
- * only after the data set has become visible. So at least one of the two is found. */
+ * only after the data set has become visible. So if a run commits during the inspection, at least
+ * its claim or its data set is found. */
 int destination_inspect(const struct output *output, unsigned asked, struct destination *found,
                         struct sheaf_error *err);
 void destination_clear(struct destination *found);
@@ -123,8 +127,8 @@ void destination_clear(struct destination *found);
 /* Sets *finished to whether the data set of this plan is complete. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
 /* Counts the lines of the reports skipped.tsv and converted.tsv, and stores the numbers in *result.
- * Each append has reports of its own. `part` is the number of the append, or 0 for the first
- * packing. */
+ * Each append has reports of its own. `part` is the number of the append whose reports are counted,
+ * or 0 for the first packing. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
 /* Adds the counts of a finished data set to the result. The counts come from its manifests and its
@@ -134,8 +138,9 @@ int destination_result(const struct output *output, struct sheaf_pack_result *re
 
 /* ---- Refusals -------------------------------------------------------------------------------- */
 
-/* Reasons for which destination_refuse refuses a destination; several can be combined. The error is
- * SHEAF_ERR_EXISTS, or the error `fault` for REFUSE_FAULT. */
+/* Reasons for which destination_refuse refuses a destination. A caller combines the reasons that it
+ * wants to be checked. The error code is SHEAF_ERR_EXISTS, except for REFUSE_FAULT, which returns
+ * the error `fault` of struct destination. */
 enum {
     REFUSE_FAULT = 2,
     REFUSE_OTHER_DATASET = 4,   /* than this plan's */

@@ -14,8 +14,8 @@
  * entry in a remote store takes about 20 ms, so this makes 1,600 entries per second. */
 #define AT_ONCE 32u
 /* Limit in bytes for the journal entries (the facts about finished shards) that are read ahead. An
- * entry also has the shard's section of the index. The number of entries that are read ahead is
- * limited, so that they fit even if each is as large as the largest entry so far. */
+ * entry also has the shard's section of the index. Entries are read ahead only as far as this limit
+ * allows if each of them is as large as the largest entry so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {

@@ -9,8 +9,8 @@
 
 struct entries;
 
-/* The shard whose journal entry is to be read. A function of the caller (entries_shard_fn) fills it
- * in. It returns SHEAF_END if the shard has no entry and is to be skipped. */
+/* The shard whose journal entry is to be read. A function of the caller (entries_shard_fn) fills
+ * this struct in. The function returns SHEAF_END for a shard without an entry, which is skipped. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads and writes the files of the journal. A journal entry has the facts about one finished
- * shard. It consists of, in this order:
+ * shard. The entry consists of, in this order:
  * - a magic number, which tells the release that wrote the entry;
  * - 64-bit numbers, called words (enum word);
  * - the plan hash, the XXH3 of the shard, the shard's name, and its section of the index;
@@ -93,8 +93,8 @@ int journal_entry_write(const struct journal_entry *entry, const char *hash, str
 }
 
 /* Returns the number of words (64-bit numbers) in a journal entry (the facts about a finished
- * shard). It depends on the magic number at the beginning. Returns 0 if the bytes are not a journal
- * entry. */
+ * shard). This number depends on the magic number at the beginning of the entry. Returns 0 if the
+ * bytes are not a journal entry. */
 static size_t word_count(const uint8_t *data, size_t size)
 {
     const size_t most = sizeof(magic) - 1;
@@ -113,8 +113,8 @@ static size_t fixed_bytes(size_t words)
 }
 
 /* Returns whether the parts of a journal entry (the facts about a finished shard) together have
- * `size` bytes. `words` has the sizes of the parts whose size varies, and `fixed` is the total size
- * of the others. */
+ * `size` bytes. `words` has the sizes of the parts of variable size, and `fixed` is the total size
+ * of all other parts. */
 static bool sizes_fit(const uint64_t *words, size_t fixed, size_t size)
 {
     uint64_t sum = fixed;
@@ -469,11 +469,11 @@ struct clearing {
 
 /* Removes a file of the journal that was found in a listing.
  *
- * If it is a journal entry (the stored facts) of this plan, it is removed only if it has not
- * changed since the listing. A change shows that another run of this plan has claimed the
- * destination. The entry then belongs to that run. Other files, and files whose ETag is not in the
- * listing, are removed by journal_remove, which itself checks that this run still has the claim
- * (the file that says which run packs here). */
+ * A journal entry (the stored facts about a shard) of this plan is removed only if the entry has
+ * not changed since the listing. A change shows that another run of this plan has claimed the
+ * destination. The entry then belongs to that run. Other files, and files without an ETag in the
+ * listing, are removed by journal_remove. That function checks first that this run still has the
+ * claim (the file that says which run packs here). */
 static int clear_file(void *context, const char *name, const struct store_seen *listed,
                       struct sheaf_error *err)
 {
@@ -508,11 +508,10 @@ static int clear_one(void *context, const struct store_entry *entry)
     return several_add(&c->several, entry->name, &listed, c->err);
 }
 
-/* Removes this run's claim (the file that says which run packs here). If the stamp of the claim is
- * known, the claim is removed only if it is still the same file. A stamp is a number that
- * identifies a file. It is unknown in a process that has joined the run, and in stores without
- * stamps. Then journal_remove first reads the claim, to see whether it still belongs to this
- * run. */
+/* Removes this run's claim (the file that says which run packs here). If the stamp of the claim (a
+ * number that identifies the file) is known, the claim is removed only if it still has this stamp.
+ * The stamp is unknown in a process that has joined the run, and in stores without stamps. In these
+ * cases journal_remove first reads the claim, to see whether it still belongs to this run. */
 static int remove_claim(const struct journal *j, struct sheaf_error *err)
 {
     char *url;

@@ -5,10 +5,11 @@
  * destination DEST.
  *
  * While a run packs, the journal is the directory DEST/.sheaf-partial. Its file "plan" is the
- * claim. The claim has the plan hash, the form of the names of files, the number of the run, and
- * words about its holder. Each finished shard has a journal entry, the file
- * [SPLIT.]SHARD.HASH.done. HASH is the beginning of the plan hash. The entry has the facts about
- * the shard for the manifest and the index.
+ * claim. The claim has the plan hash, the prefix of the names of shards, the names of the splits,
+ * and the number and state of the run. For messages, the claim also says which process made it and
+ * when. Each finished shard has a journal entry, the file [SPLIT.]SHARD.HASH.done. HASH is the
+ * beginning of the plan hash. The entry has the facts about the shard for the manifest and the
+ * index.
  *
  * A run writes or removes a file in DEST in three steps: it looks at the file, checks that it still
  * has the claim, and then acts only if the file has not changed (store_commit_over). A run that
@@ -17,8 +18,8 @@
  *
  * The journal entry of a shard is written before the shard, at first without the shard's stamp. The
  * stamp is a number by which the shard is recognised without reading it. When the shard has its
- * final name, the entry is replaced by an entry with the stamp. The directory is removed with its
- * last file. */
+ * final name, the entry is replaced by an entry with the stamp. When the directory .sheaf-partial
+ * has no file left, it is removed. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 
@@ -37,12 +38,14 @@
 #define HOLDER_SIZE 160
 
 /* The state of a run, which is stored in its claim (the file that says which run packs here). READY
- * means that the destination is prepared and the run packs. Before READY, the run inspects the
- * destination (LOOKS) or removes old files (REPLACES). A run that appends or edits has the state
- * GROWS, and a run that makes an index has the state INDEXES. */
+ * means that the destination is prepared and the run packs. A run that has just claimed the
+ * destination has the state LOOKS while it inspects the destination, or REPLACES while it removes
+ * old files. A run that appends or edits has the state GROWS, and a run that makes an index has the
+ * state INDEXES. */
 enum claim_state {
     CLAIM_LOOKS, CLAIM_REPLACES, CLAIM_READY, CLAIM_GROWS,
-    /* the run makes an index or a table of keys, for shards that already exist */
+    /* the run makes an index, or a table of keys (by which samples are found), for shards that
+     * already exist */
     CLAIM_INDEXES
 };
 
@@ -66,7 +69,8 @@ struct shard_facts {
     uint64_t multipart;         /* records */
     uint64_t resized;           /* images that were only made smaller */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
-    /* for samples that a program packs: whether a sample of the shard has a field `cls` */
+    /* for samples that a program appends (sheaf_packer_append): whether any sample of the shard has
+     * a field `cls` */
     bool has_cls;
     char xxh3[HASH_TEXT_BYTES];
     char library[CODEC_LIBRARY_BYTES];      /* the library that compressed it; "": unknown */
@@ -78,7 +82,7 @@ struct journal_entry {
     /* key_hash() of the key of each sample, in order, as little-endian u64. Empty if unknown,
      * because the release that wrote this entry had no tables of keys. */
     struct buf keys;
-    /* the counts of the fields of the shard's samples, as text (a tally); empty if unknown */
+    /* number of samples that have each field, as text (a tally); empty if unknown */
     struct buf fields;
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */
@@ -107,14 +111,14 @@ void journal_close(struct journal *journal);
 /* ---- The claim (journal_claim.c) ------------------------------------------------------------- */
 
 /* Reads the claim, the file `plan` that says which run packs here. Returns SHEAF_END if there is no
- * claim, and SHEAF_ERR_CORRUPT if it is damaged. If `seen` is not NULL, *seen describes the file,
- * so that a later change can be noticed. */
+ * claim, and SHEAF_ERR_CORRUPT if it is damaged. If `seen` is not NULL, *seen describes the file as
+ * it was read, so that the caller can notice a later change. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Claims the destination for a new run. Replaces the claim (the file that says which run packs
- * here) of the run `from`, which the caller has seen, if there is one. Returns SHEAF_ERR_EXISTS if
- * that claim has changed. After this call, the earlier run can no longer change the destination,
- * not even by a call that it has already begun. */
+/* Claims the destination for a new run. Writes the claim (the file that says which run packs here).
+ * If the caller has seen the claim of an earlier run `from` there (`seen`), replaces it. Returns
+ * SHEAF_ERR_EXISTS if that claim has changed. After this call, the earlier run can no longer change
+ * the destination, not even by a call that it has already begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -142,17 +146,18 @@ int journal_remove_in(const struct journal *journal, const char *directory, cons
                       struct sheaf_error *err);
 /* Removes a file of the journal. */
 int journal_remove(const struct journal *journal, const char *name, struct sheaf_error *err);
-/* Writes a file of the destination or of the journal, if `url` still has the file that the caller
- * has seen (`seen`). `note` is the text that the store keeps with the file, or NULL. */
+/* Writes a file of the destination or of the journal. If `url` no longer has the file that the
+ * caller has seen (`seen`), writes nothing and returns an error. `note` is a text that the store
+ * keeps with the file, or NULL. */
 int journal_put_file(const struct journal *journal, const char *url, const void *data, size_t size,
                      const char *note, const struct store_seen *seen, struct store_seen *now,
                      struct sheaf_error *err);
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Gives a file that was written its final name. A file that already has this name is replaced, but
- * only if it is the file that the caller has seen (`seen`). Frees the writer even after an
- * error. */
+/* Commits `writer`: the written file gets its final name. An existing file of this name is
+ * replaced, but only if it is the file that the caller has seen (`seen`). Frees the writer even
+ * after an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);
@@ -168,13 +173,14 @@ int journal_clear(const struct journal *journal, struct sheaf_error *err);
 char *journal_entry_url(const struct journal *journal, const char *split, const char *shard);
 int journal_see(const struct journal *journal, const char *split, const char *shard,
                 struct store_seen *seen, struct sheaf_error *err);
-/* Writes the journal entry (the stored facts) of a finished shard. If the entry in the store is not
- * the one that journal_see has seen (`seen`), writes nothing and returns SHEAF_ERR_CHANGED.
- * Thread-safe. */
+/* Writes the journal entry (the stored facts) of a finished shard. Thread-safe. If the store no
+ * longer has the entry that the caller has seen with journal_see (`seen`), writes nothing and
+ * returns SHEAF_ERR_CHANGED. */
 int journal_put(const struct journal *journal, const char *split, const struct journal_entry *entry,
                 const struct store_seen *seen, struct store_seen *now, struct sheaf_error *err);
-/* Reads the journal entry (the stored facts) of a shard. The buffers of *entry are used again.
- * Returns SHEAF_END if there is no entry, or if the entry is damaged or belongs to another plan. */
+/* Reads the journal entry (the stored facts) of a shard. *entry may have the result of an earlier
+ * call, whose buffers are used again. Returns SHEAF_END if there is no entry, or if the entry is
+ * damaged or belongs to another plan. */
 int journal_get(const struct journal *journal, const char *split, const char *shard,
                 struct journal_entry *entry, struct sheaf_error *err);
 /* Reads an entry by its name, of any plan. */
@@ -185,8 +191,8 @@ int journal_get_named(const struct journal *journal, const char *name,
 bool journal_is_own(const struct journal *journal, const char *name);
 void journal_entry_free(struct journal_entry *entry);
 
-/* Reads one line "NAME<TAB>BYTES<TAB>XXH3-128\n" at *at, and moves *at to the next line. The lines
- * list the files beside a shard. Returns false if there is no further line. */
+/* Reads one line "NAME<TAB>BYTES<TAB>XXH3-128\n" of the list of the files beside a shard. The line
+ * begins at *at, which is moved to the next line. Returns false if there is no further line. */
 bool journal_take_side(const char **at, const char *end, char name[SHARD_NAME_BYTES],
                        uint64_t *bytes, char hash[HASH_TEXT_BYTES]);
 
@@ -198,9 +204,9 @@ int journal_entry_name(const struct journal *journal, const char *split, const c
 
 int journal_entry_write(const struct journal_entry *entry, const char *hash, struct buf *out,
                         struct sheaf_error *err);
-/* Parses a journal entry (the facts about a finished shard). Returns SHEAF_END if it is damaged, or
- * if it does not belong to the plan with the hash `hash`. If `hash` is NULL, an entry of any plan
- * is accepted. */
+/* Parses a journal entry (the facts about a finished shard). Returns SHEAF_END if the entry is
+ * damaged, or does not belong to the plan with the hash `hash`. If `hash` is NULL, an entry of any
+ * plan is accepted. */
 int journal_entry_parse(const uint8_t *data, size_t size, const char *hash,
                         struct journal_entry *entry, struct sheaf_error *err);
 

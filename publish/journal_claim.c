@@ -96,8 +96,9 @@ static void leave_stage(struct journal *j)
     j->stage = NULL;
 }
 
-/* Makes the stage before it writes the claim (the file that says which run packs here), so that
- * every claim has a stage. A stage is a directory through which the run publishes its files. */
+/* Makes the run's stage, and then writes the claim (the file that says which run packs here), so
+ * that every claim has a stage. A stage is a directory through which the run publishes its
+ * files. */
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {
@@ -196,8 +197,8 @@ static bool parse_plan(const char *text, size_t size, struct journal_plan *plan)
            *text == '\0' && plan->split_count > 0;
 }
 
-/* Reads the claim (the file that says which run packs here) of the destination. If it is damaged,
- * reads it once more, because it may have been damaged on its way. */
+/* Reads the claim (the file that says which run packs here) of the destination. If the claim is
+ * damaged, reads it once more, because the bytes may have been damaged only in transit. */
 static int get_plan(const char *url, struct journal_plan *plan, struct sheaf_error *err)
 {
     int code = SHEAF_ERR_CORRUPT;

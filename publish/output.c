@@ -19,8 +19,8 @@
 /* Number of bytes that are read at once to check a finished shard. */
 #define CHECK_BYTES ((size_t)1 << 20)
 
-/* Text in place of the plan hash, in the journal of shards that a program packs. They have no
- * plan. */
+/* Text in place of the plan hash, in the journal of a run that packs the samples of a program. Such
+ * a run has no plan. */
 #define NO_PLAN "00000000000000000000000000000000"
 
 int output_add_split(struct output *o, const char *name, uint64_t shard_count,
@@ -100,15 +100,15 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
     return code;
 }
 
-/* Returns whether an error from opening or reading a file means that it is not the expected
- * file. */
+/* Returns whether an error code from opening or reading a file means that the file is missing or is
+ * not the expected file. */
 static bool is_another(int code)
 {
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||
            code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
 }
 
-/* Reads an object, and sets *has to whether it has this size and this hash. */
+/* Reads the object `url`. Sets *has to whether it has `bytes` bytes and the hash `hash`. */
 static int output_check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
                                struct sheaf_error *err)
 {

@@ -27,14 +27,15 @@ struct output {
     struct journal journal;
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
-    /* whether resuming means that this process joins a run that may still be working, and does not
-     * take over */
+    /* whether this process joins the run that has claimed DEST and may still be working; if false,
+     * a process that resumes takes DEST over from that run */
     bool joins;
     bool is_visible;            /* a manifest may exist */
-    /* whether another output publishes the lists of skipped and converted files */
+    /* set if the reports (lists of skipped and converted files) are published with another split of
+     * the same run */
     bool lacks_reports;
-    /* in a commit: for each shard, output_entry_sum of its journal entry (the stored facts about
-     * the shard) at the time when the commit checked the shard; otherwise NULL */
+    /* in a commit: for each shard, the hash (output_entry_sum) of its journal entry, the stored
+     * facts about the shard, when the commit checked it; otherwise NULL */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -44,26 +45,25 @@ struct output {
      * set */
     const struct manifest *grows;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* number of edits of the data set, including this one if the run is an edit; it is a part of
-     * the names of new index files */
+    /* number of edits of the data set, including the present run if it is an edit; the names of new
+     * index files contain this number */
     size_t generation;
-    /* whether the run edits the data set `grows`: it writes some shards again under the names
-     * `names` */
+    /* whether the run edits the data set `grows`. An edit writes some shards again, under the new
+     * names `names`. */
     bool is_edit;
     const char *const *names;   /* of the shards of an edit */
-    /* whether the run repairs the data set `grows`. It then publishes a shard only if the shard
-     * equals the one in the manifest. */
+    /* whether the run repairs the data set `grows`. A repair publishes a shard only if it equals
+     * the shard in the manifest. */
     bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* whether a manifest of this plan must also have the right note: its note (a text that the
-     * store keeps with it) must be empty or equal `origin`. If false, an equal plan hash is
-     * enough. */
+    /* whether a manifest counts as a manifest of this plan only if its note (a text that the store
+     * keeps with it) is empty or equals `origin`; if false, an equal plan hash is enough */
     bool compares_origin;
 };
 
 /* Opens the output of a run. If the run has a plan, the caller must then call output_add_split. A
- * run that packs samples of a program does not call it. */
+ * run without a plan, which packs the samples of a program, does not call that function. */
 int output_open(struct output *output, const char *dest, const struct format_ops *format,
                 const struct codec_ops *codec, const char *prefix, struct sheaf_error *err);
 /* Adds a split. `name` is its name, or "" for a data set without splits. */
@@ -93,20 +93,20 @@ static inline enum output_ask output_ask(bool resume, bool overwrite, bool grows
 int output_claim(struct output *output, enum output_ask ask, bool *finished,
                  struct sheaf_error *err);
 /* Locks DEST, and creates it if necessary. Then checks whether output_claim would refuse, and
- * returns its error. Does not change files. */
+ * returns the error that it would return. Does not change files. */
 int output_check(struct output *output, enum output_ask ask, struct sheaf_error *err);
-/* Checks whether output_claim would refuse, and returns its error. Does not lock DEST or change
- * files. */
+/* Checks whether output_claim would refuse, and returns the error that it would return. Does not
+ * lock DEST or change files. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
-/* Reads a shard and the files beside it. Sets *intact to whether they have the sizes and hashes in
- * the shard's journal entry (the stored facts about the shard). Returns an error if they cannot be
- * read. */
+/* Reads a shard and the files beside it. Sets *intact to whether these files have the sizes and
+ * hashes in the shard's journal entry (the stored facts about the shard). Returns an error if a
+ * file cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
-/* Reads a shard and the files beside it. Returns whether they have the sizes and hashes in the
- * shard's journal entry (the stored facts about the shard). Returns false if they cannot be
- * read. */
+/* Reads a shard and the files beside it. Returns whether these files have the sizes and hashes in
+ * the shard's journal entry (the stored facts about the shard). Also returns false if a file cannot
+ * be read. */
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
@@ -119,7 +119,8 @@ uint64_t output_entry_sum(const struct journal_entry *entry);
  * run. (output_shard.c) */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
-/* Locks DEST for a process that has joined a run. *lock becomes -1 if the store has no locks. */
+/* Locks DEST for a process that has joined a run. If `shared` is true, other processes may hold the
+ * lock at the same time if theirs is shared as well. *lock becomes -1 if the store has no locks. */
 int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
 /* Makes the name of a shard from its number in the split, for example "PREFIX-000000.tar.gz". All
  * names of a split have the same number of digits, so that the order by name is the order by
@@ -131,39 +132,42 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 
 /* Ends a run that has appended or edited and has published its manifest. */
 int output_grown(struct output *output, struct sheaf_error *err);
-/* Does what output_abandon does, for a run that appends or edits. */
+/* Ends a run that has failed to append or edit, and removes the files that it has made.
+ * `keep_shards` is as in output_abandon. */
 void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
-/* Joins the run of this plan, without changing files of other runs. Records the number of parts,
- * unless `parts` is 0. *finished is as in output_claim. */
+/* Joins the run of this plan, without changing files of other runs. Stores `parts`, the number of
+ * parts of the plan, unless it is 0. *finished becomes true if DEST already has the finished data
+ * set of this plan. */
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* Sets *parts to the number of parts into which the plan was last divided, or to 0 if unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
-/* Computes the stamp of a shard and the files beside it, a number by which they can be recognised
- * without reading them. It combines the stamps of these files, which come from time and inode or
- * from the ETag. It is 0 if a file does not have the size in the entry, or if the store has no
- * stamps. */
+/* Computes the stamp of a shard and the files beside it, a number by which these files can be
+ * recognised without reading them. The stamp combines the stamps of the single files, which come
+ * from time and inode or from the ETag. The result is 0 if a file does not have the size in the
+ * journal entry, or if the store has no stamps. */
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 /* Looks for a shard that an earlier run has finished. Sets *found to whether the shard is complete,
  * and *entry to its journal entry (the stored facts about the shard). Files whose stamp equals the
- * stamp in the entry are not read. They are read if they were copied or changed, or if the entry
- * has no stamp. Sets *stamp to the stamp of the files, or to 0 as output_stamp does. */
+ * stamp in the entry are not read. Files with another stamp were copied or changed, so they are
+ * read. All files are read if the entry has no stamp. Sets *stamp to the stamp of the files, or to
+ * 0 as output_stamp does. */
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);
 /* Removes temporary files and incomplete uploads of killed runs, because the user has asked to
  * resume or to overwrite. Shards of killed runs are removed in output_remove.c. */
 int output_clean(const struct output *output, struct sheaf_error *err);
-/* Removes incomplete uploads at the end of a run. The run may have begun an upload without knowing
- * it, if the response to its beginning was lost. */
+/* Removes incomplete uploads at the end of a run. The run does not know all of its uploads: if the
+ * response to the request that began an upload was lost, the run never learned the upload's id. */
 int output_clean_lost(const struct output *output, struct sheaf_error *err);
 
-/* A listing of the directories of an output. It tells the state of many shards without a request
- * for each of them. */
+/* A listing of the directories of an output. It shows the state of many shards without a request
+ * for each shard. */
 struct output_listing;
 int output_list(const struct output *output, struct output_listing **listing,
                 struct sheaf_error *err);
@@ -175,7 +179,7 @@ bool output_listing_has_size(const struct output_listing *listing, uint32_t spli
                              const char *name, uint64_t bytes);
 enum output_shard_state { SHARD_THERE, SHARD_MISSING, SHARD_ALTERED };
 /* Finds out whether a shard and the files beside it are there, missing or altered. Uses the
- * listing, and reads the files only if the listing is not enough. Returns an error if they cannot
+ * listing, and reads the files only if the listing is not enough. Returns an error if a file cannot
  * be read. */
 int output_listing_check(const struct output_listing *listing, const struct output *output,
                          uint32_t split, const struct journal_entry *entry,
@@ -190,10 +194,11 @@ int output_listing_has_entry(const struct output_listing *listing, const struct 
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);
 
-/* Removes the remains of a run that was killed at its very end, after the data set was finished.
- * Also removes the journal's directory if it is empty. */
+/* Removes the remaining files of a run that was killed at its very end, after the data set was
+ * finished. Also removes the journal's directory if it is empty. */
 int output_sweep(const struct output *output, struct sheaf_error *err);
-/* Removes lost uploads and the journal, and releases the destination. */
+/* Ends a run: removes its incomplete uploads and its journal, so that other runs can use the
+ * destination. */
 int output_end(const struct output *output, struct sheaf_error *err);
 /* Ends a run that has failed, and removes the files that it has made. If keep_shards is true, files
  * that a later run can use stay. */

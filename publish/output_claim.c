@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Claims a destination for a run. The action depends on the state of the destination and on the
- * request of the caller. A data set counts as one data set with all its splits, even if this run
- * has other splits. Only files that a manifest or a journal names as files of a data set are ever
- * removed. */
+ * request of the caller. All splits at the destination count as one data set, even if this run has
+ * other splits. A file is removed only if a manifest or a journal names it as a file of a data
+ * set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,17 +19,17 @@
 enum action {
     NEXT,                       /* this row does not decide */
     /* Refusals. */
-    /* refuse: the manifest cannot be read, or a file that it names is missing */
+    /* refuse: the manifest cannot be read, or a file that the manifest names is missing */
     FAULTY,
     FULL,                       /* refuse: there is a data set */
     OTHER,                      /* refuse: there is a data set of another plan */
-    /* refuse to index: Sheaf has packed this data set, and its manifest has facts that the shards
-     * do not have, such as classes */
+    /* refuse to make an index: Sheaf itself has packed this data set, and its manifest has facts
+     * that could not be found again in the shards, such as the names of classes */
     OURS,
     /* refuse: this process packs one part of a plan, but there is no run to join */
     NO_RUN,
     O_RUN,                      /* refuse: the run there has another plan */
-    /* refuse: a run is working at the destination, or was killed there */
+    /* refuse: another run is working at the destination, or was killed before it had finished */
     BUSY,
     PACKS,                      /* refuse: such a run, which packs */
     GROWS,                      /* refuse: such a run, which appends */
@@ -84,9 +84,10 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* The findings that are needed first for each request. Each kind of finding costs requests to the
- * store. The claim (the file that says which run packs here) is inspected before the data set,
- * because a commit removes the claim only after the data set has become visible. */
+/* The findings that are inspected first for each request. Further findings are inspected only if a
+ * row of the table needs them, because each kind of finding costs requests to the store. The claim
+ * (the file that says which run packs here) is inspected before the data set, because a commit
+ * removes the claim only after the data set has become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -98,8 +99,9 @@ static const unsigned firsts[ASKS] = {
 
 /* The table of actions. The action for a request comes from the first row whose condition is true
  * and whose action is not NEXT. `needs` are findings for the condition that are inspected when the
- * row is reached. The columns are the requests in the order of enum output_ask: pack, resume,
- * replace, join; append, resume, replace; index, replace; keys. */
+ * row is reached. The columns are the requests in the order of enum output_ask. For a new data set:
+ * pack, resume, replace, join. For an append or edit: begin, resume, replace. For an index: make,
+ * replace. The last column is for a table of keys. */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);
     unsigned needs;
@@ -233,9 +235,9 @@ static int clear(struct output *o, bool keep_own, struct sheaf_error *err)
 }
 
 /* Checks the destination again after this run has claimed it. Fails if it has a data set or files
- * that belong to no data set. Another run may have put them there after the first inspection,
- * before the claim (the file that says which run packs here) was written. Now no other run can do
- * this without replacing the claim. */
+ * that belong to no data set. Another run may have written such files between the first inspection
+ * and the claim (the file that says which run packs here). Now no other run can write files without
+ * replacing the claim. */
 static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *err)
 {
     const unsigned files = INSPECT_FILES | (is_mending ? 0 : INSPECT_STRAY);
@@ -250,8 +252,8 @@ static int check_claimed(struct output *o, bool is_mending, struct sheaf_error *
     return code;
 }
 
-/* Claims the destination and begins a run. If an earlier claim (the file that says which run packs
- * here) is damaged (is_mending), it is unknown which run made it and which files it has. So the
+/* Claims the destination and begins a run. If is_mending is set, the earlier claim (the file that
+ * says which run packs here) is damaged. It is then unknown which run made that claim, so the
  * remains of all runs are removed. */
 static int output_claim_begin(struct output *o, const struct destination *d, bool is_mending,
                               struct sheaf_error *err)
@@ -290,9 +292,10 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* Replaces the data set at the destination: claims the destination, then removes the old files.
- * Everything that could be a reason to refuse was checked before. As soon as the claim (the file
- * that says which run packs here) is written, other runs see that this run can be resumed. */
+/* Replaces the data set at the destination: claims the destination, then removes the old files. The
+ * caller has already checked all reasons to refuse. If this run is killed while it removes files,
+ * another run can resume it, because its claim (the file that says which run packs here) was
+ * written first. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = output_claim_do(o, d, CLAIM_REPLACES, err);
@@ -310,8 +313,9 @@ static int refuse_changed(const struct output *o, struct sheaf_error *err)
                    "run this again", o->dest);
 }
 
-/* Changes the end of the manifest's text by adding or removing a newline. An earlier run may have
- * read the manifest and be about to replace it. It then notices the change and fails. */
+/* Changes the end of the manifest's text by adding or removing a newline. This stops an earlier run
+ * that has already read the manifest and is about to replace it: that run notices the change and
+ * fails. */
 static int touch(const struct output *o, const struct manifest_found *f, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, MANIFEST_NAME), *text = malloc(f->size + 1);
@@ -330,8 +334,9 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* Checks that the data set is still the one that this run has opened. From now on, no other run can
- * change it, because this run has the claim (the file that says which run packs here). */
+/* Checks that the data set is still the one that this run has opened. After this check, no other
+ * run can change the data set, because this run has the claim (the file that says which run packs
+ * here). */
 static int output_claim_check_same(const struct output *o, bool was_claimed,
                                    struct sheaf_error *err)
 {

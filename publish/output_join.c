@@ -2,12 +2,12 @@
  *
  * Lets several processes pack the parts of one plan at one destination. Even the same part may be
  * packed by two processes at the same time. Each process joins the run that is named in the claim,
- * the file that says which run packs here (see journal.h). Then it finds out which shards are
- * already finished. output_shard.c publishes a shard, while other processes may publish the same
- * shard.
+ * the file that says which run packs here (see journal.h). The process then finds out which shards
+ * are already finished. output_shard.c publishes a shard, while other processes may publish the
+ * same shard.
  *
  * output_clean removes incomplete uploads and temporary files of killed runs. Runs with a single
- * process call it as well. */
+ * process call output_clean as well. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp)
 /* Compares the sizes of a shard and the files beside it with its journal entry (the stored facts
  * about the shard), and sets *state. *combined becomes the stamp of all these files, a number that
  * is different if one of them was replaced. If the store does not answer, returns an error, because
- * a file must not count as missing then. */
+ * it is then unknown whether a file is missing. */
 static int compare_shard(find_fn *find, const void *context, uint32_t split,
                          const struct journal_entry *entry, enum output_shard_state *state,
                          uint64_t *combined, struct sheaf_error *err)
@@ -134,8 +134,8 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
 }
 
 /* Returns whether a shard and the files beside it have stayed the same while they were read.
- * Another run may have replaced them for a moment, for example by bytes that were damaged on their
- * way. */
+ * Another run may have replaced the files for a moment, for example by bytes that were damaged in
+ * transit. */
 static bool is_still(const struct output *o, uint32_t split, const struct journal_entry *entry,
                      uint64_t stamp)
 {
@@ -322,8 +322,8 @@ int output_listing_has_entry(const struct output_listing *l, const struct output
 /* ---- Leftovers ------------------------------------------------------------------------------- */
 
 /* Returns whether a run of this output may upload an object of this name directly to the directory
- * of a split. It may if the name is PREFIX-DIGITS.SUFFIX, or the name of a file of the whole data
- * set. */
+ * of a split. This is true for the names PREFIX-DIGITS.SUFFIX, and for the names of files of the
+ * whole data set, such as the index. */
 static bool is_our_name(const void *context, const char *name)
 {
     static const char *const others[] = { MANIFEST_NAME, INDEX_NAME, KEYS_NAME, SKIPPED_NAME,
@@ -352,8 +352,8 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
     return code;
 }
 
-/* Aborts incomplete uploads in a store that lists uploads only for a given name. It tries the names
- * of the shards, the index and the table of keys. */
+/* Aborts incomplete uploads in a store that lists uploads only for a given name. Asks for the
+ * uploads to each name of a shard, an index and a table of keys that the run may have used. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     const size_t last = o->is_edit ? o->grows->growth_count : o->part;
@@ -375,9 +375,9 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* Aborts incomplete uploads of killed runs at the end of a run. Returns an error if the store does
- * not answer, although the data set is complete. The user then resumes the run, and the uploads are
- * aborted. */
+/* Aborts incomplete uploads of killed runs at the end of a run. The data set is already complete.
+ * Nevertheless returns an error if the store does not answer, so that the user resumes the run and
+ * the uploads are aborted then. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;
@@ -394,7 +394,8 @@ int output_clean_lost(const struct output *o, struct sheaf_error *err)
 }
 
 /* Removes incomplete uploads and temporary files of killed runs. If this process has no permission
- * to list uploads, they stay. This is not an error, because they do no harm to the data set. */
+ * to list uploads, the uploads stay. This is not an error, because incomplete uploads do no harm to
+ * the data set. */
 int output_clean(const struct output *o, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -9,8 +9,9 @@
  * files that a manifest or a journal entry (the facts about a finished shard) names are removed.
  *
  * In a store without stages (store/stage.h), the manifest is replaced by a stand-in that names the
- * run. Otherwise there would be no file of this name, and a run that has lost its claim (the file
- * that says which run packs here) without noticing could publish its own manifest. */
+ * run. Without a stand-in, the name of the manifest would be free. A run that has lost its claim
+ * (the file that says which run packs here) without noticing could then publish its own
+ * manifest. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -155,8 +156,9 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
     return code;
 }
 
-/* Removes the index files and tables of keys of parts `first` to `last` of a data set. Part 0 is
- * from the first packing, and each append has made one further part. */
+/* Removes index files and tables of keys of a data set, for the parts `first` to `last` and the
+ * edit number `edit`. Part 0 is from the first packing, and each append has made one further
+ * part. */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {
@@ -214,8 +216,9 @@ static int remove_edited(struct output_clearing *c, const struct manifest *m,
 }
 
 /* Removes all files of a data set: files that the manifest names, files that edits have replaced,
- * and the index files of its parts. Also removes files of one more part and one more edit, which an
- * unfinished run may have written. */
+ * and the index files of its parts (the first packing and each append). Also removes the files that
+ * an unfinished append or edit may have written; their numbers are one higher than those in the
+ * manifest. */
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -239,8 +242,9 @@ static int remove_named(const struct output *o, char *directory, const struct ma
     return several_close(&c.several, code, err);
 }
 
-/* Removes the files of a replaced data set. They are listed in the copy of its manifest. Also
- * removes files of a run that was appending to it. Does nothing if there is no such copy. */
+/* Removes the files of a replaced data set. The names of these files come from the copy of the
+ * manifest (replaced.json). Also removes files of a run that was appending to the data set. Does
+ * nothing if there is no copy of a manifest. */
 static int remove_replaced(const struct output *o, char *directory, struct sheaf_error *err)
 {
     struct interop_writer interop = { .interop = 0 };
@@ -307,9 +311,9 @@ static int replace_manifest(const struct output *o, const char *url,
     return store_put_over(url, text, strlen(text), seen, &now, err);
 }
 
-/* Returns whether a run of this plan has written the manifest, so that it may be removed. This is
- * also assumed if the manifest cannot be parsed. It was then damaged later, because this run found
- * no manifest of another data set before it claimed the destination. */
+/* Returns whether a run of this plan has written the manifest, so that it may be removed. Also
+ * returns true if the manifest cannot be parsed. Such a manifest was damaged later, because this
+ * run found no manifest of another data set before it claimed the destination. */
 static bool output_remove_is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||
@@ -363,8 +367,8 @@ static bool is_of_run(const struct output *o, const char *name)
 }
 
 /* Removes the manifest of a replaced data set from a directory in which this run makes no new data
- * set. Such a directory is a split that this run does not have, or DEST itself if this run has
- * splits and the old data set has none. */
+ * set. One example is the directory of a split that this run does not have. The other is DEST
+ * itself, if this run has splits and the old data set had none. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {
@@ -410,7 +414,8 @@ struct entries_removal {
 };
 
 /* Removes a shard and the files beside it, which its journal entry (the stored facts about the
- * shard) lists. The shard is removed last. Its name is a part of the name of the journal entry. */
+ * shard) lists. The shard is removed last. The name of the shard is a part of the entry's file
+ * name. */
 static int remove_entry_shard(const struct output *o, const char *directory,
                               const struct journal_entry *entry, struct sheaf_error *err)
 {
@@ -424,8 +429,8 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-/* Returns whether the data set already contains an appended shard. The run may have been killed
- * after it had published the new manifest. */
+/* Returns whether the manifest of the data set already contains the appended shard `shard`. This is
+ * possible if the run was killed after it had published the new manifest. */
 static bool is_published(const struct output *o, const char *shard)
 {
     for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)
@@ -569,8 +574,8 @@ static int output_remove_find_shard(void *context, const struct store_entry *ent
 }
 
 /* Returns whether no file with the name of a shard is left. A run that has lost the destination may
- * have written a shard late. The claim (the file that says which run packs here) then stays, so
- * that readers refuse the directory. */
+ * still have written a shard. In this case the claim (the file that says which run packs here)
+ * stays, so that readers refuse the directory. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

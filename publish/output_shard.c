@@ -7,11 +7,12 @@
  * Several runs may make the same shard at the same time, and with different content, for example
  * because only one of them can read a source file. The run that finishes first wins. To notice
  * other runs, each run first looks at all these files, and then checks its claim (the file that
- * says which run packs here). After that, it replaces a file only if the file has not changed
- * since. A run that notices a change uses the shard of the winner, or fails.
+ * says which run packs here). After that, the run replaces a file only if the file has not changed
+ * since. If the run notices a change, it uses the shard of the winner, or fails.
  *
  * The journal entry is written first, so that other runs notice this run. If another run tries to
- * finish its own version of the shard, it fails in the last step, because the entry has changed.
+ * finish its own version of the shard, that run fails in its last step, because the entry has
+ * changed.
  *
  * On a local disk, runs also use a lock on the directory. Runs that find no files of the shard
  * share the lock. A run that replaces a file holds the lock alone. */
@@ -79,8 +80,8 @@ static bool is_anything(const struct publication *p)
 }
 
 /* Adds the stamp to the journal entry (the stored facts) of a shard whose hashes were checked. The
- * stamp is a number by which the files of the shard are recognised without reading them. It must be
- * the stamp of the files that were read, and not of files that have replaced them since. */
+ * stamp is a number by which the files of the shard are recognised without reading them. The stamp
+ * must belong to the files that were read, and not to files that have replaced them since. */
 static int certify(const struct publication *p, struct journal_entry *entry, uint64_t stamp,
                    struct sheaf_error *err)
 {
@@ -95,7 +96,7 @@ static int certify(const struct publication *p, struct journal_entry *entry, uin
 }
 
 /* Looks for another run that has already finished this shard from the same source files. If there
- * is one, *won becomes true, and its shard is used. */
+ * is such a run, *won becomes true, and the shard of that run is used. */
 static int find_winner(struct publication *p, bool *won, struct sheaf_error *err)
 {
     struct journal_entry found = { .facts = { .bytes = 0 } };
@@ -116,7 +117,8 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
     return code;
 }
 
-/* Commits the writer and sets it to NULL, because a commit always frees it. */
+/* Commits the writer *writer, and sets the pointer to NULL, because a commit always frees the
+ * writer. */
 static int put_writer(const struct publication *p, struct store_writer **writer,
                       const struct store_seen *seen, uint64_t *stamp, struct sheaf_error *err)
 {
@@ -184,9 +186,9 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* Tries once to publish the shard. Returns SHEAF_END if the caller must try again with the lock
- * held alone, because files of the shard exist already, or because another run has just begun to
- * publish it. */
+/* Tries once to publish the shard. Returns SHEAF_END if files of the shard exist already, or if
+ * another run has just begun to publish it. The caller must then take the lock exclusively and try
+ * again. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
 {
     bool won = false;
@@ -226,10 +228,10 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 /* Waits for the lock of the destination. Other processes hold the lock while they publish a shard
  * or commit.
  *
- * A run that makes a new data set also holds the lock, as long as it packs. This function never
- * waits for such a run, because output_join has looked at the claim (the file that says which run
- * packs here) before and would have refused. The wait ends early only if the caller's interrupt
- * flag is set. */
+ * A run that makes a new data set also holds the lock, as long as it packs. This
+ * function never waits for such a run, because output_join has looked at the claim (the file that
+ * says which run packs here) before and would have refused. The wait ends early only if the
+ * caller's interrupt flag is set. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

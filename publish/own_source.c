@@ -3,7 +3,7 @@
  * Checks whether a destination contains a source of the run. Directories may have several names:
  * `d/`, `./d`, links, and `nx/../d` if `nx` exists. So the directories themselves are compared, and
  * not their names. Splits are subdirectories and are removed together with the data set. So a
- * source in a subdirectory of the destination counts as well. */
+ * source in a subdirectory of the destination counts as contained. */
 #include "publish/own_source.h"
 
 #include <libgen.h>
@@ -16,8 +16,8 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Returns whether `dest` is the directory of the source, or its parent. If the source is a file,
- * its directory is the one that contains the file. */
+/* Returns whether `dest` is the directory of the source, or the parent of this directory. The
+ * directory of a source file is the directory that contains the file. */
 static bool is_at(const char *source, const char *dest)
 {
     char *real = realpath(local_path(source), NULL);

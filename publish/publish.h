@@ -25,9 +25,9 @@ struct publish_facts {
 };
 
 /* Publishes a new data set. Writes the reports skipped.tsv and converted.tsv. Then, for each split,
- * writes the index, the table of keys, index files for other programs, and the manifest. The facts
- * come from the journal entries (the stored facts) of the shards. Returns SHEAF_ERR_CHANGED if the
- * destination belongs to another run. */
+ * writes the index, the table of keys, index files for other programs, and the manifest. The
+ * content of these files comes from the journal entries (the stored facts) of the shards. Returns
+ * SHEAF_ERR_CHANGED if the destination belongs to another run. */
 int publish_dataset(struct output *output, const struct publish_facts *facts,
                     struct sheaf_error *err);
 
@@ -41,9 +41,9 @@ int publish_grown(struct output *output, const struct publish_facts *facts,
  * samples. Must be called after the manifest was written. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
-/* Finds the manifest of the data set output->grows, so that it can be replaced later. Returns
- * SHEAF_ERR_CHANGED if another run has changed or replaced the data set since this run opened
- * it. */
+/* Reads the manifest of the data set output->grows into *there, so that the caller can later
+ * replace exactly this manifest. Returns SHEAF_ERR_CHANGED if another run has changed or replaced
+ * the data set since this run opened it. */
 struct manifest_found;
 int publish_grown_find(const struct output *output, struct manifest_found *there,
                        struct sheaf_error *err);
@@ -56,8 +56,8 @@ int publish_grown_put(struct output *output, const struct manifest_found *there,
 /* An edit of the data set output->grows. */
 struct publish_edit {
     const char *plan;           /* its hash */
-    /* numbers of the shards that were written again, in ascending order. Each of them has a journal
-     * entry (the facts about a finished shard) under its new name. */
+    /* numbers of the shards that were written again, in ascending order. Each of these shards has a
+     * journal entry (the facts about a finished shard) under its new name. */
     const size_t *shards;
     size_t shard_count;
     const uint64_t *payloads;   /* payload of each of them afterwards */
@@ -78,8 +78,8 @@ int publish_edited(struct output *output, const struct publish_edit *edit,
 /* ---- The index of shards that are there (publish_made.c) ------------------------------------- */
 
 /* Publishes an index for shards that already exist. Writes the index, the table of keys, index
- * files for other programs, and finally the manifest. It replaces the manifest `seen` that existed
- * when the run claimed the destination. */
+ * files for other programs, and finally the manifest. The new manifest replaces the manifest
+ * `seen`, which existed when the run claimed the destination. */
 int publish_made(struct output *output, const struct buf *index, struct publish_keys *keys,
                  struct manifest *manifest, const struct store_seen *seen,
                  struct sheaf_error *err);
@@ -91,8 +91,8 @@ struct publish_to {
     const struct output *output;
     const char *directory;
 };
-/* Writes a file with the given content to the destination `to`, which must be a struct publish_to.
- * Its type is interop_put_fn. */
+/* Writes a file with the given content to a destination. `to` must point to a struct publish_to.
+ * The function has the type interop_put_fn. */
 int publish_file(void *to, const char *name, const void *data, size_t size,
                  struct sheaf_error *err);
 
@@ -101,8 +101,8 @@ int publish_file(void *to, const char *name, const void *data, size_t size,
  * says which run packs here) before. */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
-/* Adds classes to the manifest, from the first class that it does not have. Its array must have
- * room for `count` classes. */
+/* Adds classes to the manifest, from the first class that it does not have. The manifest's array of
+ * classes must have room for `count` classes. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
 /* Writes the index files for other programs that cover the whole data set. `name` is the name of

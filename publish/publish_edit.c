@@ -5,7 +5,8 @@
  *
  * The index sections of unchanged shards are copied. Tables of keys are copied without deleted
  * samples, and with the new numbers of the other samples. Index files for other programs are
- * written last. They name shards, which might still be removed before the manifest is written. */
+ * written last. They must not be written earlier, because they name shards that are removed again
+ * if the run fails before the manifest is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,7 +107,7 @@ static int copy_section(struct editing *e, size_t shard, struct store_writer *wr
 }
 
 /* Adds a shard that this edit has written to the new manifest, and writes its section of the index.
- * Its facts come from its journal entry (the stored facts about the shard). */
+ * The facts about the shard come from its journal entry (the stored facts). */
 static int publish_edit_take_entry(struct editing *e, size_t shard, struct store_writer *writer,
                                    struct sheaf_error *err)
 {
@@ -317,7 +318,7 @@ static int add_edit(struct editing *e, struct sheaf_error *err)
 }
 
 /* Replaces the list of classes in the manifest. If the manifest has the number of samples of each
- * class, sets these numbers to 0, so that they can be counted again. */
+ * class, sets these numbers to 0, so that the caller can count again. */
 static int set_classes(struct manifest *m, const struct publish_edit *edit,
                        struct sheaf_error *err)
 {

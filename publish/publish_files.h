@@ -5,8 +5,9 @@
  *
  * Requests to a distant store take time, so several run at once. First the states of all files are
  * requested. Then the claim (the file that says which run packs here) is checked while the index is
- * made. Then all files are written. So for each file, its state is requested first, then the claim
- * is checked, and then the file is written if its state has not changed. */
+ * made. Then all files are written. This order makes each write safe: the file's state is requested
+ * first, then the claim is checked, and then the file is written only if its state has not
+ * changed. */
 #ifndef PUBLISH_PUBLISH_FILES_H
 #define PUBLISH_PUBLISH_FILES_H
 
@@ -42,9 +43,9 @@ void publish_files_close(struct publish_files *files);
  * run packs here). Returns SHEAF_ERR_CHANGED if the destination belongs to another run. */
 int publish_files_make(struct publish_files *files, struct publish_index *index,
                        struct sheaf_error *err);
-/* Publishes all files. `fingerprint` is that of the manifest that will follow. Also checks the
- * claim (the file that says which run packs here), so that the caller may then replace the present
- * manifest (files->there). */
+/* Publishes all files. `fingerprint` is the fingerprint of the manifest that the caller will
+ * publish afterwards. Also checks the claim (the file that says which run packs here), so that the
+ * caller may then replace the present manifest (files->there). */
 int publish_files_put(struct publish_files *files, const char *fingerprint,
                       struct sheaf_error *err);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishes appended samples. First the index and the table of keys of these samples are written.
- * Then the manifest of the whole data set is written; it replaces the manifest that was there when
- * the append was planned. Index files for other programs cover the whole data set. They are written
- * last, because the new shards might still be removed before the manifest is written. */
+ * Then the manifest of the whole data set is written. The new manifest replaces the one that was
+ * there when the append was planned. Index files for other programs cover the whole data set. They
+ * are written last, because they name the new shards, which are removed again if the run fails
+ * before the manifest is written. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,8 +132,9 @@ static int publish_grow_publish_parts(struct output *o, struct publish_files *fi
     return code;
 }
 
-/* Writes the index files for other programs. They contain the name of the split, which comes from
- * the manifest if the data set is a split. */
+/* Writes the index files for other programs. If the data set is one split of a larger data set,
+ * these files contain the name of the split, which the manifest states. Otherwise they contain no
+ * such name. */
 static int put_interop(const struct output *o, const struct manifest *m, struct sheaf_error *err)
 {
     char *split = NULL;

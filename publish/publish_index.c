@@ -48,8 +48,8 @@ static int shard_of_split(const void *context, uint64_t number, struct entries_s
     return SHEAF_OK;
 }
 
-/* Returns the number of shards in the splits before this one. A plan numbers its shards through all
- * splits, beginning with the first split. */
+/* Returns the number of shards in all splits before this split. A plan numbers the shards of all
+ * splits in one sequence, beginning with the first split. */
 static uint64_t first_of(const struct output *o, uint32_t split)
 {
     uint64_t first = 0;
@@ -107,9 +107,9 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Writes the numbers of changed images, if the options have changed images and options_json does
- * not have the numbers yet. A 0 is written as well, because a missing number means that it is
- * unknown. */
+/* Writes the numbers of converted and of made-smaller images, if the options ask for such changes
+ * and options_json does not have the numbers yet. A 0 is written as well, because a missing number
+ * means that it is unknown. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {
@@ -128,7 +128,7 @@ static int write_images(const struct images *images, const char *options_json, s
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
-/* Counts of a data set, or of an append, that the manifest only has if they are not 0. */
+/* Counts of a data set, or of an append. The manifest contains each of them only if it is not 0. */
 struct rare_counts {
     uint64_t skipped;           /* files that were left out */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
@@ -145,7 +145,7 @@ static int write_rare(const struct rare_counts *rare, struct buf *text, struct s
 }
 
 /* Adds facts that are known only at the end of a run to the options: the versions of libraries, and
- * counts. In the JSON text, these facts come before the options. */
+ * counts. In the resulting JSON text, these facts come before the other options. */
 static int complete_options(const struct libraries *libraries, const struct images *images,
                             const struct rare_counts *rare, char **options_json,
                             struct sheaf_error *err)

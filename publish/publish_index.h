@@ -7,7 +7,7 @@
 #include "publish/output.h"
 #include "publish/publish_keys.h"
 
-/* The index of a split, and facts for its manifest. The facts are collected while the index is
+/* The index of a split, and facts for the split's manifest that are collected while the index is
  * written. */
 struct publish_index {
     const struct output *output;
@@ -21,10 +21,12 @@ struct publish_index {
     uint64_t skipped;           /* files left out */
 };
 
-/* Writes the index from the sections in the journal. Is an output_content_fn. */
+/* Writes the index to `writer`, from the sections of the index in the journal entries. `index` must
+ * be a struct publish_index. The function has the type output_content_fn. */
 int publish_index(void *index, struct store_writer *writer, struct sheaf_error *err);
-/* Counts the samples of each class by the labels in a shard's section of the index. If the section
- * has no labels, the manifest gets no such counts. */
+/* Adds the samples of a shard to the manifest's numbers of samples per class. The labels come from
+ * the shard's section of the index. If the section has no labels, the manifest gets no such
+ * numbers. */
 int publish_count_classes(struct manifest *m, const uint8_t *section, size_t size,
                           uint64_t samples, struct sheaf_error *err);
 

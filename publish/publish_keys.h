@@ -13,17 +13,17 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    /* number of samples when the table was first made; it is more than `samples` if edits have
-     * removed samples since (see key_table_make). If it is less than `samples`, for example 0,
-     * `samples` counts. */
+    /* number of samples when the table was first made; it is greater than `samples` if edits have
+     * removed samples since (see key_table_make). If it is less than `samples`, for example 0, the
+     * number `samples` is used instead. */
     uint64_t keyed;
     /* set if a journal entry (the facts about a finished shard) has no hashes of keys, because an
-     * old release wrote it */
+     * old release wrote the entry */
     bool is_incomplete;
 };
 
-/* Begins a table of keys for the data set in `directory`. Uses up to memory_bytes bytes of memory.
- * The caller must count them in its own limit. */
+/* Begins a table of keys for the data set in `directory`. Uses up to memory_bytes bytes of memory,
+ * which the caller must count in its own limit. */
 int publish_keys_open(struct publish_keys *keys, const char *directory, uint64_t memory_bytes,
                       struct sheaf_error *err);
 /* Adds the key_hash() of the next sample's key. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishes an index for shards that another program has made. An earlier index stays valid until
- * its manifest is replaced. In between, a reader may find the new index with the old manifest. The
- * hashes in the manifest show that they do not belong together, and the reader refuses them. */
+ * its manifest is replaced. Before that, a reader may find the new index with the old manifest. The
+ * reader refuses this combination, because the hash in the manifest does not match the new
+ * index. */
 #include "publish/output_remove.h"
 #include "publish/publish.h"
 

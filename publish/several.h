@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles several files or tasks at the same time if the store is remote, because each of them
+ * Handles several files or tasks at the same time if the store is remote, because each file or task
  * waits for several requests. In a local store, they are handled one after another on the caller's
  * thread. */
 #ifndef PUBLISH_SEVERAL_H
@@ -20,7 +20,7 @@ struct several_task {
 
 /* Runs all tasks. Their order must not matter. If the store of `directory` is remote, they run at
  * the same time, and the function returns the failure of the first task in the array that has
- * failed. Otherwise they run one after another and end with the first failure. */
+ * failed. Otherwise the tasks run one after another, and no task runs after the first failure. */
 int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
                   struct sheaf_error *err);
 
@@ -41,8 +41,9 @@ struct several {
     struct sheaf_error error;           /* and its error */
 };
 
-/* Begins to handle files. If the store of `directory` is remote, several files are handled at the
- * same time. The caller must call several_close even after a failure. */
+/* Begins to handle files. The caller then passes the files to several_add. If the store of
+ * `directory` is remote, several files are handled at the same time. The caller must call
+ * several_close even after a failure. */
 int several_open(struct several *several, const char *directory, several_fn *each, void *context,
                  struct sheaf_error *err);
 /* Begins to handle one file. If an earlier file has failed, returns its failure instead. */

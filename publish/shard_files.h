@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A finished shard and the files beside it. They are written, but do not have their final names
- * yet. */
+ * A finished shard and the files beside it. All of them are completely written, but do not have
+ * their final names yet. */
 #ifndef PUBLISH_SHARD_FILES_H
 #define PUBLISH_SHARD_FILES_H
 

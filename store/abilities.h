@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The abilities of a store that matter if several processes write to one directory. A run
- * determines them once, when it opens its destination. Depending on them, the run chooses how it
- * protects the directory from other processes. */
+ * The abilities of a store that matter if several processes write to one directory. A run (a
+ * process that writes a data set) determines the abilities once, when it opens its destination. The
+ * abilities decide how the run protects the directory from other processes. */
 #ifndef STORE_ABILITIES_H
 #define STORE_ABILITIES_H
 
@@ -22,7 +22,7 @@ struct store_abilities {
 
 /* Determines what the store of `directory` can do. The directory must exist and be writable. An S3
  * server is tested once for each bucket, with a temporary object. If the server lacks an ability,
- * the program gets a notice. */
+ * the library sends the program a notice (sheaf_on_notice). */
 int store_find_abilities(const char *directory, struct store_abilities *abilities,
                          struct sheaf_error *err);
 

@@ -41,13 +41,14 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    /* text from the caller that identifies the content of the object; NULL if the version of
-     * `inner`, the original object, identifies it */
+    /* text with which the caller identifies the content of the object; NULL if the content is
+     * identified by the version of `inner`, the original object */
     char *version;
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
-    /* signalled when a block stops being BUSY (a thread works on it), or when a fetch is done */
+    /* signalled when a thread has finished its work on a block (the block is no longer BUSY), or
+     * when a fetch is done */
     pthread_cond_t settled;
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;
@@ -211,7 +212,7 @@ static int read_edge(struct cached_object *o, struct task *task, const struct bl
 }
 
 /* Reads the `count` blocks from number `first` on with one request, and puts them into the cache.
- * They must not be in the cache, and the calling thread must have marked them as BUSY. */
+ * The blocks must not be in the cache, and the calling thread must have marked them as BUSY. */
 static int read_run(struct cached_object *o, struct task *task, uint64_t first, uint64_t count,
                     uint8_t *data, struct sheaf_error *err)
 {
@@ -229,8 +230,9 @@ static int read_run(struct cached_object *o, struct task *task, uint64_t first, 
 }
 
 /* Reads block number `first`, from the cache or from the original object. The calling thread must
- * have marked it as BUSY, and must need all its bytes. If the next blocks are also missing in the
- * cache, the same request reads them as well. *done becomes the number of blocks that were read. */
+ * have marked this block as BUSY, and must need all bytes of the block. If the next blocks are also
+ * missing in the cache, the same request reads them as well. *done becomes the number of blocks
+ * that were read. */
 static int read_missing(struct cached_object *o, struct task *task, uint64_t first, uint64_t end,
                         uint8_t *data, uint64_t *done, struct sheaf_error *err)
 {
@@ -333,8 +335,8 @@ static void cache_run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    /* `done` must be the last call. It allows another thread to close the object, and cached_close
-     * then waits only until this function has returned. */
+    /* Call `done` last, because another thread may close the object as soon as `done` is called.
+     * cached_close waits until this function has returned, but not longer. */
     read->done(read);
 }
 
@@ -433,8 +435,8 @@ static const struct store_ops cached_ops = {
     .read_cancel = cached_read_cancel, .distrust = cached_distrust, .close = cached_close,
 };
 
-/* Replaces *object by a new object that reads *object through the cache. `version` identifies the
- * content; if it is NULL, the version of *object is used. */
+/* Replaces *object by a new object that reads *object through the cache. `version` is a text that
+ * identifies the content. If `version` is NULL, the version of *object is used. */
 static int wrap(struct cache *cache, const char *version, struct store_object **object,
                 struct sheaf_error *err)
 {

@@ -4,13 +4,13 @@
  * a directory DIR. All processes of a host may share the directory.
  *
  * The file DIR/HASH/BLOCK has one block of an object and the hash of this block. HASH is a hash of
- * the object's URL, size and version. So a new version of an object has other files. The file
+ * the object's URL, size and version. So each version of an object has its own files. The file
  * DIR/total has the total size of all blocks in bytes, and has a lock.
  *
  * A block is written to a temporary file, which is then renamed. So a block is complete or absent.
  * When a process uses a block for the first time, it checks the hash. If the hash does not match,
- * the block is fetched again. Data that was damaged before it was cached has a matching hash. A
- * reader that finds such damage calls store_distrust.
+ * the block is fetched again. If data was damaged before it was cached, its hash matches
+ * nevertheless. A reader that finds such damage calls store_distrust.
  *
  * Before a block is written, its size is added to the total. If the total is then above the limit,
  * the least recently used blocks are removed. A fault of the cache, such as a full disk, makes
@@ -41,15 +41,15 @@ int cache_directory(const struct cache *cache);
 void cache_close(struct cache *cache);
 
 /* Replaces *object, a remote object, by a new object that reads *object through the cache. When the
- * new object is closed, it closes the original object. If *object has no version, it stays as it is
- * and is not cached, because a later object of the same size could be mistaken for it. Such objects
- * are counted in cache_counts. On failure, *object stays as it is. */
+ * new object is closed, it closes the original object. An object without a version (such as an
+ * ETag) is not replaced and not cached, because a later object of the same size could be mistaken
+ * for it. Such objects are counted in cache_counts. On failure, *object stays as it is. */
 int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_error *err);
 
 /* Opens an object of `bytes` bytes through the cache, without a request to its server. `version` is
  * a text that identifies the content, for example a hash from a manifest. The server is asked only
- * for blocks that the cache does not have. The first answer decides which version of the object is
- * read. */
+ * for blocks that the cache does not have. The server's first response decides which version of the
+ * object is read. */
 int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
                      struct store_object **object, struct sheaf_error *err);
 
@@ -64,7 +64,8 @@ void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_by
 
 struct cache_files {
     int directory;
-    /* descriptor of the file `total`; processes exclude each other by the lock of this file */
+    /* descriptor of the file `total`; a process holds the lock of this file while it changes the
+     * cache */
     int total;
     pthread_mutex_t lock;       /* excludes this process's threads; taken before the file's lock */
     uint64_t limit;

@@ -3,13 +3,13 @@
  * Handles the files of a cache. Only one file has a lock: `total`, which stores the total size of
  * all blocks. A process holds this lock while it changes the total or removes blocks. Threads of
  * one process share the descriptor of `total`, so the lock does not exclude them from each other.
- * They take a mutex first, and then the lock.
+ * Therefore a thread first takes a mutex, and then the lock.
  *
  * Reading a block needs no lock, because an open file stays readable after it is removed.
  *
- * A temporary file gets its full size at the moment when its bytes are added to the total. So a
- * process that counts the sizes of all files again also counts files that are still being
- * written. */
+ * A temporary file gets its full size at the moment when its bytes are added to the total. So if a
+ * process computes the total again from the sizes of all files, files that are still being written
+ * are counted as well. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,8 @@
 #define TEMPORARY ".new-"
 #define ABANDONED_SECONDS 3600  /* an older temporary file has no owner */
 
-/* An entry in the list of blocks, which is sorted by age. */
+/* A block, as an element of a list of blocks that is sorted by age, so that the oldest blocks can
+ * be removed first. */
 struct old {
     int64_t used_ns;
     uint64_t bytes;
@@ -113,8 +114,8 @@ static uint64_t cache_files_hash_of(const char *name, const void *data, size_t s
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* Opens the file of a block for reading. Writes its path to `name`. Returns the descriptor, or -1
- * if there is no such file. */
+/* Opens the file of a block for reading. Writes the path of the file to `name`. Returns the
+ * descriptor, or -1 if there is no such file. */
 static int cache_files_open_block(const struct cache_files *f, const char *object, uint64_t block,
                                   char name[CACHE_NAME_BYTES])
 {
@@ -256,8 +257,8 @@ static int compare_ages(const void *a, const void *b)
 }
 
 /* Removes the least recently used blocks until `bytes` more bytes fit. Then removes further blocks,
- * until a tenth of the limit is free, so that the next calls find room. Returns the number of bytes
- * that stay in the cache. */
+ * until a tenth of the limit is free, so that the next blocks fit without a removal. Returns the
+ * number of bytes that stay in the cache. */
 static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 {
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
@@ -281,7 +282,7 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 }
 
 /* Adds `bytes` to the total, and removes blocks if this exceeds the limit. Returns false if there
- * cannot be enough room. The lock must be held. */
+ * is not enough room even then. The lock must be held. */
 static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 {
     uint64_t total = 0;

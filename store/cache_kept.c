@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles the files of texts that the cache keeps, such as manifests. DIR/<hash of the name>.kept
- * has the text, and a hash of the text and its name. */
+ * Handles the files of texts that the cache keeps, such as manifests. The file DIR/<hash of the
+ * name>.kept has a text, and a hash of this text and its name. */
 #include "store/cache_kept.h"
 
 #include <errno.h>

@@ -9,7 +9,8 @@
 #include "store/cache.h"
 
 /* Stores a text under a name in the cache, and replaces an earlier text of this name. Failures are
- * ignored, because the text is needed only if the data set is later opened offline. */
+ * ignored, because the text is needed only if the data set is later opened without a network
+ * (sheaf_dataset_open_offline). */
 void cache_keep(const struct cache *cache, const char *name, const char *text, size_t size);
 
 /* Returns the text that cache_keep has stored under this name in `directory`. The caller must free

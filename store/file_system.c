@@ -10,8 +10,8 @@
 
 #include "base/bytes.h"
 
-/* Size in bytes of a read over a network file system. It is so large that the time for the round
- * trip hardly matters. */
+/* Size in bytes of a read over a network file system. A read of this size is so long that the round
+ * trip takes only a small part of its time. */
 #define READ_BYTES ((size_t)8 << 20)
 
 static const struct {
@@ -59,8 +59,8 @@ size_t file_system_read_bytes(const char *url)
 
     if (file_system_of_path(path) == FILE_SYSTEM_LOCAL || stat(path, &st) != 0)
         return 0;
-    /* st_blksize is the stripe or request size of a network file system. It normally divides
-     * READ_BYTES, so that each read consists of whole blocks. */
+    /* On a network file system, st_blksize is the size of a stripe or request. This size normally
+     * divides READ_BYTES, so each read consists of whole stripes or requests. */
     return MAX(READ_BYTES, (size_t)st.st_blksize);
 }
 

@@ -17,13 +17,13 @@ const char *local_path(const char *url);
 enum file_system file_system_of_type(unsigned long type);
 
 /* file_system_of_path returns the kind of file system on which a path lies. file_system_of_fd does
- * this for an open file. If the kind cannot be determined, they return FILE_SYSTEM_LOCAL. */
+ * this for an open file. If the kind cannot be determined, both return FILE_SYSTEM_LOCAL. */
 enum file_system file_system_of_path(const char *path);
 enum file_system file_system_of_fd(int fd);
 
-/* Returns the best size in bytes for reads of a file on a network file system. It is a multiple of
- * the file system's blocks, and so large that the time for round trips hardly matters. Returns 0
- * for a file on a local disk, where any size is good. */
+/* Returns the best size in bytes for reads of a file on a network file system. The size is a
+ * multiple of the file system's block size, and so large that a round trip takes only a small part
+ * of the read's time. Returns 0 for a file on a local disk, where any size is good. */
 size_t file_system_read_bytes(const char *url);
 
 /* Returns the name for messages: "local", "FUSE", "Lustre" or "NFS". */

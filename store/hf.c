@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds names, settings and commits of data sets on the Hugging Face hub. A table remembers the
- * commit of each revision until the process ends its connections. So all reads of a revision in a
- * process use the same commit. */
+ * Finds names, settings and commits of data sets on the Hugging Face hub. A table keeps the commit
+ * of each revision as long as the process has its connections. So all reads of a revision (such as
+ * "main") in a process use the same commit, even if the revision moves. */
 #include "store/hf.h"
 
 #include <pthread.h>
@@ -59,8 +59,8 @@ static int hf_token_path(char **path, struct sheaf_error *err)
     return made < 0 ? err_memory(err, 64) : SHEAF_OK;
 }
 
-/* Reads the token of the user from the file in which the hub's own tools store it. It is not an
- * error if there is no such file. */
+/* Reads the user's token for the hub from the file in which the hub's own tools store it. It is not
+ * an error if there is no such file. */
 static int hf_read_token(char **token, struct sheaf_error *err)
 {
     char *path;
@@ -73,7 +73,8 @@ static int hf_read_token(char **token, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Reads the token, and keeps only its first word, because the token becomes part of a header. */
+/* Reads the user's token for the hub, and keeps only its first word, because the token becomes part
+ * of a header line. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
     const char *named = hf_environment("HF_TOKEN");
@@ -159,8 +160,8 @@ static const struct remote_service service = { hf_context_open, hf_context_close
 
 /* ---- Asking the hub -------------------------------------------------------------------------- */
 
-/* Adds advice to an error of the hub. If no token is sent, the hub answers "access denied" even for
- * names that do not exist. */
+/* Adds advice to an error of the hub. The advice depends on whether a token was sent: without a
+ * token, the hub answers "access denied" even for names that do not exist. */
 void hf_explain(bool has_token, struct sheaf_error *err)
 {
     err_append(err, has_token ? ": the token (HF_TOKEN, or that of a login) does not allow it: a "
@@ -169,7 +170,8 @@ void hf_explain(bool has_token, struct sheaf_error *err)
                                 "hub says so, too, of one that does not exist)");
 }
 
-/* Adds the token. libcurl does not send it on to another host. */
+/* Adds the user's token to the headers of a request. If the server redirects to another host,
+ * libcurl does not send the token to that host. */
 static int hf_sign(struct request *r, struct sheaf_error *err)
 {
     return r->at->bearer == NULL ? SHEAF_OK

@@ -33,7 +33,8 @@ struct hf_name {
 /* Sends the target's bearer token, if it has one. */
 extern const struct request_signing hf_signing;
 
-/* Splits a URL, and finds the commit of the revision that it names. */
+/* Splits an hf:// URL into the parts of `name`, and finds the commit of the revision that the URL
+ * names. */
 int hf_locate(const char *url, struct hf_name *name, struct sheaf_error *err);
 void hf_name_free(struct hf_name *name);
 

@@ -3,9 +3,9 @@
  * The thread of the HTTP engine and its queues. An exchange is one HTTP request and its response.
  *
  * http_submit, which any thread may call, puts an exchange into the list `submitted`, which has a
- * lock. The engine's thread moves it to the list `queued`, in order of the time at which it is due.
- * When the exchange is due and a slot is free, the thread hands it to libcurl. When the exchange
- * has ended, the thread calls its function `done`.
+ * lock. The engine's thread moves the exchange to the list `queued`, which is sorted by the time at
+ * which exchanges are due. When an exchange is due and a slot is free, the thread hands the
+ * exchange to libcurl. When the exchange has ended, the thread calls its function `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
  * handles. Used easy handles are kept in a list. libcurl keeps connections with the multi handle,
@@ -122,8 +122,8 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* Starts an exchange (a request and its response). Returns false if it must wait, or if it is
- * already over because it was cancelled or could not start. */
+/* Starts an exchange (a request and its response). Returns false if the exchange must wait, or if
+ * it has already ended because it was cancelled or could not start. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;
@@ -203,8 +203,8 @@ static void finish_answered(struct http_engine *e)
 }
 
 /* Returns whether an exchange (a request and its response) has been silent for too long. away_ns is
- * a time in which this thread did not run; it does not count as silence, because bytes may have
- * arrived in this time. */
+ * the time in which this thread did not run. This time does not count as silence, because bytes may
+ * have arrived in it. */
 static bool http_is_late(struct http_exchange *x, uint64_t now_ns, uint64_t away_ns)
 {
     uint64_t patience_ns;
@@ -255,7 +255,8 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
 }
 
 /* Moves the exchanges (requests and their responses) that other threads have submitted to the
- * engine's queue, and ends those that they have cancelled. Returns false if the engine must end. */
+ * engine's queue, and ends the exchanges that other threads have cancelled. Returns false if the
+ * engine must end. */
 static bool http_take_in(struct http_engine *e)
 {
     struct http_exchange *x;
@@ -386,8 +387,8 @@ int http_engine_open(struct http_engine **engine, struct sheaf_error *err)
     struct http_engine *e;
     int failed, code;
 
-    /* Create the default context of libcrypto 3.0 now. If this is not possible, return an error,
-     * because libcrypto would crash later. */
+    /* Create the default context of libcrypto 3.0 now. Return an error if there is no memory for
+     * it, because libcrypto would otherwise crash later. */
     if (OSSL_LIB_CTX_get0_global_default() == NULL)
         return err_set(err, SHEAF_ERR_MEMORY, "libcrypto cannot be started");
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)

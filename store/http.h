@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The HTTP engine: one thread with a libcurl multi handle, which all remote stores use. It runs any
- * number of exchanges at the same time. An exchange is one HTTP request and its response.
+ * The HTTP engine: one thread with a libcurl multi handle, which all remote stores use. The engine
+ * runs any number of exchanges at the same time. An exchange is one HTTP request and its response.
  * Connections are kept and used again. Any thread may submit an exchange. The body of a response is
  * written directly into the caller's memory.
  *
@@ -58,7 +58,7 @@ struct http_header {
 };
 
 /* One attempt to send a request, and its response. The caller sets all fields to zero, then sets
- * the fields that it needs, and submits the exchange. At the end it must call
+ * the fields that it needs, and submits the exchange. At the end, the caller must call
  * http_exchange_free. */
 struct http_exchange {
     /* The fields of the request. Texts must stay valid until the exchange is done. Only values of
@@ -79,8 +79,9 @@ struct http_exchange {
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
     /* Memory of into_size bytes for the body of a response with a status 2xx; a longer body is an
-     * error. If `into` is NULL or the status is another one, the body goes to `reply`. The caller
-     * sets the limit of `reply`, at which the text of an error is cut off. */
+     * error. If `into` is NULL, or if the status is not 2xx, the body goes to the buffer `reply`.
+     * The caller sets the limit of `reply`. If the body of an error is longer, its end is
+     * dropped. */
     void *into;
     size_t into_size;
     struct buf reply;
@@ -92,15 +93,16 @@ struct http_exchange {
 
     /* Sets headers that depend on the time, such as a date or a signature. May be NULL. Called on
      * the engine's thread just before the exchange (a request and its response) starts. Returns
-     * SHEAF_END if it must be called again after *wait_ns, or a negative code if the exchange must
-     * fail. */
+     * SHEAF_END if the exchange must wait: the engine then calls `begin` again after *wait_ns
+     * nanoseconds. Returns a negative code if the exchange must fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
     /* Returns how many nanoseconds the exchange (a request and its response) may be silent before
      * it ends as HTTP_LATE, or 0 if there is no limit. Called on the engine's thread several times
      * a second. A NULL pointer means no limit. */
     uint64_t (*patience)(const struct http_exchange *exchange);
     /* Called once, on the engine's thread, when the exchange (a request and its response) has
-     * ended. The function must not block. It may free the exchange or submit it again. */
+     * ended. The function must not block. The function may free the exchange, or submit the
+     * exchange again. */
     void (*done)(struct http_exchange *exchange);
 
     /* The outcome, which the engine sets: */
@@ -145,7 +147,7 @@ void http_submit(struct http_engine *engine, struct http_exchange *exchange, uin
 /* Ends an exchange (a request and its response) early. Its function `done` is still called. The
  * failure is HTTP_CANCELLED, unless the exchange had already ended. The caller must make sure that
  * nobody frees the exchange during this call. If a cancelled exchange is submitted again, it ends
- * at once. */
+ * immediately, without a request. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
 /* Returns whether any server has ever responded. */
@@ -173,7 +175,8 @@ const char *http_answer_header(const struct http_exchange *exchange, const char 
 
 /* Maps a CURLcode to a failure. */
 enum http_failure http_failure_of_curl(int curl_code);
-/* Returns whether the request may succeed if it is simply sent again later. */
+/* Returns whether the failure may be temporary, so that the request may succeed if it is sent again
+ * unchanged. */
 bool http_may_pass(const struct http_exchange *exchange);
 bool http_status_may_pass(int status);
 /* Sets the error for an exchange (a request and its response) whose response is incomplete, or has

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Maps codes of libcurl and HTTP statuses to error codes of Sheaf, and decides whether a retry can
- * help. For S3, s3/aws_error.c first looks for an error code of AWS in the response's text. It
- * calls this file only if the text has no error code that it knows. */
+ * help. For S3, s3/aws_error.c first looks for an error code of AWS in the response's text.
+ * s3/aws_error.c calls this file only if the text has no known error code of AWS. */
 #include <curl/curl.h>
 
 #include "base/error.h"

@@ -3,10 +3,10 @@
  * Connects libcurl with epoll. libcurl tells this file for which sockets it waits, and when it must
  * be called at the latest.
  *
- * When libcurl reads a socket, it continues as long as the socket has data. With a server nearby, a
- * single socket might keep the thread busy. Therefore the sockets of earlier requests are handled
- * first, because their data is needed first. Events are handled only for a short time. Then new
- * requests are sent. */
+ * When libcurl reads a socket, it continues as long as the socket has data. If the server is
+ * nearby, a single socket might keep the thread busy. There are two measures against this. The
+ * sockets of earlier requests are handled first, because their data is needed first. And events are
+ * handled only for a short time; then new requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>
@@ -23,8 +23,8 @@
 #define MS 1000000ull
 #define CONNECTIONS_KEPT 128L
 #define EVENTS_MOST 64          /* events reported by one call; the others follow */
-/* Time in nanoseconds after which a round of event handling ends. Events that were not handled are
- * reported again in the next round. */
+/* Time in nanoseconds after which one round of handling events ends, so that new requests can be
+ * sent. Events that were not handled are reported again in the next round. */
 #define TURN_NS (MS / 5)
 
 struct http_events {
@@ -165,8 +165,8 @@ void http_events_wake(struct http_events *e)
 {
     const uint64_t one = 1;
 
-    /* The write can only fail if the counter of the eventfd is full. The thread is then woken
-     * anyway. */
+    /* This write can fail only if the counter of the eventfd is full. A full counter also wakes the
+     * thread, so the failure does not matter. */
     while (write(e->wake, &one, sizeof(one)) < 0 && errno == EINTR)
         continue;
 }

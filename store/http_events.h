@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Waits with epoll for the sockets of a libcurl multi handle, and tells libcurl only about the
- * sockets that have an event. libcurl's own functions would examine every socket each time
- * (curl_multi_poll), and ask the kernel about each of them again (curl_multi_perform). */
+ * sockets that have an event. libcurl's own functions are slower with many sockets: curl_multi_poll
+ * examines every socket each time, and curl_multi_perform asks the kernel about every socket
+ * again. */
 #ifndef STORE_HTTP_EVENTS_H
 #define STORE_HTTP_EVENTS_H
 
@@ -17,8 +18,8 @@ struct http_events;
 int http_events_open(struct http_events **events, void *multi, struct sheaf_error *err);
 void http_events_close(struct http_events *events);     /* NULL is fine */
 
-/* Changes to another multi handle and gives it the same settings. The old multi handle must already
- * be cleaned up. */
+/* Continues with another multi handle of libcurl, and gives it the settings of the old one. The
+ * caller must already have cleaned up the old multi handle. */
 void http_events_use(struct http_events *events, void *multi);
 
 /* Waits up to most_ms milliseconds for events, and lets libcurl handle them. Must always be called

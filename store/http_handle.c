@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sets up a libcurl handle for one exchange (an HTTP request and its response), and has the
- * functions that libcurl then calls. These functions only copy and count bytes. They set `failure`
- * if libcurl's own code would not show the reason. */
+ * functions that libcurl then calls. These functions only copy and count bytes. If an exchange must
+ * fail for a reason that libcurl's own code would not show, they set the field `failure`. */
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -85,9 +85,9 @@ static size_t on_header(char *data, size_t one, size_t size, void *context)
     return x->failure == HTTP_ANSWERED ? size : 0;
 }
 
-/* Checks that the request line has a query if the URL has one. If memory is exhausted, libcurl 7.88
- * leaves out the query, and the response would then be for another request. A CONNECT request to a
- * proxy is not checked. After a redirect, the new URL is checked. */
+/* Checks that libcurl sends the query of the URL. If memory is exhausted, libcurl 7.88 leaves out
+ * the query, and the response would then be for another request. Request lines for a CONNECT to a
+ * proxy are not checked. After a redirect, the request line is compared with the new URL. */
 static int on_sent(CURL *easy, curl_infotype type, char *data, size_t size, void *context)
 {
     struct http_exchange *x = context;
@@ -114,7 +114,7 @@ static size_t on_send(char *data, size_t one, size_t room, void *context)
 }
 
 /* Moves back to the beginning of the request's body, so that libcurl can send it again. libcurl
- * calls this function if a kept connection turns out to be dead. */
+ * calls this function if it has sent the body on a kept connection that turned out to be closed. */
 static int on_seek(void *context, curl_off_t offset, int origin)
 {
     struct http_exchange *x = context;
@@ -127,7 +127,8 @@ static int on_seek(void *context, curl_off_t offset, int origin)
 
 /* Limits the number of unsent bytes that the kernel accepts for a socket. Otherwise the kernel
  * would take megabytes at once on a slow link and send them for a minute, and nobody could see
- * whether the transfer makes progress. On a kernel without this option, there is no limit. */
+ * whether the transfer makes progress. If the kernel does not have this socket option, there is no
+ * limit. */
 static int http_handle_on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     const int most = UNSENT_BYTES;
@@ -174,8 +175,8 @@ static CURLcode set_method(CURL *easy, struct http_exchange *x)
     return code;
 }
 
-/* Sets the proxy. It is set even if the URL itself needs none, because a redirect may lead to a URL
- * that does. libcurl then decides which URLs use the proxy. */
+/* Sets the proxy, even if the URL itself needs no proxy, because the server may redirect to a URL
+ * that needs one. libcurl then decides for each URL whether it uses the proxy. */
 static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
 {
     const char *proxy = x->no_proxy ? "" : proxy_of(x->url);
@@ -195,8 +196,9 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
-    /* Makes libcurl not wait for a name server that does not answer. Otherwise it would wait at the
-     * end of a transfer, and block all exchanges (requests and their responses) of this thread. */
+    /* Makes libcurl give up name servers that do not answer when a transfer ends. Without this
+     * option, libcurl would wait for them, and would block all exchanges (requests and their
+     * responses) of this thread. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");
@@ -219,8 +221,8 @@ static bool add_header_line(struct http_exchange *x, const char *name, const cha
     struct curl_slist *list;
     char *line;
 
-    /* In libcurl, "Name;" sends a header with an empty value, and "Name:" prevents libcurl from
-     * sending this header. */
+    /* For libcurl, the line "Name;" means a header with an empty value, and the line "Name:" means
+     * that libcurl must not send the header. */
     if (asprintf(&line, value == NULL ? "%s:" : *value != '\0' ? "%s: %s" : "%s;", name,
                  value) < 0)
         return false;

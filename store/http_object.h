@@ -16,14 +16,14 @@ struct http_object {
     char *commit;               /* may be `base.base.version`; owned by the object; or NULL */
 };
 
-/* Makes an object for `url` without asking the server. `name` is the URL as the user gave it. The
- * caller must pass the object to http_object_give, even after a failure. */
+/* Makes an object for `url` without asking the server. `name` is the URL as the user gave it. Even
+ * after a failure, the caller must then call http_object_give for the object. */
 int http_object_make(const struct store_ops *ops, const char *name, const char *url,
                      struct http_object **object, struct sheaf_error *err);
 /* Requests the size, ETag and time of the object. */
 int http_object_probe(struct http_object *object, struct sheaf_error *err);
-/* Hands the object to the caller of store_ops.open, in *out. If `code` is an error, closes the
- * object instead. Returns `code`. */
+/* Finishes the opening of an object: if `code` is SHEAF_OK, sets *out to the object; otherwise
+ * closes the object. Returns `code`. */
 int http_object_give(struct http_object *object, int code, struct store_object **out);
 void http_object_close(struct store_object *object);
 

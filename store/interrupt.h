@@ -15,16 +15,19 @@
 
 #define INTERRUPT_LOOK_NS UINT64_C(50000000)
 
-/* Registers the flag that waits of this thread check; NULL means no flag. Returns the flag that was
- * registered before. At the end, the caller must register that flag again. */
+/* Registers a flag for this thread: its waits for remote servers end when the flag is set. NULL
+ * means no flag. Returns the flag that was registered before. At the end, the caller must register
+ * the previous flag again. */
 const volatile int *interrupt_watch(const volatile int *flag);
 
-/* interrupt_watched returns this thread's flag, interrupt_is_raised whether it is raised. */
+/* interrupt_watched returns the flag that this thread has registered, or NULL. interrupt_is_raised
+ * returns whether this flag is set. */
 const volatile int *interrupt_watched(void);
 bool interrupt_is_raised(void);
 
-/* Waits for the event, and then destroys it. If the thread's flag is set while it waits, calls
- * `cancel` once with the context. `cancel` must then make the event happen soon. */
+/* Waits until the event happens, and then destroys the event. If the flag of this thread
+ * (interrupt_watch) is set during the wait, calls `cancel` once with the context. `cancel` must
+ * then make the event happen soon. */
 void interrupt_wait(struct event *event, void (*cancel)(void *context), void *context);
 
 #endif

@@ -25,12 +25,12 @@
 /* Time in milliseconds between two checks for an interrupt while a read of a pipe waits. */
 #define INTERRUPT_MS 100
 
-/* Capacity in bytes that is set for a pipe, because a larger pipe needs fewer system calls. It is
- * the most that an unprivileged process may set. */
+/* Capacity in bytes that is set for a pipe, because a larger pipe needs fewer system calls. This is
+ * the largest capacity that an unprivileged process may set. */
 #define PIPE_BYTES (1 << 20)
 
-/* Size in bytes of a buffer for data that is read only to fill the kernel's cache. All reads
- * overwrite this buffer, because nobody uses the data. */
+/* Size in bytes of a buffer for data that is read only to bring it into the kernel's cache. One
+ * buffer is enough for any range, because nobody uses the data in the buffer. */
 #define WARM_BYTES  ((size_t)32 << 10)
 #define WARM_PIECES 32u
 
@@ -53,8 +53,8 @@ static atomic_uint open_files;      /* files opened for reading and not parked *
 
 /* ---- Opening -------------------------------------------------------------------------------- */
 
-/* Waits before the next attempt, and adds 1 to *tries, the number of failed attempts. Returns false
- * without waiting if there may be no further attempt. */
+/* Waits before the next attempt, and adds 1 to *tries, the number of failed attempts. If the number
+ * of attempts is used up, returns false without waiting. */
 static bool wait_to_retry(unsigned *tries)
 {
     const unsigned wait_ms = FIRST_WAIT_MS << *tries;
@@ -81,8 +81,8 @@ static int open_path(const char *url)
         return fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     for (;;) {
         /* Opens a pipe with O_NONBLOCK, so that open() does not wait for a program at its other
-         * end. local_read_next waits for this program and can be interrupted. Regular files ignore
-         * the flag. */
+         * end. local_read_next waits for this program and can be interrupted. For regular files,
+         * O_NONBLOCK has no effect. */
         const int fd = open(local_path(url), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         const int failed = errno;
 
@@ -126,7 +126,8 @@ static int local_read_examine(struct file_object *o, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Closes the file for now if open objects use half of the allowed descriptors. */
+/* Closes the file for now ("parks" it) if the open objects already use half of the descriptors that
+ * the process may have. The file is opened again for each read. */
 static void keep_or_park(struct file_object *o)
 {
     struct rlimit limit;
@@ -210,8 +211,8 @@ static bool local_read_is_same(const struct stat *a, const struct stat *b)
            && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Sets the error for a read that reached the end of the file too early. It is _CHANGED if the file
- * was changed after it was opened, otherwise _TRUNCATED. */
+/* Sets the error for a read that reached the end of the file too early. The code is _CHANGED if the
+ * file was changed after it was opened, otherwise _TRUNCATED. */
 static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
                        struct sheaf_error *err)
 {
@@ -228,8 +229,9 @@ static int ended_early(struct file_object *o, uint64_t offset, uint64_t wanted,
 }
 
 /* Opens a file again after its descriptor has become stale. The file gets the same descriptor
- * number, so that other threads can continue to use it. If size or time differ, the file has
- * changed. The inode is not compared, because it differs if a file server was replaced. */
+ * number, so that other threads can continue to use it. If the size or the time of the file
+ * differs, returns an error, because the file has changed. The inode is not compared, because a
+ * replaced file server gives the same file another inode. */
 static int reopen(struct file_object *o, struct sheaf_error *err)
 {
     const int fd = open_path(o->base.url);
@@ -253,8 +255,8 @@ static int reopen(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* Decides whether a failed read may be tried again, and waits before that if necessary. Returns
- * SHEAF_OK if it may. */
+/* Decides whether a failed read may be tried again. If so, waits before the next attempt or opens
+ * the file again if necessary, and returns SHEAF_OK. */
 static int recover(struct file_object *o, int failed, uint64_t offset, size_t size,
                    unsigned *tries, struct sheaf_error *err)
 {
@@ -334,8 +336,8 @@ int local_read(struct store_object *object, uint64_t offset, void *data, size_t 
     return code;
 }
 
-/* Returns whether a range of a file is probably in the kernel's cache. Only a few pages are
- * tested. */
+/* Returns whether a range of a file is probably in the kernel's cache. To be fast, it tests only a
+ * few pages of the range. */
 static bool is_cached(int fd, uint64_t offset, uint64_t size)
 {
     const uint64_t step = MAX(size / 4, 1);
@@ -418,8 +420,8 @@ static int wait_readable(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* Reads the next bytes of a pipe. At first waits until a program has opened the pipe for writing,
- * because a pipe that nobody has opened looks as if it had ended. */
+/* Reads the next bytes of a pipe. First waits until a program has opened the pipe for writing,
+ * because reading from a pipe without a writer returns the end of the pipe. */
 int local_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                    struct sheaf_error *err)
 {

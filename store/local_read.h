@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads local files, named pipes and standard input ("-"). These functions are entries of the table
- * of the local store (struct store_ops). The other functions of this table are in store_file.c. */
+ * Reads local files, named pipes and standard input ("-"). The table of the local store (struct
+ * store_ops) contains these functions. The other functions of the table are in store_file.c. */
 #ifndef STORE_LOCAL_READ_H
 #define STORE_LOCAL_READ_H
 
@@ -13,8 +13,8 @@
 #define IO_MOST ((size_t)1 << 30)
 
 /* Decides whether a directory that could not be read may be read again. `failed` is the errno. If
- * the failure may be temporary, waits a little and returns true. Returns false if it is final, or
- * after too many attempts. *tries counts the attempts, and must be 0 at first. */
+ * the failure may be temporary, waits a little and returns true. Returns false if the failure is
+ * final, or after too many attempts. *tries counts the attempts, and must be 0 at first. */
 bool local_may_pass(const char *path, int failed, unsigned *tries);
 
 /* Returns whether `path` is a symbolic link to a file that does not exist. Writes the target of the

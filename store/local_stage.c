@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Implements stages as directories (see stage.h). A run renames each file first into its stage, and
- * from there to its final name. If another run renames the stage, the first run can no longer find
- * it, and so can publish no more files. */
+ * from there to its final name. Another run takes over by renaming the stage. The first run then no
+ * longer finds its stage, and so can publish no more files. */
 #include "store/local_stage.h"
 
 #include <dirent.h>
@@ -150,7 +150,7 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
 /* ---- Passing files through ------------------------------------------------------------------- */
 
 /* Returns an unused path in the directory `stage`, for a file that must pass through the stage (see
- * stage.h). The path is the name with a random number. */
+ * stage.h). The last part of the path is `name` with a random number. */
 static char *place_in(const char *stage, const char *name)
 {
     uint64_t random;

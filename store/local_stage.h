@@ -8,7 +8,8 @@
 
 #include "sheaf.h"
 
-/* The functions for stages in the store's table (see store/stage.h). */
+/* The functions for stages, which the table of the local store contains (struct store_ops). A stage
+ * is a directory through which a run publishes its files (see store/stage.h). */
 int local_stage_take(const char *partial, const char *from, const char *stage,
                      struct sheaf_error *err);
 bool local_stage_is_there(const char *stage);
@@ -20,8 +21,8 @@ int local_stage_remove(const char *url, const char *stage, struct sheaf_error *e
  * the new path. If the stage is on another file system, the file stays where it is. Returns
  * SHEAF_ERR_CHANGED if the stage does not exist. */
 int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the directory `stage` does not exist any more. Another run has then
- * renamed it, and so has taken over the destination. */
+/* Returns SHEAF_ERR_CHANGED if the directory `stage` does not exist any more. A missing stage means
+ * that another run has renamed it, and has thereby taken over the destination. */
 int local_stage_check(const char *url, const char *stage, struct sheaf_error *err);
 
 #endif

@@ -10,8 +10,8 @@
 /* Locks a temporary file, so that other processes know that its writer is running. On a file system
  * without locks, abandoned temporary files are never removed. */
 void local_sweep_hold(int fd);
-/* Removes the abandoned temporary files for `name` from the directory `partial`. They are the files
- * whose writers no longer run. The directory need not exist. */
+/* Removes the abandoned temporary files for `name` from the directory `partial`. A temporary file
+ * is abandoned if its writer no longer runs. The directory need not exist. */
 int local_sweep(const char *partial, const char *name, struct sheaf_error *err);
 
 #endif

@@ -5,8 +5,8 @@
  *
  * A file with more than one piece is written directly to the disk, without the kernel's page cache,
  * if the file system can do this. A buffered write would spend most of its time on new memory for
- * the page cache. It would not save the wait for the disk, because the file must be on the disk
- * before it gets its name. A file of one piece is written through the page cache.
+ * the page cache. The page cache would not save the wait for the disk, because the file must be on
+ * the disk before it gets its name. A file of one piece is written through the page cache.
  *
  * If a write fails, one of the next calls returns the error. */
 #ifndef STORE_LOCAL_WRITE_H
@@ -32,7 +32,8 @@ struct local_write {
     struct workers *thread;     /* NULL until a piece is full */
     struct local_piece pieces[2];
     unsigned filling;           /* of the pieces */
-    /* While a piece is being written, only the writing thread may use the following fields. */
+    /* The following fields belong to the writing thread while a piece is being written. In this
+     * time, the calling thread must not use them. */
     bool is_direct;             /* past the page cache */
     uint64_t written;
     /* result of the first write that failed; nothing is written after a failure */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements conditional writes and removals (see over.h). They take effect only if the name still
- * refers to the object that the caller has seen. If a store cannot check this and act in one step,
- * this file checks it just before acting. */
+ * Implements conditional writes and removals (see over.h). A conditional write or removal takes
+ * effect only if the name still refers to the object that the caller has seen. If a store cannot
+ * check this and act in one step, this file makes the check just before it acts. */
 #include "store/over.h"
 
 #include <stdlib.h>

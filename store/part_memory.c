@@ -14,8 +14,8 @@
 #include "base/transfer_window.h"
 #include "base/workers.h"
 
-/* Limits of the number of parts that are sent at the same time: at first at most PARTS_FIRST, later
- * at most PARTS_MOST. PART_BYTES is the usual size of a part in bytes. */
+/* PARTS_FIRST and PARTS_MOST limit the number of parts that are sent at the same time: PARTS_FIRST
+ * at the beginning, PARTS_MOST later. PART_BYTES is the usual size of a part in bytes. */
 #define PARTS_FIRST 8u
 #define PARTS_MOST  32u
 #define PART_BYTES  ((uint64_t)8 << 20)
@@ -81,8 +81,8 @@ void part_memory_close(struct part_memory *m)
     free(m);
 }
 
-/* Allocates a new buffer. Returns NULL if the limit leaves no room for it (*has_room is false), or
- * if memory is exhausted (*has_room is true). */
+/* Allocates a new buffer. Returns NULL and sets *has_room to false if the limit leaves no room for
+ * the buffer. Returns NULL and sets *has_room to true if memory is exhausted. */
 static uint8_t *take_new_locked(struct part_memory *m, size_t size, bool *has_room)
 {
     uint8_t *data;

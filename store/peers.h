@@ -3,10 +3,11 @@
  * Recognises reads that are late compared with their peers, which are earlier reads that the same
  * server has answered.
  *
- * Sometimes one of many connections stalls while the others go on. The consumer then waits for the
- * stalled read, although later reads are done. Therefore a read without an answer is sent again on
- * another connection if it waits much longer than its peers did. The new request is for the missing
- * bytes only, and they go to the same memory. The wait before another repetition is twice as long.
+ * Sometimes one of many connections stalls while the other connections go on. The consumer then
+ * waits for the stalled read, although later reads are done. Therefore a read that waits much
+ * longer for its answer than its peers did is sent again on another connection. The new request is
+ * for the missing bytes only, which go to the same memory. Before each further repetition, the read
+ * waits twice as long.
  *
  * A read is also compared with answers that came after it had begun. So even the first reads of a
  * process can be recognised as late.
@@ -30,10 +31,11 @@ struct peers {
 /* Records that the first byte of an answer has arrived after first_byte_ns nanoseconds. */
 void peers_note(struct peers *peers, uint64_t first_byte_ns);
 /* Returns how many nanoseconds a read may wait for its answer before it is sent again. `times` is
- * how often it was sent again before. Returns 0 if it may wait without limit. */
+ * the number of times that the read was already sent again. Returns 0 if the read may wait without
+ * limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
-/* Uses up one extra request of the server's credit (see the top of this file). Returns false if
- * there is no credit left. */
+/* Takes one request from the server's credit, which is the number of extra requests that the server
+ * may get (see the top of this file). Returns false if there is no credit left. */
 bool peers_pay(struct peers *peers);
 
 /* These functions do the same as peers_note, peers_patience and peers_pay, for the server `origin`

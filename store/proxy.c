@@ -9,7 +9,7 @@
 #include <strings.h>
 
 /* Returns the value of the environment variable `lower`, or the value of `upper` if `lower` is not
- * set, or "" if neither is set. An empty `lower` hides `upper`. */
+ * set, or "" if neither is set. If `lower` is set to the empty string, `upper` is not used. */
 static const char *either(const char *lower, const char *upper)
 {
     const char *value = getenv(lower);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the proxy for a URL. It uses the environment variables http_proxy, https_proxy and
- * no_proxy, in lower or upper case, like AWS's own tools. Lower case takes precedence. If these are
- * not set, it uses ALL_PROXY, like libcurl. HTTP_PROXY is ignored if REQUEST_METHOD is set. The
- * program is then a CGI script, and HTTP_PROXY may come from a header of the request. */
+ * Chooses the proxy for a URL. The proxy comes from the environment variables http_proxy,
+ * https_proxy and no_proxy, in lower or upper case, as in AWS's own tools. Lower case takes
+ * precedence. If these variables are not set, ALL_PROXY is used, as in libcurl. HTTP_PROXY is
+ * ignored if REQUEST_METHOD is set. A program with this variable is a CGI script of a web server,
+ * and an attacker can set HTTP_PROXY by the header "Proxy" of a request. */
 #ifndef STORE_PROXY_H
 #define STORE_PROXY_H
 

@@ -49,8 +49,8 @@ static void begin_pieces(struct ahead *a)
     }
 }
 
-/* Makes the next piece of the window (the pieces that are read ahead) the current piece. Sets
- * a->here to NULL if this piece was not requested. */
+/* Makes the next piece of the window (the pieces that are read ahead) the current piece, and sets
+ * a->here to it. Sets a->here to NULL if the next piece was not requested. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)
@@ -60,7 +60,7 @@ static void turn(struct ahead *a)
 }
 
 /* Makes the piece with the byte at `offset` the current piece, and waits for it. If this piece was
- * not requested, cancels all pieces and starts again at `offset`. */
+ * not requested, cancels all requested pieces and begins to read ahead again at `offset`. */
 static const struct store_read *read_ahead_go_to(struct ahead *a, uint64_t offset)
 {
     if (a->here == NULL || offset < a->here->base.read.offset || offset >= a->next) {

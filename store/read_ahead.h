@@ -12,14 +12,14 @@
 
 /* Replaces *object by a new object that reads *object ahead. store_read must then be called with
  * rising offsets. The new object has the same name and size, and closes the original object when it
- * is closed. It stops waiting if its `interrupt` flag is set. `pieces` is the number of pieces that
- * are read at the same time, and memory_bytes must be the result of ahead_memory for this number.
- * On failure, *object stays as it is. */
+ * is closed. A read through the new object stops waiting if the object's `interrupt` flag is set.
+ * `pieces` is the number of pieces that are read at the same time, and memory_bytes must be the
+ * result of ahead_memory for this number. On failure, *object stays as it is. */
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 
-/* Returns the number of bytes of memory for reading `pieces` pieces ahead. It is at most a
- * sixteenth of the budget. */
+/* Returns the number of bytes of memory for reading `pieces` pieces ahead. The result is at most a
+ * sixteenth of budget_bytes. */
 uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces);
 
 #endif

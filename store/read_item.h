@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Joins an asynchronous read with an item of base/inflight.h, so that the thread that has begun the
- * read can collect it when it is done. */
+ * Connects an asynchronous read with an item of base/inflight.h (the window of outstanding work).
+ * The thread that has begun the read can then collect the item when the read is done. */
 #ifndef STORE_READ_ITEM_H
 #define STORE_READ_ITEM_H
 

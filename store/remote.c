@@ -7,8 +7,8 @@
  * of a role, would cost more than most requests. Therefore connections and credentials are shared.
  *
  * The shared state is made when the first remote URL is used. A forked child makes its own. The
- * meaning of a URL does not depend on this state, but on the environment and the configuration
- * files at the time when the URL's bucket is first used.
+ * environment and the configuration files are read when a bucket is first used. Only they determine
+ * what a URL means.
  *
  * An exit handler ends the threads. It must run before the exit handlers of libcurl and OpenSSL,
  * because no thread may use OpenSSL while OpenSSL cleans up. Therefore it is registered after these
@@ -29,8 +29,8 @@
 #define REQUEST_SECONDS 900
 
 /* The usual patience of requests. Ten attempts take 22 s on average, so that a throttled bucket can
- * recover, or a connection can move to another server. An address that was never reached is
- * reported after a second (see request.c). The time limit of a whole request ends transfers that
+ * recover, or a connection can move to another server. If a server was never reached, the error is
+ * returned after a second (see request.c). The time limit of a whole request ends transfers that
  * hardly advance. */
 static const struct request_patience usual = {
     .retry = { .attempts = 10, .time_ns = REQUEST_SECONDS * SECOND, .base_ns = SECOND / 10,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * State that all remote stores of a process share: the HTTP engine with its connections, and the
- * credentials for S3. It is made when it is first needed, and lives as long as the process. Opening
- * a data set takes dozens of short requests, which must not connect and look for credentials each
- * time. A forked child starts with no such state. */
+ * credentials for S3. This state is made when it is first needed, and lives as long as the process.
+ * Opening a data set takes dozens of short requests, which must not connect and look for
+ * credentials each time. A forked child starts with no such state. */
 #ifndef STORE_REMOTE_H
 #define STORE_REMOTE_H
 
@@ -14,9 +14,9 @@ int remote_engine(struct http_engine **engine, struct sheaf_error *err);
  * process. */
 const struct request_patience *remote_patience(void);
 
-/* State that one kind of store keeps for the whole process, for example the S3 context. It is made
- * when it is first needed. At the end of the process, it is closed after the HTTP engine has
- * stopped, but before the engine is freed. */
+/* State that one kind of store keeps for the whole process, for example the S3 context. The state
+ * is made when it is first needed. At the end of the process, the state is closed after the HTTP
+ * engine has stopped, but before the engine is freed. */
 struct remote_service {
     int (*open)(void **state, struct http_engine *engine, const struct request_patience *patience,
                 const char *container_origin, struct sheaf_error *err);
@@ -25,8 +25,9 @@ struct remote_service {
 /* Sets *state to the state of the service, and opens the service if necessary. */
 int remote_service(const struct remote_service *service, void **state, struct sheaf_error *err);
 
-/* For tests: drops all shared state, and sets the patience of requests and the address of the
- * container service. NULL stands for the usual value. No remote object may be open. */
+/* For tests: drops all shared state, and sets two values: the patience (time limits and retries) of
+ * requests, and the address from which containers get credentials. NULL stands for the usual value.
+ * No remote object may be open. */
 void remote_reset(const struct request_patience *patience, const char *container_origin);
 
 #endif

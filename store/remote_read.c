@@ -63,7 +63,8 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
 }
 
 /* Returns whether a Content-Range says that the object is empty: "bytes 0--1/0" (from Adobe's
- * S3Mock), "bytes * /0" (without the second blank), or no header. */
+ * S3Mock), "bytes * /0" (without the second blank), or NULL because the response has no such
+ * header. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -108,8 +109,8 @@ static int remote_read_changed(const struct remote_reading *g, const char *what,
                    "%s is now %.80s", g->request.what, what, now);
 }
 
-/* Handles the first response for an object that was opened without a request. The response says
- * which object it is; all later responses must be for the same object. */
+/* Handles the first response for an object that was opened without a request. This response
+ * determines the version of the object; all later responses must be for the same version. */
 static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = remote_read_object_of(g->read);
@@ -281,7 +282,8 @@ static int remote_read_check_range(struct remote_reading *g, bool *again, struct
     return o->is_new ? meet(g, total, err) : SHEAF_OK;
 }
 
-/* Interprets a response with an error status, for an object that existed when it was opened. */
+/* Interprets a response with an error status to a read of an object that was open. "Not found", for
+ * example, means that the object was removed after it was opened. */
 static int refused(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     struct request *r = &g->request;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an object over HTTP, for S3 and for web servers. It sends GETs of ranges, whose bytes go
- * directly into the caller's memory. Reads fail if the object is replaced after it was opened. If a
- * transfer is interrupted, the next attempt continues after the last byte. */
+ * Reads an object over HTTP, for S3 and for web servers. Each read is a GET of a range, and the
+ * bytes of the response go directly into the caller's memory. Reads fail if the object is replaced
+ * after it was opened. If a transfer is interrupted, the next attempt continues after the last
+ * byte. */
 #ifndef STORE_REMOTE_READ_H
 #define STORE_REMOTE_READ_H
 
@@ -25,15 +26,17 @@ struct remote_object {
      * 0 */
     uint64_t stamp;
     /* the object's header Last-Modified, or NULL. It identifies the object if there is no usable
-     * ETag. Without both headers, another object of the same size would not be noticed. */
+     * ETag. If the server sends neither ETag nor Last-Modified, a replacement of the same size is
+     * not noticed. */
     char *modified;
-    /* whether the object was opened without a request; its first response then sets the size and
-     * version of the object, and later responses must agree */
+    /* set if the object was opened without a request: the first response then sets the size and
+     * version of the object, and later responses must have the same size and version */
     bool is_new;
     /* whether the content at the URL never changes, so that ETag and time need not be compared */
     bool is_fixed;
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
-    /* headers that the store adds to each read of this object */
+    /* headers that are sent with each read of this object, in addition to the headers that every
+     * read has; the store sets them */
     struct http_header headers[2];
     size_t header_count;
     /* guards the field `state` of all reads, and the fields that the first response sets */
@@ -55,10 +58,10 @@ int remote_object_init(struct remote_object *object, const struct store_ops *ops
 void remote_close(struct store_object *object);
 
 /* Finds the size of an object in the response to a GET of its first byte. Returns whether the
- * response shows the size, and sets *bytes. For an empty object, the server answers with status
- * 416, or with 200 or 206 and no bytes; *bytes becomes 0. Some servers send the whole object. The
- * exchange (a request and its response) then fails with HTTP_TOO_LONG, but the headers still have
- * the size. */
+ * response shows the size, and sets *bytes. For an empty object, *bytes becomes 0; the server
+ * answers with status 416, or with 200 or 206 and no bytes. Some servers send the whole object
+ * instead of the first byte. The exchange (a request and its response) then fails with
+ * HTTP_TOO_LONG, but the headers still have the size. */
 bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
 
 /* Parses a Content-Range such as "bytes 0-99/1000" or "bytes * /1000" (without the second blank).

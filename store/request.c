@@ -74,7 +74,8 @@ const struct target *target_now(const struct target *target)
 }
 
 /* Sends later attempts to another region. If another request has already changed the region of this
- * target (the server), that region is used. The region of a target changes only once. */
+ * target (the server), the region stays as that request has set it, because the region of a target
+ * changes only once. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;
@@ -137,8 +138,8 @@ static int build_url(struct request *r, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns the time (monotonic clock, ns) at which the whole request must be over, or 0 if it has no
- * limit. */
+/* Returns the time (monotonic clock, ns) at which the request with all its attempts must be over,
+ * or 0 if there is no limit. */
 static uint64_t deadline_of(const struct request *r)
 {
     const uint64_t limit_ns = r->target->patience->limit_ns;
@@ -148,8 +149,8 @@ static uint64_t deadline_of(const struct request *r)
                                (uint64_t)(bytes / (double)REQUEST_RATE * 1e9);
 }
 
-/* Prepares the next attempt. Sets its URL and headers, and signs it with the present date and
- * credentials. This is the function http_exchange.begin of a request. */
+/* Prepares the next attempt. Sets the URL and the headers of the attempt, and signs it with the
+ * present date and credentials. The HTTP engine calls this function as http_exchange.begin. */
 static int begin_attempt(struct http_exchange *http, uint64_t *wait_ns)
 {
     struct request *r = (struct request *)http;
@@ -198,9 +199,10 @@ static void request_finish(struct request *r, int code)
     r->done(r);
 }
 
-/* Returns the retry policy. There are fewer attempts if no server has answered yet and none can be
- * reached. The address is then mistyped, or there is no network, and the user should learn this
- * soon. If a server has answered before, it is probably restarting. */
+/* Returns the retry policy for this request. There are fewer attempts if the process has never got
+ * an answer from any server, and no server can be reached. Probably the address is mistyped or
+ * there is no network, and the user should learn this soon. If a server has answered before, it is
+ * probably restarting, and waiting may help. */
 static struct retry_policy policy_of(const struct request *r)
 {
     struct retry_policy policy = r->target->patience->retry;
@@ -223,8 +225,8 @@ static int check_text(struct request *r, bool *again)
     return code;
 }
 
-/* Tells the program that the server has asked to wait. Because many requests get this answer, it is
- * told only once in NOTICE_WAIT_NS. */
+/* Sends a notice to the program that the server has asked to wait. Many requests may get this
+ * response, so the notice is sent only once in NOTICE_WAIT_NS. */
 static void say_wait(const struct request *r)
 {
     static atomic_uint_fast64_t quiet_until_ns;
@@ -252,9 +254,9 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
-/* Returns whether the attempt was ended because it was late compared with its peers, and may be
- * repeated at once. The server must have credit for an extra request (store/peers.h). Otherwise the
- * attempt counts as failed. */
+/* Returns whether the attempt was ended because it was late compared with other reads from the
+ * server (its peers), and may be repeated immediately. The server must have credit for an extra
+ * request (store/peers.h). Otherwise the attempt counts as failed. */
 static bool is_asked_again(struct request *r)
 {
     if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))

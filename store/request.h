@@ -4,7 +4,8 @@
  * is final. Retries happen only in this layer. Each attempt is one exchange (store/http.h).
  *
  * The function `classify` interprets each response. An attempt is signed only when it begins. So
- * its date is right and its credentials are valid, even if it has waited long. */
+ * the date and the credentials of the signature are valid, even if the attempt had to wait long
+ * before it began. */
 #ifndef STORE_REQUEST_H
 #define STORE_REQUEST_H
 
@@ -24,10 +25,11 @@ struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
-    /* time limit that is used instead of stall_ns if the server may need long before it answers */
+    /* time limit that is used instead of stall_ns for requests that the server may need long to
+     * answer */
     uint64_t patient_ns;
-    /* time limit for a request with all its attempts. The time for its bytes at REQUEST_RATE is
-     * added. 0 means no limit. */
+    /* time limit for a request with all its attempts; 0 means no limit. The limit is extended by
+     * the time that the bytes of the request need at the rate REQUEST_RATE. */
     uint64_t limit_ns;
 };
 
@@ -63,12 +65,12 @@ struct target {
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
-    /* the target in another region that replaces this one; NULL until a response names another
-     * region; set by `move` */
+    /* the target in another region to which requests go instead; NULL until a response names
+     * another region; set by `move` */
     const struct target *moved;         /* atomic */
     /* Sets `moved` to a target in `region`. Returns false if this is not possible. Called by
-     * `classify`, on the engine's thread. The pointer is NULL if requests cannot be sent to another
-     * region. */
+     * `classify`, on the engine's thread. The pointer is NULL if requests to this target cannot be
+     * sent to another region. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
@@ -76,7 +78,8 @@ struct target {
 /* Sets the fields origin and host from a URL. The path in the URL is ignored. */
 int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
 void target_free(struct target *target);    /* Frees the memory that the target owns. */
-/* Returns the target to which requests go now: `target` itself, or its `moved`. */
+/* Returns the target to which requests go now: target->moved if that is set, otherwise `target`
+ * itself. */
 const struct target *target_now(const struct target *target);
 
 struct request {
@@ -94,13 +97,13 @@ struct request {
     bool has_peers;
 
     /* Interprets an attempt that has ended, with or without a complete response. Returns SHEAF_OK
-     * if the response is as expected. Otherwise returns an error, and sets *again to whether
+     * if the response is as expected. Otherwise returns an error, and sets *again to true if
      * another attempt may succeed. Called on the thread of the HTTP engine. */
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
     /* Checks that the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if the
-     * text was damaged on its way, so that another attempt may succeed. Its message must not
-     * contain `what`. Called on the thread of the HTTP engine. The pointer is NULL if any text is
-     * accepted. */
+     * text was damaged in transit, so that another attempt may succeed. The message must not
+     * contain `what`, because the caller adds it. Called on the thread of the HTTP engine. The
+     * pointer is NULL if any text is accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once when the request has ended, as http_exchange.done is. */
     void (*done)(struct request *request);
@@ -109,7 +112,8 @@ struct request {
     int code;
     struct sheaf_error error;
 
-    /* Set by the functions of store/request.c and by the signer: */
+    /* The following fields are set by the functions of store/request.c and by the functions that
+     * sign the request. */
     const struct target *at;            /* destination of the last attempt: `target` or its
                                            `moved` */
     struct retry retry;
@@ -126,16 +130,18 @@ struct request {
  * repeated. */
 void request_counts(uint64_t *requests, uint64_t *retries);
 
-/* Initialises a request. It then owns `path`, `query` and `what`, even if the function fails.
- * `query` may be NULL for no query. If `path` or `what` is NULL, the function returns
- * SHEAF_ERR_MEMORY. `classify` becomes request_classify_http, reply.limit becomes
- * REQUEST_REPLY_MOST, and all other fields zero. The caller must call request_free in any case. */
+/* Initialises a request. Afterwards the request owns `path`, `query` and `what`, even if the
+ * function fails. `query` may be NULL for no query. Returns SHEAF_ERR_MEMORY if `path` or `what` is
+ * NULL, so callers may pass the result of an allocation without a check. `classify` becomes
+ * request_classify_http, reply.limit becomes REQUEST_REPLY_MOST, and all other fields zero. The
+ * caller must call request_free in any case. */
 int request_init(struct request *request, const struct target *target, enum http_method method,
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* Makes this request and all later requests to its target go to another region. Returns false if
- * this is not possible. Called by `classify` if a response names the region. */
+/* Sends the next attempts of this request, and all later requests to its target (the server), to
+ * another region. Returns false if this is not possible. Called by `classify` if a response names
+ * the region. */
 bool request_follow(struct request *request, const char *region);
 
 /* Sets a header for all attempts of the request. `name` must be a static string in lower case. */

@@ -6,7 +6,8 @@
  *
  * Waits grow exponentially and are random: the wait before attempt n + 1 is drawn evenly from 0 to
  * min(longest, base * 2^(n-1)). Without randomness, many ranks that meet an overload together would
- * all try again together. If the server sends Retry-After, the wait is at least this long. */
+ * all try again together. If the server sends the header Retry-After, the wait is at least as long
+ * as this header says. */
 #ifndef STORE_RETRY_H
 #define STORE_RETRY_H
 
@@ -29,13 +30,13 @@ struct retry {
 };
 
 /* Decides whether another attempt follows an attempt that failed temporarily at the time now_ns. If
- * so, returns true and sets *wait_ns to the time before it. retry_after_ns is the server's
- * Retry-After, or 0. `dice` is a random number of 64 bits. */
+ * another attempt follows, returns true and sets *wait_ns to the time before this attempt.
+ * retry_after_ns is the server's Retry-After, or 0. `dice` is a random number of 64 bits. */
 bool retry_again(const struct retry_policy *policy, struct retry *retry, uint64_t now_ns,
                  uint64_t retry_after_ns, uint64_t dice, uint64_t *wait_ns);
 
-/* Records that bytes have arrived. Failures after this count as a new fault, for which the full
- * number of attempts is available again. */
+/* Records that bytes have arrived. A later failure then counts as a new fault, and the full number
+ * of attempts is available for it. */
 static inline void retry_progress(struct retry *retry)
 {
     retry->failures = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings that the user gave to a library call, such as the storage class for S3. They count for
- * all objects that the call writes, until the call ends. */
+ * Settings that the user gave to a library call, such as the storage class for S3. The settings
+ * count for all objects that the call writes, until the call ends. */
 #ifndef STORE_SCOPES_H
 #define STORE_SCOPES_H
 
@@ -9,8 +9,8 @@
 
 #define SCOPES_MOST 2           /* a data set and its plan */
 
-/* The settings of one call that are in force. A struct of zero bytes has none. It may be closed at
- * any time, even if it was not opened. */
+/* The settings of one library call, while they are in force. A struct of zero bytes has no
+ * settings. A struct may be closed even if it was not opened. */
 struct store_scopes {
     const struct store_ops *ops[SCOPES_MOST];
     struct store_scope *scopes[SCOPES_MOST];

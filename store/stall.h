@@ -3,10 +3,10 @@
  * Decides whether a network transfer has stalled. The clock is an argument, so the functions have
  * no side effects.
  *
- * A transfer has an allowance of silence, at most limit_ns. Time uses it up. Each byte that arrives
- * gives back a fraction of it, limit_ns / least_bytes. When the allowance is used up, the transfer
- * has stalled. So a transfer that stops is noticed limit_ns after its last byte, and a very slow
- * one is noticed as well. */
+ * Each transfer has an allowance of time, at first limit_ns, which decreases while time passes.
+ * Each byte that arrives adds limit_ns / least_bytes to the allowance, up to limit_ns. When the
+ * allowance is used up, the transfer has stalled. So a transfer that stops is noticed limit_ns
+ * after its last byte, and a very slow one is noticed as well. */
 #ifndef STORE_STALL_H
 #define STORE_STALL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Chooses the store of a URL, and calls the functions of this store. Also has functions that call
- * several functions of a store. */
+ * Chooses the store of a URL, and calls the functions of this store. Also has functions of store.h
+ * that need several functions of a store, such as store_get. */
 #include "store/store.h"
 
 #include <inttypes.h>
@@ -30,7 +30,8 @@ static const struct store_ops *store_of_scheme(const char *scheme, size_t size)
 }
 
 /* Returns the store of a URL. Refuses texts such as "s3:/bucket" and "S3://bucket", which are
- * typing errors. If they counted as local paths, data would be written to a local disk. */
+ * typing errors. If such texts were taken as local paths, data would be written to a local disk by
+ * mistake. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err)
 {
     const size_t size = strspn(url, "abcdefghijklmnopqrstuvwxyz" "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -413,8 +414,8 @@ static int too_large(const struct store_object *object, size_t limit, struct she
                    (unsigned long long)object->bytes, limit);
 }
 
-/* Reads a small remote object. The response to the first request has the size of the object and its
- * first bytes, which are usually the whole object. */
+/* Reads a small remote object. The first request asks for the first bytes of the object. Its
+ * response also has the size of the object, and usually contains the whole object. */
 static int get_remote(struct store_object *object, size_t limit, char **data, size_t *size,
                       struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Stores: local files, S3, web servers and others. Declares the functions that each store has, and
- * the functions that choose a store by a URL. A name without a scheme, or with file://, is a local
- * path.
+ * the functions that choose a store by a URL. A name without a scheme, such as s3://, or with the
+ * scheme file:// is a local path.
  *
  * All functions are thread-safe. An object or a writer may be used by one thread at a time. As an
  * exception, any number of threads may call store_read for one object. */
@@ -15,14 +15,14 @@
 
 #include "sheaf.h"
 
-/* Name of the directory for temporary files. It is made in the directory in which the finished
- * files will be, and is removed when it is empty. Stores that need no temporary files do not make
- * it. */
+/* Name of the directory for temporary files. This directory is made in the directory in which the
+ * finished files will be, and is removed when it is empty. Stores that need no temporary files do
+ * not make it. */
 #define STORE_PARTIAL ".sheaf-partial"
 
 /* Size of the note of an object, including a NUL. A note is a word that a store keeps with an
  * object, in an extended attribute of a file or in the metadata of an S3 object. Other stores keep
- * no notes. A copy of an object may have lost its note. */
+ * no notes. If an object is copied by another program, the copy may have no note. */
 #define STORE_NOTE_SIZE 33
 
 struct store_ops;
@@ -30,31 +30,32 @@ struct part_memory;
 struct store_abilities;
 struct store_scope;
 
-/* An object that is open for reading. It is the first member of a larger struct of each store. */
+/* An object that is open for reading. Each store has a larger struct for its objects, whose first
+ * member is this struct. */
 struct store_object {
     const struct store_ops *ops;
     /* URL of the object without its query, for messages; owned by the object */
     char *url;
-    /* URL as the caller gave it, with its query; NULL if it equals `url`. It must not be shown in
-     * messages, because it may have secrets. Owned by the object. */
+    /* URL as the caller gave it, with its query; NULL if it equals `url`. This URL must not be
+     * shown in messages, because its query may have secrets. Owned by the object. */
     char *asked;
     /* size of the object in bytes when it was opened; UINT64_MAX for a stream */
     uint64_t bytes;
-    /* text that is different if the content is different, such as an ETag; NULL if there is none;
-     * owned by the object */
+    /* text that is different if the content is different, such as an ETag; NULL if the store has no
+     * such text; owned by the object */
     const char *version;
     bool is_stream;             /* a pipe or terminal, for which only store_read_next works */
     bool is_remote;             /* whether it pays to start many reads early */
-    /* size in bytes of which the size of a read should be a multiple, because this is fastest; 0 if
-     * any size is good */
+    /* best divisor, in bytes, for the size of a read: reads of a multiple of this size are fastest;
+     * 0 if any size is good */
     size_t block_bytes;
     /* a flag of the caller, or NULL. If the flag is set, store_read_next returns
      * SHEAF_ERR_INTERRUPTED. */
     const volatile int *interrupt;
 };
 
-/* A read that store_read_start begins. It is a member of a struct of the caller. This struct and
- * the object must stay valid until the read is done. */
+/* A read that store_read_start begins. The caller has this struct as a member of a larger struct.
+ * This struct and the object must stay valid until the read is done. */
 struct store_read {
     struct store_object *object;
     uint64_t offset;
@@ -90,8 +91,8 @@ struct store_entry {
     /* time at which the object was written, in seconds since 1970; 0 if unknown */
     int64_t modified_s;
 };
-/* Returns whether an entry is an empty object that some tools create in place of a directory, in
- * stores that have no directories. */
+/* Returns whether an entry of a listing is an empty object that stands for a directory. Some tools
+ * create such objects in stores that have no directories. */
 static inline bool store_is_mark(const struct store_entry *entry)
 {
     const size_t size = strlen(entry->name);
@@ -103,8 +104,8 @@ static inline bool store_is_mark(const struct store_entry *entry)
  * listing, which then returns this value. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
-/* A function that returns whether an object of this name was written by its own program, judged by
- * the form of the name. */
+/* A function that returns whether an object of this name was written by the program that calls
+ * store_clean, judged by the form of the name. */
 typedef bool store_is_ours_fn(const void *context, const char *name);
 
 /* A request for the size of an object, which store_stat_start begins. The struct and the URL must
@@ -117,21 +118,22 @@ struct store_stat {
     uint64_t bytes, stamp;      /* as in store_entry */
     int64_t modified_s;
     char etag[80];              /* "": not known, or longer */
-    /* buffer of STORE_NOTE_SIZE bytes for the note of the object, or NULL if the caller does not
-     * want it; becomes "" if the object has no note */
+    /* buffer of STORE_NOTE_SIZE bytes to which the note of the object is written ("" if the object
+     * has no note), or NULL if the caller does not need the note */
     char *note;
 };
 
-/* Describes the object that a caller has seen under a name. So the caller can later replace or
- * remove exactly this object, and no object that has replaced it. */
+/* Describes the object that a caller has seen under a name. With this description, the caller can
+ * later replace or remove exactly this object, but not another object that has taken its name in
+ * the meantime. */
 struct store_seen {
     bool is_there;
     uint64_t bytes, stamp;      /* as in store_entry */
     char etag[80];              /* as in struct store_stat */
 };
 
-/* Free space, in bytes and in numbers of files; UINT64_MAX if no limit is known. A file needs a
- * whole number of blocks of block_bytes. */
+/* Free space: numbers of bytes and of files that can still be written; UINT64_MAX if no limit is
+ * known. A file takes a whole number of blocks of block_bytes bytes. */
 struct store_space {
     uint64_t bytes, files, block_bytes;
 };
@@ -139,15 +141,16 @@ struct store_space {
 struct store_ops {
     const char *scheme;         /* "file" */
     bool is_local;              /* URLs are paths of this machine, possibly after "file://" */
-    /* whether URLs of this store may have a query. A name cannot be appended to a URL with a
-     * query. */
+    /* whether URLs of this store may have a query. A URL with a query cannot be a directory,
+     * because no name can be appended to the query. */
     bool has_queries;
     const char *place;          /* result of store_place; for files the file system decides */
 
     int (*open)(const char *url, struct store_object **object, struct sheaf_error *err);
     /* Reads exactly `size` bytes at `offset`, and repeats short reads and failures that may be
-     * temporary. Returns SHEAF_ERR_TRUNCATED if the object ends before, SHEAF_ERR_CHANGED if the
-     * object has been replaced since it was opened, and SHEAF_ERR_IO for other failures. */
+     * temporary. Returns SHEAF_ERR_TRUNCATED if the object ends before the range does,
+     * SHEAF_ERR_CHANGED if the object has been replaced since it was opened, and SHEAF_ERR_IO for
+     * other failures. */
     int (*read)(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err);
     /* read_start implements store_read_start, and read_cancel implements store_read_cancel. Both
@@ -171,13 +174,13 @@ struct store_ops {
     int (*list)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
     /* Lists the directories directly in the directory `url`, except hidden ones. The pointer is
-     * NULL if the store has no directories of its own. */
+     * NULL if the store cannot list directories. */
     int (*list_directories)(const char *url, store_entry_fn *each, void *context,
                             struct sheaf_error *err);
 
     /* Lists all objects under `url`, also in subdirectories, in any order. Objects that mark
-     * directories are listed as well. The pointer is NULL if the caller must list one directory
-     * after another. */
+     * directories (store_is_mark) are listed as well. The pointer is NULL if the store cannot do
+     * this; the caller then lists one directory after another. */
     int (*walk)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
     /* Implements store_stat_start. The pointer is NULL if requesting a size early has no advantage
      * in this store. */
@@ -190,8 +193,8 @@ struct store_ops {
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
     /* Refuses the action `what`, such as "writing" or "removing", because the store can only be
-     * read. Sets *err and returns its code. The pointer is NULL if the store can be written. In a
-     * store that cannot be written, all pointers to functions that change objects are NULL. */
+     * read. Sets *err and returns its code. The pointer is NULL if the store can be written. If it
+     * is not NULL, the pointers to all functions that change objects are NULL. */
     int (*refuse)(const char *url, const char *what, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
@@ -245,8 +248,8 @@ struct store_ops {
     int (*stage_drop)(const char *partial, const char *only, const char *except,
                       struct sheaf_error *err);
     int (*stage_remove)(const char *url, const char *stage, struct sheaf_error *err);
-    /* Implements store_find_abilities. The pointer is NULL if all functions of this table work with
-     * every server of the store. */
+    /* Implements store_find_abilities. The pointer is NULL if the abilities of the store do not
+     * depend on the server. */
     int (*find_abilities)(const char *directory, struct store_abilities *abilities,
                           struct sheaf_error *err);
     /* Implements store_scope_open, but is never called with `texts` NULL. The pointer is NULL if
@@ -256,7 +259,8 @@ struct store_ops {
     void (*scope_close)(struct store_scope *scope);
 };
 
-/* The tables of all stores. Other code must not name these tables; only store.c does. */
+/* The tables of all stores. Only store.c may name these tables. Other code gets a table from
+ * store_of. */
 extern const struct store_ops store_file_ops, store_s3_ops, store_http_ops, store_https_ops,
                               store_hf_ops, store_gs_ops;
 
@@ -267,59 +271,59 @@ extern const struct store_ops *const store_of_test
  * NULL. */
 const struct store_ops *store_of(const char *url, struct sheaf_error *err);
 
-/* This function and the following ones answer questions about a URL without a request. They return
- * false for an unknown scheme. store_is_local returns whether the URL is a local file or directory;
- * local_path() then returns its path. */
+/* The functions from here to store_read_bytes answer questions about a URL without a request to its
+ * server. For an unknown scheme, the functions of type bool return false. store_is_local returns
+ * whether the URL is a local file or directory. The function local_path then returns its path. */
 bool store_is_local(const char *url);
-/* Returns whether reads of this URL wait for a network. If they do, starting many reads early is
- * faster. */
+/* Returns whether reads of this URL wait for a network. For such a URL, it is faster to start many
+ * reads early. */
 bool store_is_remote(const char *url);
 /* Returns whether objects can be written to the store. */
 bool store_is_writable(const char *url);
-/* Returns whether the URL is a local symbolic link whose target does not exist. It asks the file
- * system. */
+/* Returns whether the URL is a local symbolic link whose target does not exist. Unlike the
+ * functions before, store_is_dangling asks the file system. */
 bool store_is_dangling(const char *url);
-/* Returns whether the URL can be an object only, and not a directory. This is so if it has a query,
- * because no name can be appended to the query. */
+/* Returns whether the URL can be an object only, and not a directory. This is true for a URL with a
+ * query, because no name can be appended to a query. */
 bool store_names_one(const char *url);
-/* Returns words for people that say where the URL is: "S3", "HTTP", "local disk", "NFS" and so
- * on. */
+/* Returns the place of a URL in words for messages, such as "S3", "HTTP", "local disk" or "NFS". */
 const char *store_place(const char *url);
-/* Returns the smallest efficient size in bytes of a read, if the URL is on a network file system
- * such as NFS; otherwise 0. */
+/* If the URL is on a network file system such as NFS, returns the size in bytes from which on reads
+ * are efficient; otherwise returns 0. */
 size_t store_read_bytes(const char *url);
 
-/* This function and the following ones call the function of the same name in the store of the URL.
+/* store_open and the functions after it call the function of the same name in the store of the URL.
  * A wait for the network ends early if the interrupt flag of the thread is set (see
  * store/interrupt.h). */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
 /* Opens an object without a request, because its size and stamp are known. The stamp is a number
- * that is different if the object was replaced. If it has been replaced, reads return
- * SHEAF_ERR_CHANGED. If `stamp` is 0, the object that the first read finds is used.
+ * that is different if the object was replaced. If the object has been replaced, reads return
+ * SHEAF_ERR_CHANGED. If `stamp` is 0, any object of this size is accepted, and later reads must
+ * find the object that the first read has found.
  *
- * `bytes` may be UINT64_MAX if the size of a remote object is unknown. The first read must then be
- * at offset 0, and only this read may go beyond the end of the object. */
+ * If the size of a remote object is unknown, `bytes` may be UINT64_MAX. In this case the first read
+ * must be at offset 0, and only the first read may ask for bytes beyond the end of the object. */
 int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
                      struct store_object **object, struct sheaf_error *err);
 int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                struct sheaf_error *err);
-/* Begins a read and returns without waiting for it. Many reads may run at the same time. `done` of
- * the read may be called before this function returns. */
+/* Begins a read and returns without waiting for it. Many reads may run at the same time. The
+ * function `done` of the read may be called even before this function returns. */
 void store_read_start(struct store_read *read);
-/* Makes a read end soon. If it was not already done, its result is SHEAF_ERR_INTERRUPTED. */
+/* Makes a read end soon. If the read was not already done, its result is SHEAF_ERR_INTERRUPTED. */
 void store_read_cancel(struct store_read *read);
-/* Brings bytes of an object into the cache that all processes of this machine share. Returns when
- * most of the bytes should be cached. Failures are ignored here, because a later read reports
- * them. */
+/* Brings bytes of an object into a cache that all processes of this machine share: the kernel's
+ * page cache for a file. Returns when most of the bytes should be cached. Failures are ignored
+ * here, because a later read reports them. */
 void store_warm(struct store_object *object, uint64_t offset, uint64_t size);
-/* Removes these bytes from the cache, because they have turned out to be damaged. The next read
- * gets them from the object itself. */
+/* Removes a range of bytes from the cache, because these bytes have turned out to be damaged. The
+ * next read gets them from the object itself. */
 void store_distrust(struct store_object *object, uint64_t offset, uint64_t size);
 int store_read_next(struct store_object *object, void *data, size_t size, size_t *got,
                     struct sheaf_error *err);
 /* Waits up to about wait_ms milliseconds until a stream has more bytes or ends. Returns SHEAF_END
- * if this has not happened. For a pipe without a writer, it waits until a program opens the pipe
- * for writing. */
+ * if neither has happened. For a pipe without a writer, it waits until a program opens the pipe for
+ * writing. */
 int store_wait(struct store_object *object, unsigned wait_ms, struct sheaf_error *err);
 void store_close(struct store_object *object);              /* NULL is fine */
 int store_list(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
@@ -330,8 +334,8 @@ int store_walk(const char *url, store_entry_fn *each, void *context, struct shea
 int store_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 /* Returns the size in bytes of the parts in which an object is sent to the store of `url`.
  * expected_bytes is the expected size of the object, or 0 if unknown. A writer needs memory for at
- * least one part, and keeps several until the store has acknowledged them. Returns 0 if writers of
- * this store keep no parts. */
+ * least one part. Usually it has several parts in memory until the store has acknowledged them.
+ * Returns 0 if writers of this store have no parts in memory. */
 uint64_t store_part_bytes(const char *url, uint64_t expected_bytes);
 /* Creates a writer like store_create, but takes the memory for its parts from `memory`, which
  * several writers share. `memory` must exist longer than the writer. */
@@ -343,22 +347,22 @@ int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);
 /* Begins to request the size and the stamp of an object, and returns without waiting, like
- * store_read_start. The stamp is a number that is different if the object was replaced. Listings
- * have the same stamp. */
+ * store_read_start. The stamp is a number that is different if the object was replaced. A listing
+ * contains the same stamp for this object. */
 void store_stat_start(struct store_stat *stat);
 /* Requests the size and the stamp of an object, and waits for them. The stamp is a number that is
  * different if the object was replaced. */
 int store_identify(const char *url, uint64_t *bytes, uint64_t *stamp, struct sheaf_error *err);
 /* Sets *is to whether an ETag of 32 hexadecimal digits in the store of `url` can be trusted to be
- * the MD5 of the object's content. It cannot in some stores. For example, S3 has other ETags of
- * this form for objects that are encrypted with a customer's key. */
+ * the MD5 of the object's content. In some stores it cannot be trusted. For example, if an object
+ * is encrypted with a customer's key, S3 gives it an ETag that has this form but is not its MD5. */
 int store_etag_is_md5(const char *url, bool *is, struct sheaf_error *err);
 int store_remove(const char *url, struct sheaf_error *err);
 /* Finds out how many bytes and files can still be written under `url`, which need not exist yet. */
 int store_free_space(const char *url, struct store_space *space, struct sheaf_error *err);
 /* Checks whether `files` more files with `bytes` bytes in total fit under `url`. Returns
- * SHEAF_ERR_IO if they do not fit, as a write does when the disk is full. Every command that knows
- * the size of its output calls this function before it writes. */
+ * SHEAF_ERR_IO if the files do not fit. A write to a full disk returns the same code. Every command
+ * that knows the size of its output calls this function before it writes. */
 int store_check_space(const char *url, uint64_t bytes, uint64_t files, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);
 /* Locks the directory `url` until store_unlock, or until the process ends. A shared lock (`shared`)
@@ -386,13 +390,14 @@ int store_sync(const char *url, struct sheaf_error *err);
 /* Aborts incomplete uploads directly in the directory `url`, if is_ours returns true for their
  * names. Other uploads stay.
  *
- * Some stores cannot list the uploads in a directory. For them, *by_name becomes true, and the
- * caller must call store_clean_object for each name that it may have used. by_name may be NULL. */
+ * Some stores cannot list the uploads in a directory. For such a store, *by_name becomes true, and
+ * the caller must call store_clean_object for each name that it may have used. by_name may be
+ * NULL. */
 int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                 struct sheaf_error *err);
 int store_clean_object(const char *url, struct sheaf_error *err);
-/* Returns "directory/name" as allocated memory. For "s3://", which has no bucket, returns
- * "s3:///name". */
+/* Returns "directory/name" as allocated memory. If `directory` is "s3://" without a bucket, returns
+ * "s3:///name", which is not a valid URL, so that `name` is not taken for a bucket. */
 char *store_join(const char *directory, const char *name);
 
 #endif

@@ -3,9 +3,9 @@
  * The store of local files: listing, creating and removing. local_read.c reads files, and
  * local_write.c writes their content.
  *
- * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp. When it is complete and on the disk,
- * it is renamed to DIR/NAME. So an incomplete file never has its final name, and two processes can
- * write the same name without disturbing each other.
+ * A file is written as DIR/.sheaf-partial/NAME.<random>.tmp. When the file is complete and on the
+ * disk, it is renamed to DIR/NAME. So an incomplete file never has its final name, and two
+ * processes can write the same name without disturbing each other.
  *
  * The directory .sheaf-partial is created when it is needed, and removed with its last file.
  * Temporary files of a killed process stay until a later run removes them (store_sweep). */
@@ -49,8 +49,8 @@ struct file_writer {
 
 /* ---- Listing --------------------------------------------------------------------------------- */
 
-/* Computes the stamp of a file, a number that is different if the file was altered or replaced. It
- * depends on the time of the last change and on the inode. */
+/* Computes the stamp of a file, a number that is different if the file was altered or replaced. The
+ * stamp depends on the time of the last change and on the inode. */
 static uint64_t store_file_stamp_of(const struct stat *st)
 {
     const uint64_t words[] = { htole64(st->st_ino), htole64((uint64_t)st->st_mtim.tv_sec),
@@ -71,8 +71,8 @@ static int store_file_add(struct listing *all, const char *name, const struct st
     return listing_add(all, &entry, err);
 }
 
-/* Sets the error for a directory that cannot be listed, or for an entry whose attributes cannot be
- * read. Sets *failed to errno. */
+/* Sets *failed to errno, and sets the error: the directory `url` cannot be listed, or the
+ * attributes of its entry `name` cannot be read. */
 static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
     *failed = errno;
@@ -182,7 +182,7 @@ static bool store_file_is_partial(const char *directory)
 }
 
 /* Returns the path of the directory for temporary files of `directory`. If `directory` is itself a
- * .sheaf-partial, returns a copy of its path. */
+ * directory .sheaf-partial, the result is the path of `directory`. */
 static char *partial_of(const char *directory)
 {
     return store_file_is_partial(directory) ? strdup(directory) : store_join(directory,
@@ -312,8 +312,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 }
 
 /* Renames a file if no file has the new name. Not every file system can do this in one step. On a
- * file system without links, the function first checks whether the name is free, and then renames,
- * so another process can come in between. */
+ * file system without links, the function first checks whether the name is free, and then renames
+ * the file. Another process can then create the name between the check and the renaming. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;
@@ -382,8 +382,8 @@ static int give_name(struct file_writer *w, const struct store_seen *seen,
     return err_errno(err, errno, "%s: cannot rename %s to it", w->base.url, w->temporary);
 }
 
-/* Gives a complete temporary file its final name. If the directory cannot then be synced, the file
- * exists, but a power failure may take its name away. The error's message says so. */
+/* Gives a complete temporary file its final name. If the directory cannot be synced afterwards, the
+ * file exists, but may lose its name in a power failure. The error's message says so. */
 static int publish_file(struct file_writer *w, const struct store_seen *seen,
                         struct store_seen *now, struct sheaf_error *err)
 {
@@ -510,8 +510,9 @@ static int file_remove(const char *url, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Makes the entries of a directory durable (fsync). If its .sheaf-partial was removed before, this
- * removal becomes durable as well. */
+/* Makes the entries of the directory `url` durable (fsync). If this directory no longer exists, for
+ * example a removed .sheaf-partial, syncs its parent instead, so that the removal becomes
+ * durable. */
 static int file_sync(const char *url, struct sheaf_error *err)
 {
     struct stat st;
@@ -576,8 +577,8 @@ static int make_one(const char *url, const char *path, struct sheaf_error *err)
     return code;
 }
 
-/* Locks the directory itself by a descriptor of it. This needs no lock file, and the lock ends with
- * the process. */
+/* Locks a directory by a lock on its own descriptor. This needs no lock file, and the lock ends
+ * with the process. */
 static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error *err)
 {
     const int fd = TEMP_FAILURE_RETRY(open(local_path(url), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -594,8 +595,8 @@ static int file_lock(const char *url, bool shared, int *lock, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Finds out whether the file system of a directory has locks, by locking the directory. If this
- * fails because another process holds a lock, the file system has locks. */
+/* Finds out whether the file system of a directory has locks, by locking the directory. If the call
+ * fails because another process holds a lock, the file system also has locks. */
 static int file_find_abilities(const char *directory, struct store_abilities *found,
                                struct sheaf_error *err)
 {

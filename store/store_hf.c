@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The store for data sets on the Hugging Face hub, hf://datasets/OWNER/NAME[@REVISION]/PATH. It can
- * only be read.
+ * The store for data sets on the Hugging Face hub, hf://datasets/OWNER/NAME[@REVISION]/PATH. This
+ * store can only be read.
  *
- * A file is an object of a web server, ENDPOINT/datasets/OWNER/NAME/resolve/COMMIT/PATH. This
- * server usually redirects to another host, to which the token is not sent. ETags are not compared,
- * because the content of a commit cannot change, and because the hosts of the hub return different
- * ETags. */
+ * A file is an object of a web server with the URL
+ * ENDPOINT/datasets/OWNER/NAME/resolve/COMMIT/PATH. This server usually redirects to another host.
+ * The user's token is not sent to the other host. ETags are not compared, because the content of a
+ * commit cannot change, and because the hosts of the hub return different ETags. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +100,8 @@ struct hub_tree {
     const struct hf_name *name;
     const char *url;
     bool directories, recursive;
-    /* decoded path of the directory with a slash at its end; "" for the root of the data set */
+    /* path of the listed directory in the data set, decoded, with a slash at its end; "" for the
+     * root of the data set */
     char *prefix;
     struct listing listing;
     char *cursor;               /* cursor of the next page, or NULL */
@@ -153,7 +154,7 @@ static int store_hf_take_page(struct hub_tree *t, const struct request *r, struc
 }
 
 /* Reads the cursor of the next page from the header Link, which has the form
- * <https://HOST/...?cursor=CURSOR&...>; rel="next". Uses no other part of the header. */
+ * <https://HOST/...?cursor=CURSOR&...>; rel="next". Ignores all other parts of the header. */
 static int page_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct hub_tree *t = ((struct page_request *)r)->tree;

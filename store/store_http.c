@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The store for web servers and content delivery networks, http:// and https://. It can only be
- * read. Requests are not signed. The server must support ranges of bytes. */
+ * The store for web servers and content delivery networks, http:// and https://. This store can
+ * only be read. Requests are not signed. The server must support ranges of bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

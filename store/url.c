@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Splits and encodes URLs. Parts of a URL become parts of the request line of HTTP, so every text
- * from outside is checked first. */
+ * from outside is checked before it is used. */
 #include "store/url.h"
 
 #include <stdlib.h>

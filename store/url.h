@@ -4,8 +4,8 @@
  * effects.
  *
  * In s3://BUCKET/KEY, the key is taken byte for byte, as other tools do: `%`, `+` and `?` stand for
- * themselves. An http URL is already encoded. Only characters that a request line must not contain
- * are encoded. */
+ * themselves. An http URL is taken as already encoded: only characters that a request line must not
+ * contain are percent-encoded. */
 #ifndef STORE_URL_H
 #define STORE_URL_H
 

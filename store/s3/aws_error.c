@@ -117,8 +117,8 @@ static int region_error(struct request *r, const struct s3_xml_error *e, bool *a
                    r->at->region != NULL ? r->at->region : "this one", region);
 }
 
-/* Returns whether the bucket may be in another region, judged by the status and the headers. This
- * is needed for the response to a HEAD, which has no text. */
+/* Returns whether the status and the headers of a response show that the bucket may be in another
+ * region. This is needed for the response to a HEAD, which has no text. */
 static bool may_be_elsewhere(const struct request *r)
 {
     const char *region = http_answer_header(&r->http, "x-amz-bucket-region");
@@ -166,8 +166,9 @@ static int known_error(const struct request *r, const struct s3_xml_error *e, bo
     return err != NULL ? err->code : SHEAF_ERR_NETWORK;
 }
 
-/* Parses the text of a response as an <Error>. Returns false if it is not one. Even a response with
- * a success status may be an <Error>, for example that of CompleteMultipartUpload. */
+/* Parses the text of a response as an <Error>. Returns false if the text is not an <Error>. Even a
+ * response with a success status may be an <Error>, for example the response to
+ * CompleteMultipartUpload. */
 static bool get_error(const struct request *r, struct s3_xml_error *e)
 {
     const struct buf *text = &r->http.reply;

@@ -2,7 +2,8 @@
  *
  * AWS's partitions, for example China or the government cloud. A partition is a group of regions
  * with its own host names, accounts and keys. The prefix of a region's name, such as "cn-",
- * determines the partition. So a new region needs no new line in the table. */
+ * determines the partition. Therefore the table of partitions stays valid when AWS opens a new
+ * region. */
 #ifndef STORE_S3_AWS_PARTITION_H
 #define STORE_S3_AWS_PARTITION_H
 
@@ -12,8 +13,8 @@ struct aws_partition {
     const char *prefix;         /* of its regions: "cn-" */
     const char *name;           /* as ARNs have it: "aws-cn" */
     const char *domain;         /* "amazonaws.com.cn" */
-    /* domain of the dual-stack (IPv4 and IPv6) hosts of services other than S3; NULL if there are
-     * none */
+    /* domain of the dual-stack (IPv4 and IPv6) hosts of services other than S3; NULL if these
+     * services have no such hosts */
     const char *dual_domain;
     bool has_s3_fips;
 };

@@ -16,8 +16,8 @@
 #define RENEW_MOST_MS (300 * SECOND_MS)
 #define DEAD_MOST_MS (10 * SECOND_MS)
 #define AGAIN_MOST_MS (60 * SECOND_MS)
-/* Time in milliseconds after a failed fetch in which requests get the error of this fetch, and no
- * other fetch is started. */
+/* Time in milliseconds after a failed fetch of credentials. During this time, no other fetch is
+ * started, and requests fail with the error of the failed fetch. */
 #define FAILED_MS 1000
 
 struct credentials_cache {
@@ -122,9 +122,9 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Returns the time of the next attempt to renew the set of credentials, after the source was asked.
- * The source may have failed, or have returned the old set again. Therefore it is asked again when
- * a quarter of the set's remaining time has passed, but after AGAIN_MOST_MS at the latest. */
+/* Returns when to ask the source again for a new set of credentials. The source was just asked, but
+ * has failed or has returned the old set again. It is asked again when a quarter of the set's
+ * remaining time has passed, but after AGAIN_MOST_MS at the latest. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER
@@ -133,8 +133,8 @@ static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
     return now_ms + MIN(MAX(left / 4, 100), AGAIN_MOST_MS);
 }
 
-/* Fetches a set of credentials from the source. Refuses a set that has already expired, because it
- * would otherwise be fetched again and again. */
+/* Fetches a set of credentials from the source. Refuses a set that has already expired. Otherwise
+ * the cache would fetch sets again and again. */
 static int fetch_good(struct credentials_cache *cache, struct credentials **set,
                       struct sheaf_error *err)
 {
@@ -175,7 +175,7 @@ static void *credentials_fetch(void *argument)
 }
 
 /* Starts a thread that fetches a set of credentials, unless a fetch is running. First joins the
- * thread of the previous fetch. This does not take long, because that thread has already done its
+ * thread of the previous fetch, which takes no time, because that thread has already done its
  * work. */
 static int begin_fetch_locked(struct credentials_cache *cache, struct sheaf_error *err)
 {

@@ -4,9 +4,9 @@
  * never changes and is reference-counted. So a request with an old set can continue after a new set
  * was fetched.
  *
- * A cache renews its set before the set expires. It fetches sets on a thread of its own. Getting a
- * set from the cache never blocks: during a renewal, requests are signed with the old set. If the
- * old set has expired, a request is delayed until the renewal is done. */
+ * A cache renews its set before the set expires. The cache fetches sets on a thread of its own.
+ * Getting a set from the cache never blocks: during a renewal, requests are signed with the old
+ * set. If the old set has expired, a request is delayed until the renewal is done. */
 #ifndef STORE_S3_CREDENTIALS_H
 #define STORE_S3_CREDENTIALS_H
 
@@ -45,8 +45,8 @@ bool credentials_parse_time(const char *text, int64_t *ms);
 enum credentials_age { CREDENTIALS_FRESH, CREDENTIALS_AGING, CREDENTIALS_DEAD };
 enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, int64_t now_ms);
 
-/* A source of sets of credentials, for example a profile. It is a member of a struct with the
- * source's own data. `fetch` may block. */
+/* A source of sets of credentials, for example a profile. Each source has this struct as a member
+ * of a larger struct with its own data. The function `fetch` may block. */
 struct credentials_source {
     int (*fetch)(struct credentials_source *source, struct credentials **set,
                  struct sheaf_error *err);
@@ -65,8 +65,8 @@ int credentials_cache_fixed(struct credentials_cache **cache, const struct crede
 void credentials_cache_close(struct credentials_cache *cache);
 
 /* Returns the current set of the cache, which the caller must release. If there is no valid set,
- * starts a fetch and returns SHEAF_END; the caller must then call again later. Returns the error of
- * the last fetch if it has just failed. Never blocks. May be called on any thread. */
+ * starts a fetch and returns SHEAF_END; the caller must then call again later. If the last fetch
+ * has just failed, returns the error of that fetch. Never blocks. May be called on any thread. */
 int credentials_get(struct credentials_cache *cache, struct credentials **set,
                     struct sheaf_error *err);
 /* Does the same, but waits. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Searches for credentials, first in the environment and then in the other sources. Also has
- * functions that several sources use. */
+ * Searches for AWS credentials, first in the environment and then in the other sources (see
+ * credentials_sources.h). Also has functions that several sources use. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Fetches credentials from the machine on which the process runs. They come from the endpoint of a
- * container (ECS, SageMaker, EKS Pod Identity), or from the metadata service of an EC2 instance.
- * Only version 2 of this service is used. */
+ * Fetches credentials from the machine on which the process runs. The credentials come from the
+ * endpoint of a container (ECS, SageMaker, EKS Pod Identity), or from the metadata service of an
+ * EC2 instance. Only version 2 of the metadata service is used. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 /* ---- Container ------------------------------------------------------------------------------- */
 
 /* Returns whether a token may be sent to this host without encryption. The host must be this
- * machine, or one of the addresses that give containers their credentials. */
+ * machine, or one of the fixed addresses at which containers get their credentials. */
 static bool may_be_plain(const char *host)
 {
     static const char *const allowed[] = {
@@ -133,8 +133,8 @@ static int ask_instance(const struct credentials_context *c, const char *token, 
     return code;
 }
 
-/* Requests a token from the metadata service of an EC2 instance. On any other machine, nobody
- * answers, or the request is refused. This is not an error. */
+/* Requests a token from the metadata service of an EC2 instance. On any other machine, there is no
+ * response, or the request is refused. Neither is an error. */
 static int instance_token(const struct credentials_context *c, char **token,
                           struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fetches the credentials of a profile in AWS's configuration. The profile has keys, or names a
- * program that prints keys, or names a role. A role is assumed with the keys of another profile, or
- * with a web identity. */
+ * program that prints keys, or names a role. To get the credentials of a role, the keys of another
+ * profile or a web identity are sent to AWS. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -69,7 +69,7 @@ static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *e
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "credential_process: cannot start");
 }
 
-/* Reads all output of a program. Fails if it does not end in time. */
+/* Reads all output of a program. Fails if the program does not end in time. */
 static int read_output(int fd, struct buf *output, struct sheaf_error *err)
 {
     const uint64_t end_ns = clock_ns() + PROCESS_SECONDS * SECOND_NS;
@@ -110,8 +110,8 @@ static int of_process(const char *command, struct credentials **set, struct shea
     close(fd);
     if (code != SHEAF_OK)
         kill(pid, SIGKILL);
-    /* waitpid fails if this process ignores SIGCHLD. The exit status is then unknown, and only the
-     * output of the command counts. */
+    /* waitpid fails if this process ignores SIGCHLD. In this case the exit status of the command is
+     * unknown, and only its output decides about success. */
     if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) == pid && status != 0 && code == SHEAF_OK)
         code = err_set(err, SHEAF_ERR_ACCESS, "credential_process failed: exit status %d",
                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
@@ -151,8 +151,9 @@ static bool has_keys(const struct profiles *p, const char *profile)
            profiles_get(p, profile, "aws_secret_access_key") != NULL;
 }
 
-/* Checks the profile `source`, which a profile names as the source of its keys. The chain of
- * sources must not be too long or circular. A profile may name itself if it has keys. */
+/* Checks the profile `source`, which a profile names as the source of its keys. The chain of such
+ * profiles must not be too long, and must not be circular. As an exception, a profile that has keys
+ * may name itself. */
 static int credentials_profile_check_source(const struct profiles *p, const char *source,
                                             const struct step *step, struct sheaf_error *err)
 {
@@ -195,8 +196,8 @@ static int of_role_source(const struct credentials_context *c, const struct step
     return code;
 }
 
-/* Returns the session tags for assuming a role. The environment can set them only for the profile
- * in use, not for profiles that are sources of its keys. */
+/* Returns the session tags for assuming a role. The environment can set tags only for the profile
+ * in use, and not for other profiles in the chain, from which its keys come. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
@@ -235,8 +236,9 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Returns a setting of the environment, or else of the profile. The environment counts only for the
- * profile in use, not for profiles that are sources of its keys. */
+/* Returns a setting of the environment if it is set there, otherwise of the profile. The
+ * environment is used only for the profile in use, and not for other profiles in the chain, from
+ * which its keys come. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
@@ -283,8 +285,8 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-/* Returns whether the role of a profile must be assumed. If another profile uses this one as its
- * source and this one has keys, these keys are used, and not the role. */
+/* Returns whether the role of a profile must be assumed. If this profile has keys, and another
+ * profile names it as the source of its keys, these keys are used, and not the role. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

@@ -13,8 +13,8 @@
  * - the metadata service of an instance (EC2), version 2.
  *
  * Each function below returns a set of credentials, or SHEAF_END if its source is not configured,
- * or an error. An error ends the search, because a user who has named a profile does not want other
- * keys. The functions block. */
+ * or an error. An error ends the search: if a user has named a profile and it fails, keys from
+ * another source would be the wrong keys. The functions may wait for the network. */
 #ifndef STORE_S3_CREDENTIALS_SOURCES_H
 #define STORE_S3_CREDENTIALS_SOURCES_H
 
@@ -22,8 +22,8 @@
 #include "store/s3/credentials.h"
 #include "store/s3/s3_config.h"
 
-/* The configuration and the connections for a search for credentials. They must exist longer than
- * the cache that uses them. */
+/* The configuration and the connections for a search for credentials. Both must exist longer than
+ * the cache of credentials that uses them. */
 struct credentials_context {
     struct http_engine *engine;
     const struct request_patience *patience;
@@ -36,7 +36,8 @@ int credentials_open(struct credentials_cache **cache, const struct credentials_
                      struct sheaf_error *err);
 
 int credentials_from_environment(struct credentials **set, struct sheaf_error *err);
-/* Asks the second to the seventh source of the list at the top of this file. */
+/* Looks for credentials in the sources that concern a profile: the second to the seventh source of
+ * the list at the top of this file, in this order. */
 int credentials_from_profile(const struct credentials_context *context, const char *profile,
                              struct credentials **set, struct sheaf_error *err);
 int credentials_from_sso(const struct credentials_context *context, const char *profile,
@@ -57,8 +58,8 @@ struct role {
     const char *token_file;         /* of web identity; else NULL */
 };
 
-/* Assumes a role, which means that it exchanges credentials for those of the role. It uses the keys
- * `base`, or the web identity in the role's token_file if `base` is NULL. */
+/* Assumes a role: exchanges credentials for the temporary credentials of the role. To get them,
+ * sends the keys `base` to AWS, or the web identity in the role's token_file if `base` is NULL. */
 int credentials_assume_role(const struct credentials_context *context, const struct role *role,
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);
@@ -72,8 +73,8 @@ int credentials_check_xml(struct request *request, struct sheaf_error *err);
 
 /* Parses credentials in JSON. The members are "AccessKeyId", "SecretAccessKey", "Token" or
  * "SessionToken", and "Expiration". `version` is the required value of the member "Version", or 0
- * if this member is not required. `from` describes the source in messages. Messages never quote the
- * text. */
+ * if this member is not required. `from` describes the source in messages. Error messages never
+ * quote the text, because it contains secrets. */
 int credentials_from_json(const char *text, size_t size, const char *from, int version,
                           struct credentials **set, struct sheaf_error *err);
 

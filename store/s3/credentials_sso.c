@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fetches credentials of AWS's single sign-on (IAM Identity Center). The command `aws sso login`
- * stores a token in ~/.aws/sso/cache. As long as this token is valid, the portal gives the keys of
- * a role for it.
+ * stores a token in ~/.aws/sso/cache. As long as this token is valid, the portal of AWS returns the
+ * keys of a role in exchange for the token.
  *
  * In ~/.aws/config, a section [profile NAME] has the settings sso_session, sso_account_id and
  * sso_role_name. sso_session names a section [sso-session SESSION] with the settings sso_region and
- * sso_start_url. A profile may also have these two settings itself. The name of the token's file is
- * a hash of the session's name, or of the URL if there is no session. */
+ * sso_start_url. Instead of sso_session, a profile may itself have the settings sso_region and
+ * sso_start_url. The name of the token's file is a hash of the session's name, or of the URL if
+ * there is no session. */
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ static const char *of_session(const struct profiles *p, const struct sso *s, con
 
 /* Reads a setting of single sign-on from the profile or from its session (a section [sso-session]).
  * If both have the setting, the values must be equal. If is_shared is true and the profile names a
- * session, the session must have the setting. */
+ * session, the setting must be in the session. */
 static int credentials_sso_read_setting(const struct profiles *p, const struct sso *s,
                                         const char *key, bool is_shared, const char **value,
                                         struct sheaf_error *err)

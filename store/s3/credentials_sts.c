@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Requests temporary credentials from AWS's Security Token Service (STS), with one of two actions.
- * AssumeRole can have session tags, for roles that serve many tenants. AssumeRoleWithWebIdentity
- * needs no keys. */
+ * The action AssumeRole is signed with keys, and can have session tags, for roles that serve many
+ * tenants. The action AssumeRoleWithWebIdentity needs no keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Reads AWS's shared configuration files. Unknown settings are ignored, as in all programs that
  * read these files. A line that is not a section, a setting or a comment is an error, because the
  * credentials after it might belong to another section. A section or key that occurs twice is also
- * an error, because programs differ in which of the two they use. */
+ * an error, because some programs use the first and others the last. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>
@@ -88,8 +88,8 @@ static char *profile_unquote(char *name)
 
 /* Writes the name of a section in a uniform way, for example "profile x". In the config file, this
  * section is written "[profile x]" or "[default]", and in the credentials file "[x]". The config
- * file also has "[services x]" and "[sso-session x]". The name of any other section gets a bracket
- * before it, so that it differs from these. */
+ * file also has "[services x]" and "[sso-session x]". The name of a section in any other form gets
+ * a bracket before it, so that it cannot be mistaken for one of these. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
     static const char *const kinds[] = { "profile", "services", "sso-session" };
@@ -120,11 +120,13 @@ struct parse {
     enum profile_file file;
     char section[NAME_MOST];    /* empty: none yet */
     size_t section_at;          /* its first entry */
-    /* key of a nested setting, if indented lines with its values may follow; otherwise "" */
+    /* key of the setting whose nested settings may follow in indented lines; "" if the last line
+     * cannot have nested settings */
     char outer[NAME_MOST];
 };
 
-/* Returns whether the entries from number `first` on, of this file, have such a key. */
+/* Returns whether this file already has the key `key` in the section `section`. Looks only at
+ * entries from number `first` on. */
 static bool is_there(const struct parse *p, size_t first, const char *section, const char *key)
 {
     for (size_t i = first; i < p->profiles->count; i++) {
@@ -137,8 +139,8 @@ static bool is_there(const struct parse *p, size_t first, const char *section, c
     return false;
 }
 
-/* Begins a section, and adds an entry without a key for it. So a section exists even if it has no
- * settings. */
+/* Begins a section, and adds an entry that has the section's name but no key. So the section exists
+ * even if it has no settings. */
 static int begin_section(struct parse *p, char *text, struct sheaf_error *err)
 {
     p->outer[0] = '\0';

@@ -38,19 +38,21 @@ int profiles_parse(struct profiles *profiles, enum profile_file file, const char
                    char *text, struct sheaf_error *err);
 
 /* Reads the credentials file and the config file. Their paths come from AWS_SHARED_CREDENTIALS_FILE
- * and AWS_CONFIG_FILE, and may begin with "~/". By default they are in ~/.aws. A missing file
- * counts as empty. */
+ * and AWS_CONFIG_FILE, and may begin with "~/". If these variables are not set, the files are in
+ * ~/.aws. A missing file counts as empty. */
 int profiles_load(struct profiles *profiles, struct sheaf_error *err);
 void profiles_free(struct profiles *profiles);
 
-/* profiles_section_get returns NULL if the section or the key does not exist. */
+/* profiles_section_has returns whether a section exists. profiles_section_get returns the value of
+ * a key in a section, or NULL if the section or the key does not exist. */
 bool profiles_section_has(const struct profiles *profiles, const char *section);
 const char *profiles_section_get(const struct profiles *profiles, const char *section,
                                  const char *key);
 /* Returns the value of a key in the profile `profile`, or NULL. The section of the profile is
  * "profile NAME". */
 const char *profiles_get(const struct profiles *profiles, const char *profile, const char *key);
-/* Returns the value of a key in a profile, but looks only into one of the two files. */
+/* Returns the value of a key in a profile like profiles_get, but looks only into one of the two
+ * files (config or credentials). */
 const char *profiles_get_from(const struct profiles *profiles, enum profile_file file,
                               const char *profile, const char *key);
 bool profiles_has(const struct profiles *profiles, const char *profile);

@@ -88,8 +88,8 @@ static bool copy_target(struct target *copy, const struct target *target)
     return copy->origin != NULL && copy->host != NULL && copy->prefix != NULL;
 }
 
-/* Makes a target (a server) sign its requests with the keys of a session. Directory buckets need
- * such a session. `may_write` says whether the session may write. */
+/* Makes a target (a server) sign its requests with the keys of a session. Requests to directory
+ * buckets need such a session. `may_write` says whether the session may write. */
 static int use_session(struct target *t, const char *name, bool may_write, struct sheaf_error *err)
 {
     struct session_source *source = calloc(1, sizeof(*source));
@@ -353,8 +353,9 @@ const struct s3_settings *s3_settings_for(const struct s3_bucket *b, const char 
     return b->is_google ? &none : s3_scope_settings(b->scopes, b->name, key);
 }
 
-/* Returns the kind of checksum for an object, or NULL for none. Amazon's own service checks and
- * stores CRC-64/NVME, except in directory buckets. Many other services know only CRC-32C. */
+/* Returns the kind of checksum that is sent with an object, or NULL if no checksum is sent.
+ * Amazon's own service checks and stores CRC-64/NVME, except in directory buckets. Many other
+ * services know only CRC-32C. */
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char *key)
 {
     const char *chosen = s3_settings_for(b, key)->values[S3_CHECKSUM];
@@ -367,7 +368,7 @@ const struct s3_checksum *s3_checksum_for(const struct s3_bucket *b, const char 
 }
 
 /* Returns the key of a request, or the prefix if the request is for a listing. The settings of the
- * request are chosen by it. */
+ * request depend on this key or prefix. */
 static const char *subject(const char *key, const struct sigv4_pair *query, size_t query_count)
 {
     for (size_t i = 0; i < query_count && *key == '\0'; i++)
@@ -463,8 +464,9 @@ void s3_head_free(struct s3_head *head)
     memset(head, 0, sizeof(*head));
 }
 
-/* Requests facts about an object (size, ETag, checksum) by HEAD, or by a GET of its first byte.
- * *status becomes the status of the response, or 0 if there was no response. */
+/* Requests facts about an object (size, ETag, checksum) with the request `method`: HEAD, or a GET
+ * of the object's first byte. *status becomes the status of the response, or 0 if there was no
+ * response. */
 static int head_by(enum http_method method, const struct s3_bucket *b, const char *key,
                    struct s3_head *head, int *status, struct sheaf_error *err)
 {
@@ -518,7 +520,7 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
     const int code = head_once(b, key, head, err);
 
     /* Try again if the bucket was found in another region. Some services name the region only in
-     * the text of the response to a GET, that is, after a HEAD has failed. */
+     * the text of the response to the GET, which is sent after the HEAD has failed. */
     return code != SHEAF_OK && target_now(&b->target) != before ? head_once(b, key, head, err)
                                                                 : code;
 }

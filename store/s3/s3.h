@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * S3: finds the servers of a bucket, and makes requests to them. A struct s3_bucket has these
- * servers, and says how requests to them are signed. The S3 context of the process has the
+ * S3: finds the servers of a bucket, and makes requests to them. A struct s3_bucket has the servers
+ * of one bucket, and says how requests to them are signed. The S3 context of the process has the
  * configuration, the credentials, and all buckets that the process has used.
  *
  * A bucket whose name ends in --ZONE--x-s3 is a directory bucket (S3 Express One Zone). Its
  * requests are signed with the keys of a session, which is valid for five minutes and is renewed
- * like other temporary credentials. Reads have a session of their own that may only read. So a
+ * like other temporary credentials. Read requests use a second session, which may only read. So a
  * program that only reads needs no permission to write.
  *
  * If the service says that a bucket is in another region, all further requests go to that region.
@@ -24,8 +24,8 @@
 #include "store/s3/s3_scope.h"
 #include "store/s3/sigv4.h"
 
-/* Says whether the server repeats the checksum of a request in its response. A server that does not
- * repeat a checksum has ignored it. */
+/* Says whether the server repeats the checksum of a request in its response. If a server does not
+ * repeat a checksum, it has probably ignored the checksum. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
 /* The abilities of a bucket's server (s3_abilities.c). */
@@ -39,8 +39,8 @@ struct s3_bucket {
     struct target target;
     /* for a directory bucket: the server for writes, with a session that may write */
     struct target writing;
-    /* the server in the region in which the bucket was found; its origin is NULL if requests need
-     * not go to another region */
+    /* the server in the region in which the bucket was found, if it is not the configured region;
+     * otherwise its origin is NULL */
     struct target there;
     char *regions[2];           /* of `target` and `there` */
     const char *scheme;         /* "s3", "gs" */
@@ -69,14 +69,14 @@ int s3_locate_directory(const char *url, const struct s3_bucket **bucket, char *
                         struct sheaf_error *err);
 
 /* s3_settings_for returns the settings for requests to the object `key`, or to all objects whose
- * keys begin with `key`. s3_checksum_for returns the kind of checksum that is sent with this
- * object, or NULL for none. */
+ * keys begin with `key`. s3_checksum_for returns the kind of checksum that is sent with the object
+ * `key`, or NULL if no checksum is sent. */
 const struct s3_settings *s3_settings_for(const struct s3_bucket *bucket, const char *key);
 const struct s3_checksum *s3_checksum_for(const struct s3_bucket *bucket, const char *key);
 
 /* Initialises a request to an object, or to the bucket if `key` is "". `doing` is the verb in
- * messages, such as "reading". The function sorts the query. The caller must call request_free even
- * after a failure. */
+ * messages, such as "reading". The function sorts the parameters in `query`. The caller must call
+ * request_free even after a failure. */
 int s3_request_init(struct request *request, const struct s3_bucket *bucket,
                     enum http_method method, const char *key, struct sigv4_pair *query,
                     size_t query_count, const char *doing, struct sheaf_error *err);
@@ -86,8 +86,8 @@ bool s3_ignores_conditions(const struct s3_bucket *bucket);
 
 #define S3_MARK "x-amz-meta-sheaf-upload"       /* the header of an upload's mark */
 
-/* Facts about an object, from the response to a HEAD. Unknown texts are NULL. The caller must free
- * them with s3_head_free. */
+/* Facts about an object, from the response to a HEAD. A text that is unknown is NULL. The caller
+ * must free the texts with s3_head_free. */
 struct s3_head {
     uint64_t bytes;
     char *etag;
@@ -99,8 +99,8 @@ void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
             struct sheaf_error *err);
 
-/* Returns whether the ETag in a response may be the MD5 of the object. It is not the MD5 if the
- * object is encrypted with a key, even if it looks like one. */
+/* Returns whether the ETag in a response may be the MD5 of the object. If the object is encrypted
+ * with a key, the ETag is not the MD5, even if it has the form of an MD5. */
 bool s3_etag_may_be_md5(const struct request *request);
 
 #endif

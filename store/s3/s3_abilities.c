@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests whether a server obeys conditions on writes. Some servers have no conditions and answer
- * 501. Others, such as Garage, ignore conditions silently, which only a test shows. Amazon's own
- * service is not tested.
+ * Tests whether a server obeys conditions on writes. Some servers do not support conditions, and
+ * answer 501. Others, such as Garage, ignore conditions silently, which only a test shows. Amazon's
+ * own service is not tested.
  *
  * The test writes an object twice on the condition that it does not exist, and once on the
  * condition that it has an ETag that no object has. The last two writes must fail. If one of them
@@ -71,8 +71,9 @@ static enum told_etag told(const char *etag)
     return etag_is_strong(etag) ? ETAG_STRONG : etag_stamp(etag) != 0 ? ETAG_WEAK : ETAG_NONE;
 }
 
-/* Result codes of the three test writes. If the server answers to the first write that it has no
- * conditions, the other two writes are not made, and have the code of the first one. */
+/* Result codes of the three test writes. If the server answers the first write with an error that
+ * says that it has no conditions, the other two writes are not made. Their codes are then that of
+ * the first write. */
 struct answers {
     int first, second, over_another;
     enum told_etag etag;            /* the worst of all responses */
@@ -103,8 +104,8 @@ static void on_looked(struct store_stat *stat)
     event_set(&((struct ability_look *)stat)->answered);
 }
 
-/* Makes the second and the third test write, for the object that the first write has made. Requests
- * the size and ETag of this object at the same time. */
+/* Makes the second and the third test write to the object that the first test write has made. At
+ * the same time requests the size and ETag of this object. */
 static int try_again(const struct s3_bucket *bucket, const char *key, const char *url,
                      struct answers *a, struct store_stat *seen, struct sheaf_error *err)
 {
@@ -130,7 +131,8 @@ static int try_again(const struct s3_bucket *bucket, const char *key, const char
 }
 
 /* Makes the whole test once: writes the object, requests its state, and removes it. If another
- * process has removed the object in between, the test shows nothing, and *again becomes true. */
+ * process has removed the object during the test, the test shows nothing, and *again becomes
+ * true. */
 static int try_once(const struct s3_bucket *bucket, const char *key, const char *url,
                     struct answers *a, bool *has_etag, bool *again, struct sheaf_error *err)
 {

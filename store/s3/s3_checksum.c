@@ -34,7 +34,8 @@ const struct s3_checksum *s3_checksum_of(const char *name)
          : strcmp(name, s3_crc32c.name) == 0 ? &s3_crc32c : NULL;
 }
 
-/* Writes the bytes of a checksum in big-endian order, as S3 does. Returns their number. */
+/* Writes the checksum `crc` in big-endian order, as S3 does. Returns the number of bytes
+ * written. */
 static size_t s3_checksum_bytes_of(const struct s3_checksum *kind, uint64_t crc,
                                    unsigned char bytes[8])
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kinds of checksums that S3 can check and store. Has their names in headers and XML, and
- * computes the checksum of an object from the checksums of its parts. The functions have no side
- * effects. */
+ * The kinds of checksums that S3 can check and store: their names in headers and XML. Also computes
+ * the checksum of an object from the checksums of its parts. The functions have no side effects. */
 #ifndef STORE_S3_S3_CHECKSUM_H
 #define STORE_S3_S3_CHECKSUM_H
 
@@ -30,14 +29,14 @@ const struct s3_checksum *s3_checksum_of(const char *name);
 /* Writes a checksum in base64, the form that it has in headers. */
 void s3_checksum_text(const struct s3_checksum *kind, uint64_t crc, char text[S3_CRC_SIZE]);
 /* Returns the checksum of the bytes A followed by the bytes B. `whole` is the checksum of A, and
- * `part` that of B. */
+ * `part` the checksum of B. */
 uint64_t s3_checksum_add(const struct s3_checksum *kind, uint64_t whole, uint64_t part,
                          uint64_t part_bytes);
 
 /* Computes a checksum of checksums, part by part, for stores that do not compute the checksum of
- * the whole object. It covers the bytes of the checksums of the parts, in order. `nested` is the
- * result of the previous call, or 0 for the first part. In requests, the final result is written as
- * "TEXT-COUNT", where COUNT is the number of parts. */
+ * the whole object. The result covers the bytes of the parts' checksums, in the order of the parts.
+ * `nested` is the result of the previous call, or 0 for the first part. In requests, the final
+ * result is written as "TEXT-COUNT", where COUNT is the number of parts. */
 uint64_t s3_checksum_nest(const struct s3_checksum *kind, uint64_t nested, uint64_t part);
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Aborts incomplete uploads that earlier runs of Sheaf have left in a directory. A listing of
- * uploads has only their keys and ids. So our uploads are recognised by their keys.
+ * uploads has only their keys and ids. So uploads of Sheaf are recognised by their keys.
  *
- * The whole listing is read before the first upload is aborted. Then it is read again. Uploads that
- * are still listed are aborted again. After ROUNDS_MOST rounds the function returns an error. Keys
- * are not requested in encoded form, because radosgw would encode them without saying so.
+ * In each round, first the whole listing is read, and then its uploads are aborted. Rounds are
+ * repeated until the listing has no such upload. After ROUNDS_MOST rounds the function returns an
+ * error. The request does not ask for encoded keys, because radosgw does not say in its response
+ * that the keys are encoded.
  *
  * Some stores (MinIO) list uploads only if the prefix is a whole key. So if the listing is empty, a
  * test upload shows whether this store can list the uploads of a directory. Other stores answer 404
@@ -29,7 +30,8 @@ struct upload {
     char *key, *id;
 };
 
-/* A search in a listing of uploads. It has the uploads that were found and must be aborted. */
+/* The state of a search in a listing of uploads. It contains the uploads that were found and must
+ * be aborted. */
 struct cleaning {
     const struct s3_bucket *bucket;
     const char *prefix;
@@ -147,8 +149,8 @@ static void cleaning_free(struct cleaning *c)
     free(c->uploads);
 }
 
-/* Aborts all uploads of one key. It requests only the uploads of this key, which every store can
- * list. */
+/* Aborts all uploads of one key. Asks for the uploads of this key only, because every store can
+ * list the uploads of a single key. */
 static int clean_key(const struct s3_bucket *bucket, const char *key, struct sheaf_error *err)
 {
     struct cleaning c = { .bucket = bucket, .prefix = key };
@@ -158,8 +160,8 @@ static int clean_key(const struct s3_bucket *bucket, const char *key, struct she
     return code;
 }
 
-/* Begins a test upload for `key`, sets *listed to whether the listing of the directory contains an
- * upload, and aborts the test upload. */
+/* Begins a test upload for `key`, and sets *listed to whether the listing of the directory then
+ * contains an upload. Afterwards aborts the test upload. */
 static int probe_listing(const struct cleaning *c, const char *key, bool *listed,
                          struct sheaf_error *err)
 {
@@ -200,8 +202,8 @@ static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err
     return code;
 }
 
-/* Aborts uploads for names directly in the directory `url`. Uploads in subdirectories stay, because
- * they may belong to other programs that are still writing. */
+/* Aborts uploads for names directly in the directory `url`. Uploads for names in subdirectories
+ * stay, because other programs may still be writing them. */
 int s3_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
              struct sheaf_error *err)
 {

@@ -106,8 +106,9 @@ static int parse_endpoint(const char *value, struct url *url, struct sheaf_error
                             : err_prefix(err, "endpoint %.*s: ", url_printable_size(value), value);
 }
 
-/* Returns whether S3 has a separate host for FIPS in these regions. The regions of the government
- * have one host only, and it is a FIPS host. */
+/* Returns whether S3 has separate hosts for FIPS in the regions of this partition. The regions of
+ * the US government are an exception: without dual-stack, S3 has only one host there, which follows
+ * FIPS. */
 static bool has_fips_host(const struct aws_partition *partition, bool dual_stack)
 {
     return dual_stack || strcmp(partition->name, "aws-us-gov") != 0;
@@ -176,8 +177,8 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Reads the region. Names of endpoints are accepted as well, such as "fips-us-west-2",
- * "us-west-2-fips" and "aws-global", because they used to be written as regions. */
+/* Reads the region. Also accepts names such as "fips-us-west-2", "us-west-2-fips" and "aws-global".
+ * These name endpoints, but older configurations use them as regions. */
 static int load_region(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = s3_config_environment("AWS_REGION");
@@ -205,9 +206,9 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
     return c->region == NULL ? err_memory(err, size) : SHEAF_OK;
 }
 
-/* Reads the flags that choose between host names. A flag for all services takes precedence over the
- * same flag for S3 alone in the profile. One flag is an exception: dual-stack hosts are used if
- * use_dualstack_endpoint is true for all services or for S3. */
+/* Reads the flags that choose between host names. If the profile sets a flag both for all services
+ * and for S3 alone, the flag for all services counts. There is one exception: dual-stack hosts are
+ * used if either of the two flags use_dualstack_endpoint is true. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
     bool is_s3_dual = false;
@@ -256,9 +257,9 @@ static int load_regional(struct s3_config *c, struct sheaf_error *err)
                    "neither regional nor legacy", value);
 }
 
-/* Reads the number of attempts. AWS's retry modes also differ in their waits, but here all modes
- * wait in the same way. Waits are random, become longer each time, and are at least as long as the
- * server requests. */
+/* Reads the number of attempts. For AWS's own tools, the retry mode also determines the waits
+ * between attempts; here all modes wait in the same way. Waits are random, become longer each time,
+ * and are at least as long as the server requests. */
 static int load_attempts(struct s3_config *c, struct sheaf_error *err)
 {
     const char *mode = setting(c, "AWS_RETRY_MODE", "retry_mode");

@@ -39,7 +39,7 @@ struct s3_config {
     bool fips, dual_stack, accelerate;
     bool is_regional;           /* s3.us-east-1.amazonaws.com there, not s3.amazonaws.com */
     bool is_global;             /* region "aws-global", or none and is_regional */
-    /* whether the ARN of an access point may be in another region than `region` */
+    /* whether the ARN of an access point may name another region than `region` */
     bool use_arn_region;
     bool no_endpoints;          /* ignore the configured endpoints */
     bool no_sessions;           /* for directory buckets: sign with the keys themselves */
@@ -52,14 +52,14 @@ struct s3_config {
 int s3_config_load(struct s3_config *config, struct sheaf_error *err);
 void s3_config_free(struct s3_config *config);
 
-/* Returns whether the buckets are at Amazon. They are if no endpoint is configured, or if the name
- * of the endpoint's host contains ".amazonaws.com". */
+/* Returns whether the buckets are at Amazon. This is true if no endpoint is configured, or if the
+ * host name of the endpoint contains ".amazonaws.com". */
 bool s3_config_is_amazon(const struct s3_config *config);
 
 /* Sets *url to the endpoint of another service of AWS. `service` and `host` are, for example, "sts"
- * and "sts", or "sso" and "portal.sso". The endpoint is the first of these that is set: a variable
- * such as AWS_ENDPOINT_URL_STS, AWS_ENDPOINT_URL, the endpoint of the profile, or Amazon's host
- * `host` of the region. */
+ * and "sts", or "sso" and "portal.sso". The endpoint comes from the first of these that is set: a
+ * variable such as AWS_ENDPOINT_URL_STS, the variable AWS_ENDPOINT_URL, or the endpoint in the
+ * profile. Otherwise it is Amazon's host named `host` in the region. */
 int s3_config_service_url(const struct s3_config *config, const char *service, const char *host,
                           const char *region, struct url *url, struct sheaf_error *err);
 

@@ -93,7 +93,7 @@ int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err)
                    "may not have encoded it, though it was asked to", prefix, key);
 }
 
-/* Reads all pages. If `delimiter` is NULL, lists every depth. */
+/* Reads all pages of a listing. If `delimiter` is NULL, also lists keys in subdirectories. */
 static int list_pages(const struct s3_bucket *bucket, const char *prefix, const char *delimiter,
                       s3_xml_entry_fn *each, void *context, struct sheaf_error *err)
 {
@@ -132,14 +132,14 @@ static int list_pages(const struct s3_bucket *bucket, const char *prefix, const 
 struct name_listing {
     const char *prefix;
     size_t prefix_size;
-    /* whether directories (common prefixes of keys) are listed, and not objects */
+    /* whether the listing returns directories (common prefixes of keys) instead of objects */
     bool directories;
     struct listing listing;
 };
 
-/* Returns the part of a listed key after the prefix. Returns "" if the key must be skipped: it is
- * the prefix itself, ends with '/', or has a hidden name. Returns NULL if the key does not begin
- * with the prefix, which is an error. */
+/* Returns the part of a listed key after the prefix. Returns "" if the key must be skipped, because
+ * it is the prefix itself, ends with '/', or has a hidden name. Returns NULL if the key does not
+ * begin with the prefix, which is an error. */
 static const char *name_below(const struct name_listing *all, const char *key,
                               struct sheaf_error *err)
 {

@@ -5,8 +5,8 @@
  * of page 1, 2, 4, 8 and so on is remembered. If the pages repeat, the remembered key is found
  * again.
  *
- * Keys cannot be required to be in ascending order, because directory buckets and some other stores
- * list in another order. */
+ * A check that keys are in ascending order would not work, because directory buckets and some other
+ * stores list in another order. */
 #ifndef STORE_S3_S3_PAGES_H
 #define STORE_S3_S3_PAGES_H
 
@@ -17,7 +17,8 @@
 struct s3_pages {
     uint64_t count;             /* pages so far */
     unsigned empty;             /* number of consecutive pages without an entry */
-    /* first key of page number `kept`, where the first page has number 1; NULL if there is none */
+    /* key by which a repeated listing is recognised: the first key of page number `kept`, where the
+     * first page has number 1; NULL if there is none */
     char *key;
     uint64_t kept;
 };
@@ -26,8 +27,8 @@ struct s3_pages {
  * `prefix`. Implemented in s3_list.c. */
 int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err);
 
-/* A request for one page of a listing, and the values of the page from its response. The caller
- * must free both. */
+/* A request for one page of a listing, and the values of this page from the response. The caller
+ * must free both members. */
 struct s3_page_request {
     struct request base;        /* the first member */
     struct s3_xml_page page;
@@ -47,8 +48,9 @@ int s3_list_page(const struct s3_bucket *bucket, const char *prefix, struct sigv
                  size_t count, s3_xml_entry_fn *each, void *context, struct s3_xml_page *page,
                  struct sheaf_error *err);
 
-/* Prepares the request for the next page: moves the token from the page to *token. Returns
- * SHEAF_ERR_CORRUPT if the listing repeats itself. `url` is for the message. */
+/* Prepares the request for the next page: moves the token for the next page from *page to *token.
+ * Returns SHEAF_ERR_CORRUPT if the listing repeats its pages without end. `url` is for the error's
+ * message. */
 int s3_pages_next(struct s3_pages *pages, struct s3_xml_page *page, const char *url,
                   char **token, struct sheaf_error *err);
 void s3_pages_free(struct s3_pages *pages);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the host and path of a bucket by the rules of AWS's own tools.
- * tests/interop/test_botocore.py compares the results with theirs. */
+ * tests/interop/test_botocore.py compares the results with those of AWS's library botocore. */
 #include "store/s3/s3_place.h"
 
 #include <arpa/inet.h>
@@ -25,7 +25,7 @@ struct place_search {
 
 /* Returns whether a name is the name of a directory bucket, or of an access point of one. Such
  * names end with the zone and a suffix. For "data--usw2-az1--x-s3" or "data--usw2-az1--xa-s3",
- * *zone_found becomes "usw2-az1". It becomes NULL if the name has no zone. */
+ * *zone_found becomes "usw2-az1". *zone_found becomes NULL if the name has no zone. */
 static bool is_express(const char *name, const char **zone_found, int *size)
 {
     static const char *const ends[] = { "--x-s3", "--xa-s3" };
@@ -55,7 +55,7 @@ static bool is_lower_or_digit(char c)
 }
 
 /* Returns whether the name of a bucket can be the first part of a host name. With TLS, the name
- * must not have a dot, because the certificate would not match. */
+ * must not have a dot, because the server's certificate would not match the host name. */
 static bool may_be_host(const char *name, bool tls)
 {
     const size_t size = strlen(name);
@@ -105,8 +105,7 @@ static int check_partition(const struct place_search *s, struct sheaf_error *err
 /* ---- A place --------------------------------------------------------------------------------- */
 
 /* Sets the host of the bucket, and the path under which the bucket is found there. The host is
- * "LABEL.HOST", or `host` if `label` is empty. in_path is the path after the path of the
- * endpoint. */
+ * "LABEL.HOST", or `host` if `label` is empty. in_path is appended to the path of the endpoint. */
 static int set_place(struct place_search *s, const char *label, const char *host,
                      const char *in_path, struct sheaf_error *err)
 {
@@ -212,7 +211,8 @@ static bool is_account(const char *text)
     return strlen(text) == 12 && strspn(text, "0123456789") == 12;
 }
 
-/* Divides a copy of an ARN at its colons into fields. The last field is the rest of the text. */
+/* Divides a copy of an ARN (the full name of an AWS resource) into ARN_FIELDS fields at its colons.
+ * The last field is the rest of the text, which may contain further colons. */
 static int cut_arn(char *text, char *fields[ARN_FIELDS], const char *bucket,
                    struct sheaf_error *err)
 {

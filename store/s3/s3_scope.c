@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Keeps the settings of S3 requests. A scope is a call of the library that writes with settings of
- * its own. Few scopes are open at a time. Settings are kept even after the scope has ended, because
- * a request may still use them. */
+ * its own. Only a few scopes are open at a time, so they are in a list. Settings are kept even
+ * after their scope has ended, because a request may still use them. */
 #include "store/s3/s3_scope.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-/* Settings in a list in which no two entries are equal. */
+/* An element of a list of settings. No two elements of the list have equal settings. */
 struct known_settings {
     struct s3_settings settings;
     struct known_settings *next;
@@ -73,7 +73,7 @@ static void scope_free(struct store_scope *s)
 }
 
 /* Stores the settings `found`, and returns them. If equal settings are already stored, frees
- * `found` and returns the stored ones. The lock must be held. */
+ * `found` and returns the stored settings. The lock must be held. */
 static const struct s3_settings *know_locked(struct s3_scopes *all, struct known_settings *found)
 {
     struct known_settings *k = all->locked.known;
@@ -142,9 +142,10 @@ static bool s3_scope_is_in(const struct store_scope *s, const char *bucket, cons
            (size == 0 || key[size] == '/' || key[size] == '\0');
 }
 
-/* Returns the settings for a key, from the innermost scope that covers the key. If two scopes cover
- * the same place, the scope that began first counts. The later call will be refused because the
- * destination is in use, and must not change the requests of the earlier call. */
+/* Returns the settings for a key, from the innermost scope that covers the key. If two scopes are
+ * for the same URL, the scope that began first counts. The call with the later scope will be
+ * refused because the destination is in use, and must not change the requests of the earlier
+ * call. */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *bucket,
                                             const char *key)
 {

@@ -3,7 +3,7 @@
  * Chooses the settings of each request. A scope is a call of the library that writes with settings
  * of its own; it covers everything under the URL to which the call writes. A request has the
  * settings of the innermost scope that covers its key, or else the settings of the environment. So
- * several calls can write at the same time with different settings. */
+ * several calls can write to different URLs at the same time with different settings. */
 #ifndef STORE_S3_S3_SCOPE_H
 #define STORE_S3_S3_SCOPE_H
 
@@ -18,7 +18,8 @@ void s3_scopes_close(struct s3_scopes *scopes);         /* NULL is fine */
 
 /* Begins a scope, a call that writes with settings of its own. `texts` is an array of texts
  * "NAME=VALUE", ended by NULL. For the object `key` and all keys under it, these texts override the
- * settings of the environment. `key` may end with '/'. */
+ * settings of the environment. `key` may also end with '/', for example if it stands for a
+ * directory. */
 int s3_scope_begin(struct s3_scopes *scopes, const char *bucket, const char *key,
                    const char *const *texts, struct store_scope **scope, struct sheaf_error *err);
 void s3_scope_end(struct store_scope *scope);

@@ -20,8 +20,8 @@
 #define VARIABLE "SHEAF_S3_"
 
 /* The type of a function that checks the value of a setting, and returns whether it is valid. If
- * the header must have another value than the setting, the function sets *header to that value in
- * allocated memory. The value "" means that the header is not sent. */
+ * the value of the header differs from the value of the setting, the function sets *header to the
+ * header's value, in allocated memory. If *header is "", the header is not sent. */
 typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };
@@ -30,8 +30,8 @@ static take_fn s3_settings_take_key, take_context, take_tags, take_owner, take_p
 
 static const struct setting {
     const char *name;
-    /* the possible values, separated by '|'; or a description of them for messages, if `take`
-     * checks the value */
+    /* the possible values, separated by '|'. If the function `take` checks the value, a description
+     * of the possible values for messages. */
     const char *values;
     const char *header;
     enum on on;
@@ -102,7 +102,8 @@ static bool take_owner(const char *value, char **header)
     return strlen(value) == 12 && strspn(value, "0123456789") == 12;
 }
 
-/* Checks percent-encoded tags such as "k=v&k=v". No key may be empty. */
+/* Checks the value of the setting for tags, a percent-encoded text such as "k=v&k=v". No key may be
+ * empty. */
 static bool take_tags(const char *value, char **header)
 {
     unsigned count = 1;
@@ -308,7 +309,8 @@ static bool has_header(const struct request *r, const char *name, size_t size)
     return false;
 }
 
-/* Returns whether the request creates an object or begins a multipart upload. */
+/* Returns whether the request creates an object or begins a multipart upload. Some headers are sent
+ * only with these requests. */
 static bool makes_object(const struct request *r)
 {
     return (r->http.method == HTTP_PUT && r->query == NULL) ||
@@ -337,8 +339,8 @@ int s3_settings_apply(const struct s3_settings *settings, struct request *r, boo
     return code;
 }
 
-/* Adds the names of headers to the error's message: headers that a bucket's policy may require and
- * that this request did not have. Returns whether there are such headers. */
+/* Names headers in the error's message that a bucket's policy may require and that this request did
+ * not have. Returns whether there are such headers. */
 static bool s3_settings_name_missing(const struct request *r, struct sheaf_error *err)
 {
     bool any = false;

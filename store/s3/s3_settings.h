@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Settings for requests to S3, most of which a bucket's policy may require. A table has for each
- * setting its name, its values, its header, and the requests that send the header. A user sets it
- * as a text such as "kms-key=VALUE" in an option, or by an environment variable such as
+ * setting its name, its values, its header, and the requests that send the header. A user gives a
+ * setting as a text such as "kms-key=VALUE" in an option, or by an environment variable such as
  * SHEAF_S3_KMS_KEY. */
 #ifndef STORE_S3_S3_SETTINGS_H
 #define STORE_S3_S3_SETTINGS_H
@@ -15,8 +15,8 @@ enum s3_setting {
     S3_SETTINGS
 };
 
-/* The value of each setting, as it is sent in the setting's header; NULL if the setting is not
- * set. */
+/* The value of each setting, in the form in which the setting's header is sent; NULL if the user
+ * has not set it. */
 struct s3_settings {
     char *values[S3_SETTINGS];
 };
@@ -33,8 +33,8 @@ bool s3_settings_are_same(const struct s3_settings *a, const struct s3_settings 
 void s3_settings_free(struct s3_settings *settings);
 
 /* Sets the headers that the settings require. Some headers are sent with every request, and others
- * only with requests that create an object or begin an upload. Directory buckets (is_express) do
- * not accept all of them. */
+ * only with requests that create an object or begin an upload. Headers that directory buckets do
+ * not accept are left out if is_express is set. */
 int s3_settings_apply(const struct s3_settings *settings, struct request *request,
                       bool is_express, struct sheaf_error *err);
 

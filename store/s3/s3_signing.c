@@ -14,8 +14,8 @@
 
 _Static_assert(REQUEST_HASH_SIZE == SIGV4_HASH_SIZE, "a request has room for the hash");
 
-/* Computes the hash of the body for the signature. With TLS, a body is left out of the signature,
- * because TLS already protects it on its way. */
+/* Computes the hash of the body for the signature. With TLS, the signature does not cover the body,
+ * because TLS already protects the body in transit. */
 static int hash_body(struct request *r, struct sheaf_error *err)
 {
     const struct target *t = r->target;

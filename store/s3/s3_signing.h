@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Signs the requests to a server with AWS credentials, if there are credentials for this server. */
+ * Signs requests with AWS credentials, if the process has credentials for the server of the
+ * request. */
 #ifndef STORE_S3_S3_SIGNING_H
 #define STORE_S3_S3_SIGNING_H
 

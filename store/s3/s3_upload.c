@@ -54,8 +54,8 @@ struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key)
     };
 }
 
-/* Computes the MD5 of the body. If the security rules of the machine forbid MD5, md5_text stays
- * empty, and the ETag is not compared. */
+/* Computes the MD5 of the body. If the security rules of the machine (such as FIPS) forbid MD5,
+ * md5_text stays empty, and the ETag is not compared. */
 static void prove_md5(struct s3_put *put)
 {
     const struct http_exchange *http = &put->request.http;
@@ -106,9 +106,9 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 }
 
 /* Returns whether the ETag of the response must be compared with the MD5 of the bytes. `crc` is the
- * checksum in the response, or NULL. If the store returns a checksum, it has checked the bytes by
- * it. The ETag is then compared only if the bucket requires MD5s. Also records whether the store
- * returns checksums. */
+ * checksum in the response, or NULL. A store that returns a checksum has checked the bytes by this
+ * checksum. The ETag is then compared only if the bucket requires MD5s. Also records whether the
+ * store returns checksums. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -121,8 +121,8 @@ static bool is_by_etag(struct s3_put *put, const char *crc)
     return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
-/* Prepares another attempt after this attempt has stored damaged bytes. If the write has a
- * condition, the new condition is that the object is still this damaged object. */
+/* Prepares another attempt if this attempt has stored damaged bytes. If the write has a condition
+ * on the existing object, the damaged object is now the object that must still exist. */
 static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     struct request *r = &put->request;
@@ -161,7 +161,7 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
     if (code != SHEAF_OK)
         return lacks_md5(r) ? give_md5(put, again, err) : code;
     /* The response says that the write has succeeded. If one of the following checks fails, the
-     * response or the object was damaged on its way, and another attempt may succeed. */
+     * response or the object was damaged in transit, and another attempt may succeed. */
     *again = true;
     keep_etag(put, etag);
     p->is_md5 = is_by_etag(put, crc) && p->md5_text[0] != '\0' && is_md5_etag(p->etag, "") &&
@@ -264,9 +264,9 @@ struct beginning {
     char **upload_id;
 };
 
-/* Handles the response to the beginning of an upload. Sets of_whole if the store will compute a
- * checksum of the whole object. If the response does not name a type of checksum, the store only
- * computes a checksum of the checksums of the parts. */
+/* Handles the response to the request that begins an upload. Sets proving->of_whole to true if the
+ * store will compute a checksum of the whole object. If the response does not name a type of
+ * checksum, the store only computes a checksum of the checksums of the parts. */
 static int begin_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct s3_proving *proving = ((struct beginning *)r)->proving;
@@ -277,16 +277,17 @@ static int begin_classify(struct request *r, bool *again, struct sheaf_error *er
     return aws_classify(r, again, err);
 }
 
-/* Checks that the response to the beginning of an upload is complete. If it is damaged, the id of
- * the upload is unknown, and a later run finds and aborts the upload by store_clean. */
+/* Checks that the response to the beginning of an upload is complete. If the response is damaged,
+ * the id of the upload is unknown. The upload then stays until a later run finds and aborts it by
+ * store_clean. */
 static int s3_upload_begin_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_upload_id(r->http.reply.data, r->http.reply.size,
                             ((struct beginning *)r)->upload_id, err);
 }
 
-/* Requests a checksum of the whole object. A directory bucket does not have one: it keeps a
- * checksum of the checksums of the parts. */
+/* Requests a checksum of the whole object. A directory bucket cannot store such a checksum; it
+ * stores a checksum of the checksums of the parts. */
 static int ask_for_checksum(struct request *r, const struct s3_bucket *bucket,
                             const struct s3_proving *proving, struct sheaf_error *err)
 {
@@ -340,9 +341,9 @@ int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char 
 
 /* ---- Complete -------------------------------------------------------------------------------- */
 
-/* Checks that the response to the completion of an upload is complete. The store may have sent the
- * status 200 before it was done, to keep the connection alive, and may have sent an error after it.
- * aws_classify finds such an error. */
+/* Checks that the response to the completion of an upload is complete. Completing an upload may
+ * take minutes. To keep the connection alive, the store may send the status 200 first, and only
+ * later an error. aws_classify finds such an error. */
 static int complete_check(struct request *r, struct sheaf_error *err)
 {
     return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
@@ -380,8 +381,8 @@ static int complete_body(const struct s3_completion *u, struct buf *body, struct
 
 enum proof { PROVEN, DISPROVEN, NOT_SAID };
 
-/* Compares the ETag of an object that was uploaded in parts with the expected one. The expected
- * ETag is the MD5 of the MD5s of the parts. */
+/* Compares the ETag of an object that was uploaded in parts with the expected ETag, which is the
+ * MD5 of the MD5s of the parts. */
 static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
                              char *expected, size_t expected_size)
 {
@@ -405,9 +406,9 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* Compares the checksum of an object, as the store states it, with the expected checksum. If the
- * stated checksum ends with "-N", it is a checksum of the checksums of the N parts. Otherwise it is
- * the checksum of the object's bytes. */
+/* Compares the checksum `answered` that the store states for an object with the expected checksum.
+ * If the stated checksum ends with "-N", it is a checksum of the checksums of the N parts.
+ * Otherwise it is the checksum of the object's bytes. */
 static enum proof check_crc(const struct s3_completion *u, const char *answered, char *expected,
                             size_t expected_size)
 {
@@ -430,8 +431,8 @@ static enum proof check_crc(const struct s3_completion *u, const char *answered,
 }
 
 /* Requests the size, ETag, checksum and mark of the object, and checks them after the upload was
- * completed. The response to the completion is not enough, because it may be lost, and is empty
- * with some stores. */
+ * completed. The response to the request that completes the upload is not enough: it may be lost,
+ * and some stores send an empty response. */
 static int s3_upload_check_object(const struct s3_completion *u, const char *what,
                                   enum proof *proof, struct store_seen *now,
                                   struct sheaf_error *err)
@@ -460,8 +461,8 @@ static int s3_upload_check_object(const struct s3_completion *u, const char *wha
     return code;
 }
 
-/* Sends the checksum of the whole object when the upload is completed. The store then refuses if it
- * has other parts than those that were sent. */
+/* Sends the checksum of the whole object when the upload is completed. The store then refuses to
+ * complete the upload if its parts differ from the parts that were sent. */
 static int send_checksum(struct request *r, const struct s3_completion *u, struct sheaf_error *err)
 {
     const struct s3_checksum *kind = u->proving->checksum;
@@ -503,9 +504,9 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
         code = s3_require(&r, seen, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
-    /* If the upload does not exist any more, the object shows why. Either an earlier attempt has
-     * completed the upload, and its response was lost (libcurl may repeat a request by itself). Or
-     * another process has aborted the upload. */
+    /* If the upload does not exist any more, check the object, because there are two possible
+     * reasons. Either an earlier attempt has completed the upload and its response was lost
+     * (libcurl may repeat a request by itself), or another process has aborted the upload. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = s3_upload_check_object(u, r.what, &proof, now, err);

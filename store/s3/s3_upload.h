@@ -4,9 +4,9 @@
  * proof is the first of these that the store offers:
  * - a checksum that the store checks and returns (s3_checksum.h);
  * - the ETags of the parts, if they are MD5s;
- * - the mark, a number that only this upload has stored in the metadata of the object.
- * With encryption by KMS and without checksums, only the mark is left. It proves only that the
- * object comes from this upload. */
+ * - the mark, a number that only this upload has stored in the metadata of the object. With
+ *   encryption by KMS and without checksums, only the mark can be compared. The mark proves only
+ *   that the object comes from this upload, and not that its bytes are unchanged. */
 #ifndef STORE_S3_S3_UPLOAD_H
 #define STORE_S3_S3_UPLOAD_H
 
@@ -18,7 +18,7 @@
 #define S3_PARTS_MOST 10000
 #define S3_MARK_SIZE 33             /* 32 hex digits, and a NUL */
 
-/* How it is proved that the store has received an object unchanged. */
+/* Says by which means the writer proves that the store has received an object unchanged. */
 struct s3_proving {
     const struct s3_checksum *checksum; /* NULL: none, so ETags are compared */
     /* whether the store has a checksum of the whole object, and not only a checksum of the
@@ -28,11 +28,12 @@ struct s3_proving {
      * the header */
     bool content_md5;
     /* shared by all uploads to the bucket: whether the store returns checksums, which proves that
-     * it checks them. As long as this is unknown, ETags are compared as well. */
+     * it checks them. As long as it is unknown whether the store returns checksums, ETags are
+     * compared as well. */
     enum s3_repeats *repeats;
 };
-/* Returns how it is proved that an upload of this object has arrived unchanged. This depends on the
- * bucket and on the user's settings. */
+/* Returns the means by which it is proved that an upload of this object has arrived unchanged. The
+ * means depend on the bucket and on the user's settings. */
 struct s3_proving s3_proving_of(const struct s3_bucket *bucket, const char *key);
 
 /* One part of an upload: the checksums of the bytes that were sent, and the ETag that the store has
@@ -63,8 +64,8 @@ int s3_put_prove(struct s3_put *put, struct sheaf_error *err);
 int s3_put_run(struct s3_put *put, struct sheaf_error *err);
 
 /* Begins a multipart upload. `mark` becomes a random number that is stored in the metadata of the
- * object, so that the object can be recognised later. Sets proving->of_whole to what the response
- * says. */
+ * object, so that the object can be recognised later. Sets proving->of_whole to whether the store
+ * will compute a checksum of the whole object, as its response says. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
 /* Adds a condition to a request that writes or removes an object: the name must still have the
@@ -88,8 +89,8 @@ struct s3_completion {
     bool is_done;
 };
 /* Completes an upload if the name still has the object `seen` (see s3_require). Then checks that
- * the object exists with all its bytes. *now describes the object. now->stamp is 0 if the object
- * cannot be distinguished from other objects of the same size. */
+ * the object exists with all its bytes. *now describes the object. now->stamp is 0 if the store
+ * returns nothing that distinguishes the object from other objects of the same size. */
 int s3_upload_complete(struct s3_completion *upload, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
 int s3_upload_abort(const struct s3_bucket *bucket, const char *key, const char *upload_id,

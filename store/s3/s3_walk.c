@@ -4,11 +4,11 @@
  * million keys would take minutes, because a page has at most a thousand keys, and a page is needed
  * to request the next one.
  *
- * Prefixes are split at their slashes until there are enough for LANES listings (lanes). For
- * example, "images/" is split into "images/cat/", "images/dog/" and so on. Up to LANES of these are
- * listed at the same time, each completely. A prefix with more entries than fit on one page is not
- * split, because that could take more requests than it saves. The caller's thread calls `each` for
- * all entries. */
+ * Prefixes are split at their slashes until there are at least LANES prefixes. For example,
+ * "images/" is split into "images/cat/", "images/dog/" and so on. Then up to LANES prefixes are
+ * listed at the same time. Each of these listings is called a lane. A prefix with more entries than
+ * fit on one page is not split, because that could take more requests than it saves. The caller's
+ * thread calls `each` for all entries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +189,8 @@ static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sh
     return code == SHEAF_OK ? start_page(lane, err) : code;
 }
 
-/* Continues the listing of one prefix after the entries of a page were handled. If it fails, the
- * caller must end this listing. */
+/* Continues the listing of one prefix after the entries of a page were handled. If the function
+ * fails, the caller must end this listing. */
 static int s3_walk_go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;

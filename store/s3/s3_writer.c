@@ -28,8 +28,8 @@
 #define PART_MOST  ((uint64_t)4 << 30)
 /* The size of parts is chosen so that an object of the expected size has at most PARTS_EXPECTED
  * parts. If the object becomes larger than expected, the size is doubled after each further
- * PARTS_OF_A_SIZE parts. So the 10000 parts that S3 allows are enough for the largest object that
- * S3 allows. */
+ * PARTS_OF_A_SIZE parts. So even the largest object that S3 allows has at most 10000 parts, which
+ * is S3's limit. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
 struct part_slot {
@@ -65,8 +65,9 @@ struct s3_writer {
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Returns the size of the parts of an object in bytes. It must not depend on the available memory,
- * because the ETag of the object depends on the size of its parts. */
+/* Returns the size of the parts of an object in bytes. The size must not depend on the available
+ * memory, because the ETag of an object depends on the size of its parts. Equal objects must get
+ * equal ETags. */
 uint64_t s3_part_bytes(uint64_t expected_bytes)
 {
     const uint64_t needed = expected_bytes / PARTS_EXPECTED;
@@ -100,7 +101,8 @@ static void s3_writer_end_part(struct part_slot *slot, const struct sheaf_error 
     inflight_done(&slot->item);
 }
 
-/* Keeps the result of a part, and makes its slot idle. */
+/* Takes over the result of a part whose sending has ended, and marks its slot (the state of one
+ * part) as idle. */
 static void s3_writer_settle(struct s3_writer *w, struct part_slot *slot)
 {
     if (slot->error.code == SHEAF_OK)
@@ -128,7 +130,8 @@ static void s3_writer_part_done(struct request *r)
                        : &r->error);
 }
 
-/* Sends the part that was being filled. It is full, or it is the last part of the object. */
+/* Sends the part that was being filled. The part must be full, unless it is the last part of the
+ * object. */
 static int send_part(struct s3_writer *w, struct sheaf_error *err)
 {
     struct part_slot *slot = w->filling;
@@ -164,8 +167,9 @@ static int s3_writer_failed(const struct s3_writer *w, struct sheaf_error *err)
                                      : err_set(err, w->error.code, "%s", w->error.message);
 }
 
-/* Takes memory for the next part, and waits until there is room. The wait ends, because the memory
- * is in use by parts that are being sent, possibly of other writers. */
+/* Takes memory for the next part, and waits until there is room. The wait cannot last forever: the
+ * memory is in use by parts that are being sent, possibly by other writers, and becomes free when
+ * they are sent. */
 static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf_error *err)
 {
     int code;
@@ -182,7 +186,7 @@ static int take_memory(struct s3_writer *w, struct part_slot *slot, struct sheaf
 }
 
 /* Takes a free slot (the state of one part) and memory for the next part. If all slots are in use,
- * waits for one. */
+ * waits until one is free. */
 static int s3_writer_take_slot(struct s3_writer *w, struct sheaf_error *err)
 {
     struct inflight_item *item;
@@ -283,7 +287,8 @@ int s3_write(struct store_writer *writer, const void *data, size_t size, struct 
         size_t piece;
 
         /* Send a full part only when the caller writes more bytes. If no more bytes follow the
-         * first part, it is the whole object, which one PUT can send without a multipart upload. */
+         * first part, this part is the whole object, and one PUT can send it without a multipart
+         * upload. */
         if (w->filling != NULL && w->filling->size == full)
             code = send_part(w, err);
         if (code == SHEAF_OK && w->filling == NULL)
@@ -325,8 +330,8 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
 }
 
 /* Returns whether the object that made the server refuse this write has our bytes. An earlier
- * attempt may have written it, although its response was lost. Attempts cannot be counted here,
- * because libcurl itself repeats a request if the server has closed a kept connection. */
+ * attempt may have written it, although its response was lost. The number of attempts does not show
+ * this, because libcurl itself repeats a request if the server has closed a kept connection. */
 static bool is_ours(const struct s3_writer *w, struct store_seen *now)
 {
     const size_t size = (size_t)w->bytes;
@@ -341,8 +346,8 @@ static bool is_ours(const struct s3_writer *w, struct store_seen *now)
     return same;
 }
 
-/* Changes the error of a write that should have replaced an object: NOT_FOUND becomes CHANGED,
- * because the object to be replaced no longer exists. */
+/* Changes the error code of a write that was to replace an object: NOT_FOUND becomes CHANGED,
+ * because for the caller an object that no longer exists has changed. */
 static int gone(const struct s3_writer *w, const struct store_seen *seen, int code,
                 struct sheaf_error *err)
 {
@@ -352,8 +357,8 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
 }
 
 /* Returns whether a refused write must be repeated with the ETag without quotes, and sets *plain to
- * this ETag. The server radosgw compares the ETag of If-Match without quotes. So it refuses the
- * write although the object is still the one that was seen. */
+ * this ETag. The server radosgw compares the ETag of If-Match without quotes. So this server
+ * refuses the write although the object is still the one that was seen. */
 static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
                         struct store_seen *plain)
 {

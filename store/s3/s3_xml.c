@@ -2,7 +2,7 @@
  *
  * Parses the XML responses of S3 and STS with expat. For each element without children, a walker
  * calls a function with the name, the parent and the text of the element. There are five such
- * functions, one for each kind of response. Each function stores the values that it knows. */
+ * functions, one for each kind of response. Each of them stores the values that Sheaf needs. */
 #include "store/s3/s3_xml.h"
 
 #include <expat.h>
@@ -21,8 +21,8 @@
 struct walker;
 
 /* A function that the walker calls for an element `name`. `parent` is the name of the element that
- * contains it, or "" for the root element. `text` is the text of the element. For an element with
- * children, `text` is NULL, and the function is called at the end of the element. */
+ * contains it, or "" for the root element. `text` is the text of the element. For an element that
+ * contains other elements, `text` is NULL, and the function is called at the end of the element. */
 typedef int visit_fn(void *context, const char *parent, const char *name, const char *text,
                      struct sheaf_error *err);
 
@@ -38,8 +38,8 @@ struct walker {
     struct buf text;
 };
 
-/* Stops the walker. expat may still call handlers for the element that it is parsing. These calls
- * then do nothing. */
+/* Stops the walker. expat may still call the walker's handlers for the element that it is parsing.
+ * After the stop, these handlers do nothing. */
 static void walker_stop(struct walker *w, int code)
 {
     w->code = code;
@@ -112,7 +112,7 @@ static int s3_xml_walk(const void *data, size_t size, visit_fn *visit, void *con
     const char *text = data;
     int code;
 
-    /* Skip blanks before the XML. A store sends them while it is still working on a request, even
+    /* Skip blanks before the XML. A store sends blanks while it is still working on a request, even
      * before an XML declaration. */
     while (size != 0 && strchr(" \t\r\n", *text) != NULL && *text != '\0')
         text++, size--;
@@ -291,8 +291,8 @@ static int entry_visit(void *context, const char *parent, const char *name, cons
     return SHEAF_OK;
 }
 
-/* Returns whether `root`, the name of the root element, is that of a listing: <ListBucketResult>,
- * <ListMultipartUploadsResult>, or a name that another server uses for them. */
+/* Returns whether `root` is the name of the root element of a listing: <ListBucketResult>,
+ * <ListMultipartUploadsResult>, or a name that some servers use instead. */
 static bool is_listing(const char *root)
 {
     return strncmp(root, "List", strlen("List")) == 0;

@@ -2,8 +2,8 @@
  *
  * Reads the few values that Sheaf needs from XML responses of S3 and STS. The functions have no
  * side effects. Responses come from outside, so the nesting, the length of values and the number of
- * entries are limited. Document types and therefore entities are refused. Unknown elements are
- * ignored. */
+ * entries are limited. XML with a document type is refused, so there can be no entities. Unknown
+ * elements are ignored. */
 #ifndef STORE_S3_S3_XML_H
 #define STORE_S3_S3_XML_H
 
@@ -28,8 +28,9 @@ struct s3_xml_error {
 int s3_xml_error(const void *data, size_t size, struct s3_xml_error *out);
 
 /* An entry of a listing: an object, a common prefix of keys (is_prefix), or an incomplete upload
- * (upload_id is set). Its strings are valid until the function that gets the entry returns. If this
- * function returns a value other than 0, parsing ends with this value. */
+ * (upload_id is set). Entries are passed to a function s3_xml_entry_fn. The strings of an entry are
+ * valid until this function returns. If the function returns a value other than 0, parsing ends
+ * with this value. */
 struct s3_xml_entry {
     char *key;                  /* decoded, if the page says that keys are encoded */
     char *upload_id;            /* of an upload, else NULL */
@@ -47,8 +48,8 @@ struct s3_xml_page {
     bool is_truncated;          /* there are more pages */
     char *token;                /* NextContinuationToken, or NULL; the caller frees it */
     char *key_marker, *id_marker;   /* for uploads: where the next page begins; or NULL */
-    /* key of the first entry on the page; NULL if there are no entries, or if none has been parsed
-     * yet */
+    /* key of the first entry on the page; NULL if the page has no entries, or before its entries
+     * are parsed */
     char *first_key;
     int status;                 /* HTTP status of the response */
     char reason[64];            /* the code of its <Error>, or "" */
@@ -67,9 +68,9 @@ void s3_xml_page_free(struct s3_xml_page *page);
  * of the root element is not checked. */
 int s3_xml_upload_id(const void *data, size_t size, char **id, struct sheaf_error *err);
 
-/* Checks that the root element of a response begins with "CompleteMultipartUpload". Its content is
- * ignored, because some stores leave it out. The caller must therefore check the completed
- * object. */
+/* Checks that the root element of a response begins with "CompleteMultipartUpload". The content of
+ * the element is ignored, because some stores leave it out. The caller must therefore check the
+ * completed object. */
 int s3_xml_completed(const void *data, size_t size, struct sheaf_error *err);
 
 /* The <Credentials> element in the response to AssumeRole, AssumeRoleWithWebIdentity or

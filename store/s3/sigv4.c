@@ -52,8 +52,8 @@ void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE])
 
 /* ---- Canonical query ------------------------------------------------------------------------- */
 
-/* Returns a number by which bytes are sorted as if they were percent-encoded. A byte that must be
- * encoded is sorted like '%'. */
+/* Returns a number for a byte. Bytes that are sorted by this number have the order of their
+ * percent-encoded forms. A byte that must be encoded is sorted like '%'. */
 static int encoded_order(unsigned char c)
 {
     if (url_is_unreserved(c))
@@ -120,8 +120,8 @@ static int append_lower(struct buf *out, const char *name, struct sheaf_error *e
     return code;
 }
 
-/* Appends the value of a header. Removes blanks at its ends, and makes one blank of several in a
- * row. */
+/* Appends the value of a header. Removes blanks at the ends of the value, and replaces several
+ * blanks in a row by one blank. */
 static int append_trimmed(struct buf *out, const char *value, struct sheaf_error *err)
 {
     int code = buf_reserve(out, strlen(value) + 1, err);
@@ -143,8 +143,8 @@ static int append_trimmed(struct buf *out, const char *value, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Returns whether header `i` has the same name as the header before it. The two are then signed as
- * one header, with their values joined by ','. */
+/* Returns whether header `i` has the same name as the header before it. Headers with the same name
+ * are signed as one header, with their values joined by ','. */
 static bool repeats(const struct sigv4_pair *const *sorted, size_t i)
 {
     return i != 0 && strcasecmp(sorted[i - 1]->name, sorted[i]->name) == 0;

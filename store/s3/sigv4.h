@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes AWS's Signature Version 4. The time and the credentials are arguments, so the functions
- * have no side effects. libcrypto computes the hashes. libcurl can also sign, but before version
- * 8.9 it does not make the path and the query canonical.
+ * have no side effects. libcrypto computes the hashes. libcurl's own signatures are not used,
+ * because before version 8.9 libcurl does not make the path and the query canonical.
  *
  * The signature covers the exact bytes of the request. So the caller must send the path, the query
  * that sigv4_query has made, and the signed headers exactly as they were signed. */
@@ -47,8 +47,8 @@ int sigv4_hash(const void *data, size_t size, char hash[SIGV4_HASH_SIZE],
 /* Writes a time, in seconds since 1970, in the form of the header x-amz-date. */
 void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE]);
 
-/* Appends the canonical query for `count` parameters that are not encoded. It has the form
- * "name=value&name=value", encoded and sorted. The function also sorts `pairs`. */
+/* Appends the canonical query for `count` parameters that are not encoded. The canonical query has
+ * the form "name=value&name=value", encoded and sorted. The function also sorts `pairs`. */
 int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct sheaf_error *err);
 
 /* Appends the canonical request, whose hash is signed. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The tables of functions of the stores for S3 and Google Cloud Storage. Also opens objects, and
- * has other short functions. remote_read.c reads, s3_upload.c writes, and s3_list.c lists. */
+ * The tables of functions of the stores for S3 and Google Cloud Storage. This file also opens
+ * objects, and has the short functions of the tables. remote_read.c reads, s3_upload.c writes, and
+ * s3_list.c lists. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,9 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Computes what all reads of an object have in common: the path "/encoded%20key", to which a
- * request adds "/bucket" at the beginning if necessary, and the headers that the user's settings
- * require. */
+/* Computes what all reads of an object have in common: the path and the headers that the user's
+ * settings require. The path has the form "/encoded%20key"; a request puts "/bucket" before it if
+ * necessary. */
 static char *store_s3_take_path(struct remote_object *o, const struct s3_bucket *bucket,
                                 const char *key, struct sheaf_error *err)
 {
@@ -51,7 +52,7 @@ static int locate_object(const char *url, const struct s3_bucket **bucket, char 
 }
 
 /* Completes the opening of the object `o`, whose size and other facts the caller has set. `code` is
- * the caller's result so far. If it is an error, or if completing fails, frees `o`. */
+ * the caller's result so far. If `code` is an error, or if the function fails itself, frees `o`. */
 static int finish_open(struct remote_object *o, const char *url, const struct s3_bucket *bucket,
                        const char *key, int code, struct store_object **object,
                        struct sheaf_error *err)
@@ -126,7 +127,8 @@ static int s3_size(const char *url, uint64_t *bytes, struct sheaf_error *err)
     return code;
 }
 
-/* Sets *is to whether ETags in this bucket can be MD5s. They cannot in a directory bucket. */
+/* Sets *is to whether ETags in this bucket can be MD5s. In a directory bucket, ETags are never
+ * MD5s. */
 static int s3_etag_is_md5(const char *url, bool *is, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
@@ -157,9 +159,9 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     return code;
 }
 
-/* Removes an object if it is still the object that the caller has seen. Many servers that have no
- * conditions ignore them and remove any object. Then only a comparison in store.c just before this
- * call protects a changed object.
+/* Removes an object if it is still the object that the caller has seen. Many servers without
+ * conditional requests ignore the condition and remove any object. With these servers, a changed
+ * object is protected only by a comparison in store.c just before this call.
  *
  * If the response to an earlier attempt was lost, the object may already be gone. Some servers then
  * answer 404, and others answer that the object is not the expected one. So after such an answer,
