@@ -6,7 +6,7 @@
  * The plan of a conversion is made from the manifest of the data set. Each shard of the data set
  * becomes one shard of the plan. The plan stores no samples, because the samples of a planned shard
  * are the samples of the data set's shard. If keys are repeated, the plan also says what happens to
- * each sample with a repeated key. For this, all samples are read once. */
+ * each sample with a repeated key. To find repeated keys, all samples are read once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,7 +100,8 @@ struct key_reading {
     uint64_t samples;
 };
 
-/* Finds the first free key of KEY-2, KEY-3, ... and adds it to the keys. */
+/* Finds the first key in the sequence KEY-2, KEY-3, ... that no sample has, and adds this key to
+ * the set of used keys. */
 static int choose_number(struct key_reading *r, const char *key, uint64_t *number,
                          struct sheaf_error *err)
 {
@@ -118,7 +119,8 @@ static int choose_number(struct key_reading *r, const char *key, uint64_t *numbe
     return code;
 }
 
-/* Decides, like a conversion in one call, what happens to the next sample. */
+/* Decides what happens to the next sample if an earlier sample has the same key, by the same rule
+ * as a conversion without a plan. */
 static int take_key(struct key_reading *r, const char *key, struct sheaf_error *err)
 {
     struct plan_repeat repeat = { .sample = r->samples++ };
@@ -176,7 +178,9 @@ static int find_repeats(struct conversion *c, const char *source, struct sheaf_e
     return code;
 }
 
-/* Applies the rule for repeated keys. A data set that Sheaf packed has no repeated keys. */
+/* Records in the plan what happens to each sample whose key an earlier sample has. If the caller
+ * does not allow repeated keys, only checks their number in the manifest. Samples are not read if
+ * Sheaf packed the data set, because then every key occurs only once. */
 static int plan_keys(struct conversion *c, const char *source, struct sheaf_error *err)
 {
     const struct manifest *m = &c->manifest;

@@ -21,7 +21,8 @@
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* Returns the place of the sample with this number in the data set. */
+/* Returns the place, among the samples of the damaged shards, of the sample with the number
+ * `number` in the data set. Returns PLAN_PLACE_NONE if no damaged shard has this sample. */
 static uint64_t place_of_number(const struct repair_places *p, uint64_t number)
 {
     const uint64_t *firsts = p->repair->dataset->first_numbers;
@@ -93,8 +94,8 @@ static bool changes_labels(const struct manifest *m)
     return false;
 }
 
-/* Takes the ends of the codec blocks of a shard. Takes nothing if a block does not begin with a
- * sample, because then this packer did not make the blocks. */
+/* Stores the ends of the codec blocks of a shard in `made`. Stores nothing if a block does not
+ * begin with a sample, because then the packer of this release did not make the blocks. */
 static int take_blocks(struct plan_made *made, const struct index_section *s,
                        struct sheaf_error *err)
 {
@@ -117,7 +118,7 @@ static int take_blocks(struct plan_made *made, const struct index_section *s,
     return SHEAF_OK;
 }
 
-/* Takes the labels of the samples of an edited shard. */
+/* Reads the labels of the samples of an edited shard from the shard's index section. */
 static int take_labels(struct repair_places *p, const struct plan_shard *shard,
                        const uint8_t *section, size_t size, struct catalog *catalog,
                        struct sheaf_error *err)
@@ -140,7 +141,7 @@ static int take_labels(struct repair_places *p, const struct plan_shard *shard,
     return code;
 }
 
-/* Takes the facts that the index has about a shard, if its index is intact. */
+/* Reads the facts that the index has about a shard, if the shard's index section is not damaged. */
 static int take_section(struct repair_places *p, size_t at, struct sections *sections,
                         struct catalog *catalog, struct sheaf_error *err)
 {
@@ -173,8 +174,8 @@ static int take_section(struct repair_places *p, size_t at, struct sections *sec
 
 #define NAMES_STEP ((size_t)1 << 20)    /* bytes of a .lst that are read at once */
 
-/* Reads the numbers at the beginning of the lines of a .lst file. Returns SHEAF_ERR_CORRUPT if the
- * file does not have one line with a number for each sample. */
+/* Reads the number at the beginning of each line of a .lst file. Returns SHEAF_ERR_CORRUPT unless
+ * the file has one line with a number for each sample of the shard. */
 static int read_numbers(struct store_object *names, uint64_t *numbers, uint64_t count,
                         struct sheaf_error *err)
 {
@@ -224,8 +225,9 @@ static int open_names(const struct repair *r, size_t shard, struct store_object 
     return code;
 }
 
-/* Finds the numbers that are stored in the records of a shard. If the .lst file of the shard has
- * been lost, assumes that the numbers follow those of the shard before. */
+/* Finds the numbers that are stored in the records of a shard, by reading the shard's .lst file. If
+ * this file is lost, assumes that the numbers continue after the last number of the previous
+ * shard. */
 static int take_numbers(struct repair_places *p, size_t at, struct sheaf_error *err)
 {
     const struct repair *r = p->repair;

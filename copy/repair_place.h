@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds out which samples the damaged shards must have, so that the planner plans just these.
+ * Finds out which samples the damaged shards must have, so that the planner plans only these
+ * samples.
  *
- * A table of keys (dataset.keys) tells the present number of each sample of the source, and the
- * number tells its shard and its place there. This holds for all shards, no matter whether packing,
- * an append or an edit wrote them, and whichever files the source has besides. The index tells the
- * labels that edits have changed, and how a shard is divided into codec blocks. */
+ * A table of keys (dataset.keys) maps the key of each sample to the sample's present number in the
+ * data set. From this number follow the sample's shard and its place in the shard. This works for
+ * shards that packing, an append or an edit wrote, even if the source now has further files. The
+ * index has the labels that edits have changed, and the sizes of the codec blocks (parts that can
+ * be decompressed alone) of each shard. */
 #ifndef COPY_REPAIR_PLACE_H
 #define COPY_REPAIR_PLACE_H
 
@@ -17,23 +19,26 @@
 struct repair_places {
     const struct repair *repair;
     struct plan_places plan;    /* for the planner */
-    struct plan_shard *shards;  /* `number` is the index of the shard in the manifest */
+    /* the damaged shards, in order; the member `number` is the index of the shard in the
+     * manifest */
+    struct plan_shard *shards;
     struct plan_made *made;     /* of each shard */
     uint32_t *labels;           /* of all samples; or NULL */
-    /* whether the samples could not be found, because a table of keys is missing or damaged */
+    /* true if the samples could not be found by their keys, because a table of keys is missing or
+     * damaged */
     bool lacks_keys;
 };
 
-/* Collects the facts about the shards with damaged[i] set, from shard `first` up to, but not
- * including, `end`. Adds the labels that edits gave to their samples to `labels`, the catalog of
- * the planner. */
+/* Collects the facts about the damaged shards from shard `first` up to, but not including, `end`.
+ * Shard i is damaged if damaged[i] is set. Adds the labels that edits gave to samples of these
+ * shards to `labels`, the catalog of the planner. */
 int repair_places_open(struct repair_places *places, const struct repair *repair,
                        const bool *damaged, size_t first, size_t end, struct catalog *labels,
                        struct sheaf_error *err);
 void repair_places_close(struct repair_places *places);
 
-/* Returns whether the numbers in the shard's records were read from its .lst file. If so, forgets
- * them; consecutive numbers are then used instead. */
+/* Drops the numbers in the shard's records that were read from its .lst file, so that consecutive
+ * numbers are used instead. Returns false if no such numbers were read. */
 bool repair_places_forget_numbers(struct repair_places *places, size_t at);
 
 /* Returns whether an edit has written the shard. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes shards again from the files that were packed. First, a plan (which file goes to which
- * shard) is computed from these files, with the options in the manifest. The packer's engine then
- * packs only the damaged shards, and reads only their files. Before a new shard replaces a file,
- * the shard is compared with the manifest (publish/output_shard.c).
+ * Makes shards again from the files that were packed. First, a plan, which says which file goes
+ * into which shard, is computed from these files and from the options in the manifest. The packer's
+ * engine then packs only the damaged shards, and reads only their files. Before a new shard
+ * replaces a file, the shard is compared with the manifest (publish/output_shard.c).
  *
- * The tables of keys tell the place of each sample (repair_place.h), for the shards of the first
- * packing, of appends and of edits. If a table of keys has been lost, the packer's own plan is
- * computed again, which has only the shards of the first packing. */
+ * Usually the tables of keys (dataset.keys) state the place of each sample (repair_place.h), in all
+ * shards that the first packing, appends and edits wrote. If a table of keys is lost, the plan of
+ * the first packing is computed again in the packer's way. Then only shards of the first packing
+ * can be repaired. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,10 @@ struct remaking {
     const char *const *from;    /* the sources */
     size_t from_count;
     bool is_placed;             /* whether the tables of keys tell the places of samples */
-    /* if it is not placed: why the tables of keys cannot be used */
+    /* the reason why the tables of keys cannot be used, if is_placed is false */
     const struct sheaf_error *keys_fault;
-    struct sheaf_error plan_fault;      /* why there is no plan; its code is SHEAF_OK if there is */
+    /* the error because of which no plan could be made; its code is SHEAF_OK if there is a plan */
+    struct sheaf_error plan_fault;
     struct grow facts;          /* the manifest, with the options of the part */
     struct sheaf_pack_options options;
     char *split, *split_name, *order, *check, **filters;
@@ -44,7 +46,8 @@ struct remaking {
     struct plan plan;
     struct plan_stash stash;
     struct block_setup setup;
-    /* without tables of keys, if the data set is a split: the index of this split in the plan */
+    /* index of the data set's split in the plan, if the data set is a split and no tables of keys
+     * are used */
     uint32_t plan_split;
     char *plan_hash, *source;   /* of the part, in the manifest */
 };
@@ -70,8 +73,9 @@ static int repair_plan_take_filters(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Takes the options that determine the order of the samples. They are not needed if the tables of
- * keys tell the places of the samples. The order of the keys' hashes is then the fastest one. */
+/* Reads the options that determine the order of the samples from the manifest. If the tables of
+ * keys state the places of the samples, these options are not needed. The samples are then planned
+ * in the order of the keys' hashes, which is the fastest. */
 static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
 {
     const struct manifest *manifest = &m->facts.manifest;
@@ -98,8 +102,8 @@ static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Sets the options with which the part was packed. Files that were left out in packing are left out
- * again, and classes keep their numbers. */
+/* Sets the packing options to the options with which the part was packed. So files that packing
+ * left out are left out again, and classes keep their numbers. */
 static int take_packing(struct remaking *m, struct sheaf_error *err)
 {
     const struct repair *r = m->repair;
@@ -211,8 +215,8 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
                  converts ? image_libraries() : "");
 }
 
-/* Returns what an edit may have changed in the samples of this part that neither the source nor the
- * index has, or "" if there is no such edit. */
+/* Returns a text for an error message about changes that edits made to samples of the shard, if
+ * neither the source nor the index has these changes. Returns "" if no edit made such changes. */
 static const char *edited_away(const struct remaking *m, size_t shard)
 {
     const struct manifest *manifest = m->repair->manifest;
@@ -232,15 +236,16 @@ static const char *edited_away(const struct remaking *m, size_t shard)
                         "they were before";
 }
 
-/* Returns a text if the numbers in the shard's records are not known, or otherwise "". */
+/* Returns a text for an error message if the numbers in the shard's records are unknown, because
+ * the .lst file is lost. Otherwise returns "". */
 static const char *lost_numbers(const struct remaking *m, size_t at)
 {
     return m->is_placed && m->setup.format->has_names && m->places.made[at].lacks_numbers
                ? ", or its .lst file is lost, which had the numbers of its records" : "";
 }
 
-/* Adds to the error the reason why a shard could not be made again. `at` is its index in the plan,
- * and `problems` the number of bad files that were found before this shard. */
+/* Adds to the error the reason why a shard could not be made again. `at` is the index of the shard
+ * in the plan. `problems` is the number of bad files that were found before this shard was made. */
 static void repair_plan_explain(const struct remaking *m, size_t shard, size_t at, size_t problems,
                                 struct sheaf_error *err)
 {
@@ -261,8 +266,8 @@ static void repair_plan_explain(const struct remaking *m, size_t shard, size_t a
                 text);
 }
 
-/* Finds a damaged shard in the new plan, and sets *at to its index. Returns SHEAF_ERR_CHANGED if
- * the source does not have all of its samples. */
+/* Sets *at to the index of a damaged shard in the new plan. Returns SHEAF_ERR_CHANGED if the source
+ * does not have all samples of the shard. */
 static int find_planned(const struct remaking *m, size_t shard, size_t *at,
                         struct sheaf_error *err)
 {
@@ -411,8 +416,8 @@ static int repair_plan_find_shards(struct repair *r, bool *damaged, struct sheaf
     return code;
 }
 
-/* Without a table of keys, only the packer's plan can tell which samples a shard has. Returns
- * SHEAF_ERR_UNSUPPORTED if that plan does not have the shard. */
+/* Called if there is no table of keys, so that only the plan of the first packing states which
+ * samples a shard has. Returns SHEAF_ERR_UNSUPPORTED if this plan does not have the shard. */
 static int check_first_packing(const struct remaking *m, size_t shard, struct sheaf_error *err)
 {
     const bool edited = repair_is_edited(m->repair->manifest, shard);
@@ -439,8 +444,8 @@ static int remake_one(struct remaking *m, size_t shard, struct sheaf_error *err)
 }
 
 /* Makes the damaged shards of the part again. Sets damaged[i] to false for each shard that was
- * made. If other sources were tried before these, keeps the earlier error of a shard unless these
- * sources have samples of the part. */
+ * made. If other sources were tried before (`is_first` is false), the earlier error of a shard is
+ * kept, unless the present sources have samples of the part. */
 static int remake_shards(struct remaking *m, bool *damaged, bool is_first, struct sheaf_error *err)
 {
     struct repair *r = m->repair;
@@ -474,8 +479,8 @@ static bool is_any_damaged(const struct remaking *m, const bool *damaged)
     return false;
 }
 
-/* Repairs a part from these sources. If a table of keys was needed, but is missing or damaged, uses
- * the plan of the packing run instead. */
+/* Repairs a part of the data set from the sources in `given`. If a table of keys is missing or
+ * damaged, uses the plan of the first packing instead. */
 static int remake_part(const struct remaking *given, bool *damaged, bool is_first,
                        struct sheaf_error *err)
 {
@@ -500,9 +505,9 @@ static int remake_part(const struct remaking *given, bool *damaged, bool is_firs
     return code;
 }
 
-/* Repairs a part from all sources together, as if they had been packed at once, and then from each
- * source alone. The keys of samples differ, because they contain the name of the source if there
- * are several. */
+/* Repairs a part of the data set. First uses all sources together, as if one run had packed them.
+ * Then uses each source alone. Both are tried because the keys of samples contain the name of the
+ * source only if a run packed several sources. */
 static int repair_part(struct repair *r, size_t part, bool *damaged, struct sheaf_error *err)
 {
     const struct manifest *m = r->manifest;

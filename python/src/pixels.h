@@ -8,8 +8,9 @@
 #include "feeding.h"
 #include "server.h"
 
-/* The number of batches that a ReadyBatches has returned, and the time that the program's thread
- * has spent on waiting for them, on using them, and on beginning later ones. */
+/* Statistics of a ReadyBatches (an iterator over batches of crops): the number of batches that it
+ * has returned, and three times of the program's thread. They are the times spent on waiting for
+ * batches, on using batches, and on beginning later batches. */
 struct ready_times {
     uint64_t batches, wait_ns, step_ns, handing_ns;
 };

@@ -27,7 +27,8 @@ struct progress_object {
     PyObject_HEAD
     unsigned long long yielded; /* number of samples that were requested */
     char is_over;               /* the end of the pass was reached */
-    long long handed;           /* number of batches that the program has got, or HANDED_NONE */
+    /* number of batches that the program has received, or HANDED_NONE, which is None in Python */
+    long long handed;
 };
 
 #define HANDED_NONE (-1)
@@ -258,7 +259,8 @@ static int ready_set_queue(struct ready_object *self, PyObject *value, void *Py_
     return 0;
 }
 
-/* Counts the time of the step before, and of a call that began at `begun`. */
+/* Adds two times to `times`: the time that the program used between the last two calls, and the
+ * time of the present call, which began at `begun`. */
 static void ready_count(struct ready_object *self, struct ready_times *times, uint64_t begun)
 {
     const uint64_t now = pixels_clock_ns();
