@@ -148,8 +148,9 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the data of the channel. `err` already contains the error message for the case that there
- * is no data. */
+/* Finds the data of the channel. If there is no data and the configuration does not contain the
+ * channel (`known` is false), the error is the message that the caller has put into `err` before
+ * the call. */
 static int channel_find(struct sheaf_channel *c, const char *path, bool known,
                         struct sheaf_error *err)
 {

@@ -19,8 +19,8 @@
 #include "tools/plan/plan_status.h"
 #include "tools/replace.h"
 
-/* an epoch of a view that reads a source more often than this number of times causes a warning,
- * because a model may memorise the source */
+/* if an epoch of a view reads a source at least this number of times, a warning is printed, because
+ * a model may memorise the source */
 #define MANY_PASSES 10
 
 /* Returns the library's information about one shard. `index` must be less than the data set's

@@ -18,8 +18,8 @@
 #include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
-/* File mode is not recommended if its download takes more than this part of the job's time, unless
- * FastFile mode would take longer in total */
+/* File mode is not recommended if its download takes more than this fraction of the job's time; but
+ * if FastFile mode would take longer in total, File mode is recommended anyway */
 #define STARTUP_SHARE  0.1
 /* files count as small if requests take more than this part of the time to read them */
 #define OVERHEAD_SHARE 0.25

@@ -259,8 +259,8 @@ static int ready_set_queue(struct ready_object *self, PyObject *value, void *Py_
     return 0;
 }
 
-/* Adds two times to `times`: the time that the program used between the last two calls, and the
- * time of the present call, which began at `begun`. */
+/* Adds two times to `times`: the time since the previous call, in which the program used its batch,
+ * and the time of the present call, which began at `begun`. */
 static void ready_count(struct ready_object *self, struct ready_times *times, uint64_t begun)
 {
     const uint64_t now = pixels_clock_ns();

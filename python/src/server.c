@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define REPORTS_MOST 1000u
-/* the part 1 / ARENA_PART of the arena (shared memory) is for bytes that are copied into the arena,
- * and the rest is for the reader */
+/* the arena (shared memory) has this number of equal parts; bytes are copied into one part, and the
+ * reader uses the others */
 #define ARENA_PART   8u
 
 /* Reports about skipped records, which are stored until the program asks for them. */

@@ -33,8 +33,8 @@ static void read_line(struct work *work, size_t count)
     sheaf_kept_free(kept);
 }
 
-/* Reads the numbers in the next line of the file into `numbers`. Returns how many there are, or 0
- * at the end of the file. */
+/* Reads the sample numbers in the next line of the file into `numbers`. Returns the count of these
+ * numbers, or 0 at the end of the file. */
 static size_t take_line(FILE *file, uint64_t *numbers)
 {
     size_t count = 0;
