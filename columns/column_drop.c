@@ -4,15 +4,15 @@
  * each of which is a data set with shards and a manifest.
  *
  * To remove a layer, the drop first claims it, as a run that writes the layer would do
- * (publish/journal.h). A run that is writing the layer then notices that it has lost its claim, and
- * stops. The drop removes the manifest of the layer, and then its other files.
+ * (publish/journal.h). If such a run exists, it notices that it has lost its claim, and stops. The
+ * drop then removes the manifest of the layer, and after it the other files. The manifest of the
+ * first layer is removed before all other files, so that readers see either the whole column or no
+ * column. Only files with names that files of a column can have are removed.
  *
- * The manifest of the first layer is removed before all other files, so readers see either the
- * whole column or no column. Only files with names that files of a column can have are removed.
- *
- * In a store without stages (store/stage.h), such as S3, the drop replaces the manifest by a short
- * file that stays, the stand-in. A run may have checked its claim just before the drop. Without the
- * stand-in, this run could still publish its manifest although the shards are gone. */
+ * A store without stages (store/stage.h), such as S3, has a special case. A run may have checked
+ * its claim just before the drop, and could still publish its manifest although the shards are
+ * gone. To prevent this, the drop does not remove the manifest, but replaces it by a short file
+ * that stays, the stand-in. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

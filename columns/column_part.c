@@ -99,8 +99,8 @@ int column_part_appended(struct sheaf_column_writer *w, struct sheaf_error *err)
 
     if (w->next != p->next_number)
         return SHEAF_OK;
-    /* A program that makes the values may have taken long for this shard. So the shard is stored at
-     * once, and not together with later shards. */
+    /* The shard is stored at once, and not together with later shards. The reason is that the
+     * program that makes the values may have needed much time for this shard. */
     code = column_packed(w, w->values.source == NULL ? packer_finish_shard(w->packer, missing)
                                                      : sheaf_packer_cut_at(w->packer, missing),
                                                      err);

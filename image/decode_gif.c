@@ -103,8 +103,8 @@ static void decode_gif_fill(const struct gif_reading *r, const ColorMapObject *c
         memcpy(p->data + i * p->channels, colour, p->channels);
 }
 
-/* Returns the row of an interlaced image that is stored as row `number` of the file. An interlaced
- * GIF does not store its rows from top to bottom. */
+/* Returns the row of the image to which row `number` of the file belongs, in an interlaced GIF.
+ * Such a file does not store its rows from top to bottom. */
 static int interlaced_row(int number, int height)
 {
     static const struct { int first, step; } passes[] = { { 0, 8 }, { 4, 8 }, { 2, 4 }, { 1, 2 } };

@@ -109,8 +109,8 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
 }
 
 /* Takes a sample from the lane (a sequence of samples) whose turn it is. Sets *ref to the sample,
- * or to the error of a damaged sample. Sets *ref to an empty reference if this lane has ended, and
- * still returns SHEAF_OK. Returns SHEAF_END if all lanes have ended. */
+ * or to the error of a damaged sample. If this lane has ended but other lanes have not, sets *ref
+ * to an empty reference and returns SHEAF_OK. Returns SHEAF_END if all lanes have ended. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;

@@ -58,16 +58,17 @@
  * heap has room for all its samples. While a large read waits for this room, fewer samples of the
  * shuffle buffer are in memory. */
 #define READ_PART          128u
-/* Used if codec blocks are decompressed in parts. Then a part of the memory is for samples that
- * were decompressed but have not entered the shuffle buffer yet. This part is a quarter for up to
- * PASSING_LANES lanes (sequences of samples), and half for more lanes, because each lane has such
- * samples. */
+/* Used if codec blocks are decompressed in parts. A part of the memory is then for samples that
+ * were decompressed but have not entered the shuffle buffer yet. This part is a quarter if there
+ * are at most PASSING_LANES lanes (sequences of samples). It is half if there are more, because
+ * each lane has such samples. */
 #define PASSING_LANES      8u
 /* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
-/* Unused shards stay open as long as all open shards together take at most the planned memory for
- * index sections, or IDLE_BYTES. If the shuffle buffer has samples only as numbers, their shards
- * will be needed again. Then all open shards may take 1 / IDLE_PART of the memory. */
+/* Unused shards may stay open while the memory for all open shards is below a limit. The limit is
+ * the planned memory for index sections, or IDLE_BYTES if this is more. If the shuffle buffer has
+ * samples only as numbers, their shards will be needed again. 1 / IDLE_PART of the memory then
+ * takes the place of IDLE_BYTES. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
 /* If not all samples are sure to fit into the heap, a frame (stored record) larger than 1 /
@@ -383,8 +384,8 @@ static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t rea
     return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* Returns the number of bytes for decompressed samples that have not entered the shuffle buffer
- * yet. It is a part of the memory `left`. Used if not all samples of the shuffle buffer fit into
+/* Returns the number of bytes, as a part of the memory `left`, for decompressed samples that have
+ * not entered the shuffle buffer yet. Used if not all samples of the shuffle buffer fit into
  * memory. */
 static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
@@ -426,8 +427,8 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* Reads of 1 MiB or less are not made smaller at first, because a remote read takes a round
-         * trip. Instead, fewer reads run at the same time. */
+        /* Reads of 1 MiB or less are not made smaller, because each remote read takes a round trip.
+         * First, fewer reads run at the same time. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else

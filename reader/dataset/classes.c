@@ -13,9 +13,9 @@
 
 #define NO_SLOT UINT32_MAX
 
-/* Merged class names in order, and a hash table to find a name. An element of `slots` is the number
- * of a name, or NO_SLOT if it is free. At most half of the slots are in use. If two classes have
- * the same name, a search finds the first class. */
+/* The merged class names in order, and a hash table with which a name is found. An element of
+ * `slots` is the number of a name, or NO_SLOT if the slot is free. At most half of the slots are in
+ * use. If two classes have the same name, a search finds the first class. */
 struct merged_names {
     char **list;
     size_t count, capacity;

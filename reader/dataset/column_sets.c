@@ -13,9 +13,10 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* While a shard is open, the reader may keep all records of a column for this shard in memory. It
- * does so if they usually have at most KEPT_MOST bytes. It reserves the memory before it knows the
- * exact size. So it reserves their usual size, a quarter more, and KEPT_MORE bytes in addition. */
+/* While a shard is open, the reader may keep all records of a column for this shard in memory.
+ * KEPT_MOST is the largest usual size of these records, in bytes, at which they are kept. The
+ * memory is reserved before the exact size is known. So the reserved memory is the usual size, a
+ * quarter more, and KEPT_MORE bytes in addition. */
 #define KEPT_MOST ((uint64_t)4 << 20)
 #define KEPT_MORE ((uint64_t)16 << 10)
 
@@ -450,7 +451,7 @@ uint64_t columns_most(const struct columns *c, uint32_t shard)
     return most;
 }
 
-/* Returns the estimated size of `samples` records of a column in bytes. The estimate takes the mean
+/* Returns the estimated size in bytes of `samples` records of a column. The estimate uses the mean
  * size of the records in their shard. */
 static uint64_t usual_of(const struct column_place *p, uint64_t samples)
 {

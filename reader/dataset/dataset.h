@@ -76,8 +76,8 @@ struct sheaf_dataset {
     struct dataset_part *parts;
     /* number of parts; 0 if there is no manifest, and in a union */
     size_t part_count;
-    /* False if the data set has no tables of keys because an older release made it. Otherwise it
-     * may have them. */
+    /* True if the data set may have tables of keys. False if it was made by an older release, which
+     * did not make such tables. */
     bool has_keys;
     char **urls;                        /* URLs of the shards, which may contain passwords */
     /* number of samples in each shard, in the order of the manifest */
@@ -366,8 +366,8 @@ uint64_t dataset_sample_seed(const struct sheaf_dataset *d, const uint64_t *ids,
 /* ---- reader/dataset_info.c ------------------------------------------------------------------- */
 
 /* Adds up the counts of fields and classes of all sources of a union (a data set made of several
- * sources). If the counts of a source are unknown, so are those of the union, and
- * manifest.fields.is_unknown is set. */
+ * sources). If the counts of a source are unknown, sets manifest.fields.is_unknown, because the
+ * counts of the union are then unknown as well. */
 int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
 /* Returns the numbers of images that packing has changed, as stated in the manifest. For a union (a
  * data set made of several sources), returns the sums over its sources. */

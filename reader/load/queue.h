@@ -137,12 +137,12 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 
 /* The following functions are for the code of the kinds of queues. */
 
-/* Begins the next read of the queue by `plan`. Returns SHEAF_END if there is not enough memory for
- * the read now. */
+/* Begins the next read of the queue, as `plan` describes it. Returns SHEAF_END if there is not
+ * enough memory for the read now. */
 int queue_begin_read(struct loader *loader, struct queue *queue, const struct read_plan *plan,
                      struct sheaf_error *err);
-/* The functions `pump` and `take` of queue_ops for kinds of queues whose samples are known in
- * advance, that is, not for streams. */
+/* Implement `pump` and `take` of queue_ops for all kinds of queues except those for streams: the
+ * samples must be known in advance. */
 int queue_pump_planned(struct loader *loader, struct sheaf_error *err);
 int queue_take_planned(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                        struct sheaf_error *err);

@@ -75,8 +75,8 @@ static inline bool turn_next(const struct pass *p, struct turn *t)
     return true;
 }
 
-/* Returns the address at which the bytes of the record are stored: directly after the struct item,
- * in the allocation of the item. Used if each record has an allocation of its own. */
+/* Returns the address for the bytes of a record that has an allocation of its own. The bytes are
+ * stored directly after the struct item, in the same allocation. */
 static uint8_t *behind(const struct pass *p, struct item *item)
 {
     return (uint8_t *)item + p->work->read->item_bytes;

@@ -76,7 +76,7 @@ struct shards {
     size_t idle_count, idle_most;       /* number of idle shards, and the largest allowed number */
     uint64_t bytes;                     /* memory of all open shards, idle or in use */
     uint64_t idle_most_bytes;           /* Idle shards are closed if `bytes` exceeds this limit. */
-    /* If it is not zero, jobs that open shards end soon. */
+    /* set to a value other than zero if jobs that open shards must end soon */
     volatile int cancelled;
 };
 

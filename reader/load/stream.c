@@ -34,7 +34,7 @@ struct stream {
     bool failed;
     /* true if damage makes it unknown to which attribute of a sample the next record belongs */
     bool lost;
-    /* If it is not zero, reads of a pipe must end. */
+    /* set to a value other than zero if reads of a pipe must end */
     volatile int cancelled;
     struct store_object *object;    /* the shard at `place`; NULL if not open */
     const struct format_ops *format;

@@ -38,9 +38,9 @@ bool stretch_is_outsize(const struct loader *l, const struct index_section *s, u
 /* Returns the offset in the shard's uncompressed bytes at which a read should end. The read begins
  * with `record` and should have about `bytes` bytes.
  *
- * In a compressed shard, the read ends at the last end of a codec block within these bytes. If
- * there is none, or if blocks are decompressed in parts, it ends at the end of the block in which
- * it begins. */
+ * In a compressed shard, the read ends at the last end of a codec block within these bytes. If no
+ * block ends there, or if blocks are decompressed in parts, the read ends at the end of the block
+ * in which it begins. */
 static uint64_t stop_of(const struct loader *l, const struct index_section *s, uint64_t record,
                         uint64_t bytes)
 {

@@ -167,8 +167,9 @@ static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *
     return code;
 }
 
-/* Moves to the step `step`: first to the beginning of its block of steps, and from there step by
- * step. Sets drawn[i] to the number of draws from source i before this step. */
+/* Moves to the step `step`. First moves to the beginning of the block of steps that contains it,
+ * and from there step by step. Sets drawn[i] to the number of draws from source i before this
+ * step. */
 static int mix_turns_go_to(struct mix_turns *t, uint64_t step, uint64_t *drawn,
                            struct sheaf_error *err)
 {

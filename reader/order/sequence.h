@@ -18,8 +18,8 @@
 
 #include "reader/order/shuffle.h"
 
-/* Number of the latest positions whose inputs are remembered, if samples are read in the order in
- * which they are drawn. */
+/* Number of positions for which inputs are remembered, if samples are read in the order in which
+ * they are drawn. These are the positions that were requested last. */
 #define SEQUENCE_BACK 128u
 
 struct sequence {

@@ -98,8 +98,8 @@ struct comparison {
     void *context;
 };
 
-/* Returns the number of characters of a line that a message shows. The line ends at a newline or at
- * `end`, the end of the text. */
+/* Returns how many characters of the line that begins at text[begin] a message shows. The line ends
+ * at a newline or at text[end]. At most SHOWN_MOST characters are shown. */
 static int peer_index_shown_size(const char *text, size_t begin, size_t end)
 {
     size_t size = 0;

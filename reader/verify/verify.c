@@ -80,7 +80,7 @@ struct checks {
     /* Largest size in bytes of a frame (stored record) that a thread may read while other threads
      * also read frames. Larger frames are read by one thread at a time. */
     size_t frame_limit;
-    /* memory for larger frames, which are read one at a time */
+    /* memory for frames larger than frame_limit, which are read one at a time */
     struct frames_large large;
     atomic_uint_fast64_t read_bytes;
     uint32_t first, end;            /* range of the shards that are checked */
@@ -651,8 +651,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
-        /* The number of checks is twice the number of threads. Otherwise threads would wait for the
-         * slowest shard. */
+        /* Twice as many checks exist as threads. Otherwise threads would be idle while the slowest
+         * shard is checked. */
         code = run_checks(&all, 2 * threads, result, err);
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);

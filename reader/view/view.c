@@ -384,7 +384,7 @@ static int open_document(struct dataset_view *v, const char *url,
 }
 
 /* Returns true if the view (a mix of data sets) has conditions on keys or columns. The samples that
- * they choose are stored in a file (chosen_file.h). */
+ * such conditions choose are stored in a file (chosen_file.h). */
 static bool keeps_chosen(const struct view *view)
 {
     for (size_t i = 0; i < view->source_count; i++) {

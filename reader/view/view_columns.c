@@ -13,7 +13,8 @@
 #include "formats/label.h"
 #include "reader/dataset/column_pairs.h"
 
-/* State while a column is read: the conditions on this column. */
+/* The state while the records of one column are read and compared with the conditions on this
+ * column. */
 struct column_choice {
     struct choice *choice;
     /* first condition on this column; later ones have the same column name */
