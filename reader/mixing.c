@@ -22,8 +22,8 @@
 #include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
 
-/* If the next range of a lane (a sequence of samples) could not be read in advance, this is tried
- * again every PUMP_DRAWS draws. */
+/* If the next range of samples of a lane (a sequence of samples) could not be read in advance,
+ * another attempt is made every PUMP_DRAWS draws. */
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */

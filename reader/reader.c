@@ -258,8 +258,8 @@ struct kept_features reader_features(const struct sheaf_reader *r,
                           kept->size / sizeof(struct kept_feature) };
 }
 
-/* Returns the seed of the sample that was drawn last. In a view (a mix of data sets), it depends on
- * the epoch of the sample's source. */
+/* Returns the seed of the sample that was drawn last. In a view (a mix of data sets), the seed
+ * depends on the epoch of the sample's source. */
 static uint64_t seed_of(const struct sheaf_reader *r, const struct sheaf_sample *sample)
 {
     return dataset_sample_seed(r->dataset, r->seed_sources, sample, r->load.order.seed,

@@ -29,8 +29,8 @@ struct sum {
     /* number of samples that were left out because a column has no value for them */
     uint64_t missing;
     uint64_t empty;                 /* number of turns of lanes that had ended */
-    /* For a stream: number of samples before the position at which the stream was resumed. They
-     * were read, but not returned. */
+    /* Number of samples of a stream before the position at which the stream was resumed. They were
+     * read, but not returned. 0 if the data set is not a stream. */
     uint64_t read_past;
 };
 

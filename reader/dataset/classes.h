@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Merges the class lists of several data sets into one list, by name. The classes of the first data
- * set keep their labels. If a class of a later data set has the name of a class in the list, it
- * gets that class's label. Otherwise it is appended to the list, and gets a new label. */
+ * set keep their labels. A class of a later data set gets the label of the class with the same name
+ * in the merged list. If there is no such class, the class is appended to the list, and gets a new
+ * label. */
 #ifndef READER_CLASSES_H
 #define READER_CLASSES_H
 

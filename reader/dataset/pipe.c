@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the pipe of an epoch; see pipe.h. Only the pipe of this epoch may be opened. The reason is
- * that the process that feeds a pipe goes on to the next pipe as soon as someone opens the pipe.
+ * Finds the pipe of an epoch; see pipe.h. No other pipe should be opened. The reason is that the
+ * process that feeds a pipe waits until the pipe is opened, and then continues.
  *
- * If the number of this pipe is unknown, the pipe with the lowest number is tried. It may be an old
- * pipe that was already read. So it is accepted only if a process writes to it. During this wait,
- * the pipe with the expected number may appear after all, and is then used. */
+ * If the number of the epoch's pipe is unknown, the pipe with the lowest number is tried. It may be
+ * an old pipe that was already read. So it is accepted only if a process writes to it. During this
+ * wait, the pipe with the expected number may appear after all, and is then used. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>
@@ -97,7 +97,8 @@ struct pipe_search {
     const struct pipe_source *source;
     uint64_t wanted_number, other_number;
     bool may_be_other, has_told;
-    /* the open pipes; NULL if a pipe does not exist yet */
+    /* `wanted` is the open pipe with the expected number. `other` is the open pipe with the lowest
+     * number, which may be used instead. Each of them is NULL if it was not opened. */
     struct store_object *wanted, *other;
 };
 

@@ -53,9 +53,9 @@ int walk_repeat(struct walk *w, struct sheaf_error *err);
  * messages begin with the name of the shard. If a remote shard seems damaged, it is read again, and
  * the damage is reported only if it is still there. */
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
-/* Reads the rest of the shard. Writes the hash of all its bytes to `hex`. If the hash of a remote
- * shard is not `expected` (which may be NULL), the shard is read again, but at most twice in
- * all. */
+/* Reads the rest of the shard. Writes the hash of all its bytes to `hex`. If the shard is remote
+ * and the hash differs from `expected`, reads the shard once more, unless it was already read
+ * again. `expected` may be NULL if no hash is known. */
 int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_error *err);
 void walk_close(struct walk *w);
 
