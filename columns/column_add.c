@@ -41,11 +41,13 @@ struct add {
     struct watch watch;
     char *directory;            /* directory for temporary files */
     struct sort *by_hash, *by_number;
-    /* The call adds values to the samples with the numbers `first` to `end` - 1. Samples with
-     * numbers less than `begin` already have a record in the column. */
+    /* This struct adds values to the samples with the numbers `first` to `end` - 1. Samples before
+     * `begin` already have a record in the column, so they get no value. (When one part of a plan
+     * is written, `first` is the beginning of this part.) */
     uint64_t begin, first, end;
-    /* The writer of the column. If only one part of a plan is written, it is the writer of this
-     * part. Otherwise it is NULL until all values are sorted. */
+    /* The writer of the column. When one part of a plan is written, this writer is opened first and
+     * is never NULL. When a whole column is written, the writer is NULL until all values are
+     * sorted. */
     struct sheaf_column_writer *writer;
     XXH128_hash_t values;       /* the sum that column_row_sum has made of all values */
     struct sheaf_column_result left_out;
@@ -58,7 +60,7 @@ struct add {
  * bytes with each value. */
 struct value {
     uint64_t line;              /* line of the source that states the value */
-    /* true if `data` is the URL of the file that contains the value */
+    /* true if the value is the content of a file, and `data` is the URL of this file */
     bool is_file;
     const char *key, *extension;
     const uint8_t *data;
@@ -133,8 +135,8 @@ static int column_add_by_asked(const void *x, const void *y)
                                 : (a->number > b->number) - (a->number < b->number);
 }
 
-/* Reads the sample with this number from the base data set. Sets *has to true if its key is
- * `key`. */
+/* Reads the sample with this number from the base data set. Sets *has to whether the key of the
+ * sample is `key`. */
 static int has_key(const struct add *a, uint64_t number, const char *key, bool *has,
                    struct sheaf_error *err)
 {
@@ -169,8 +171,9 @@ static int give_number(struct add *a, uint64_t number, const uint8_t *bytes, siz
     return SHEAF_OK;
 }
 
-/* Counts a value whose key does not occur in the base data set. Reports the value if such values
- * are skipped. Otherwise keeps the first such error in a->unknown. */
+/* Counts a value whose key does not occur in the base data set. If the option `on_unknown` says
+ * that such values are skipped, reports the value. Otherwise keeps the error for the first such
+ * value in a->unknown. */
 static void leave_unknown(struct add *a, const struct value *v)
 {
     struct sheaf_error why;
@@ -185,8 +188,10 @@ static void leave_unknown(struct add *a, const struct value *v)
     }
 }
 
-/* Finds the samples to which a value may belong, and adds the value to the second sort for each of
- * them. */
+/* Finds the samples of the base data set that have the key of a value. Adds the value to the second
+ * sort, which is by sample number, once for each of these samples. `matches` has the samples that
+ * may have the key, because their keys have the same part of the hash. If there are several, their
+ * keys are read from the base and compared. A single match is used without this check. */
 static int place_value(struct add *a, const struct lookup *l, const struct found_value *f,
                        const struct key_match *matches, size_t count, struct sheaf_error *err)
 {
@@ -365,11 +370,12 @@ static int column_add_field(struct add *a, struct record_values *all, const stru
 }
 
 /* Makes the fields of the sample `number` from the values in `all`. The values are sorted by
- * extension, and values with the same extension are in the order of the source.
+ * extension. Values with the same extension are in the order of the source. A second value with the
+ * same extension is an error, or is skipped if the option `on_repeated` says so.
  *
- * Values were assigned to the sample by a part of the hash of their key, so some may belong to
- * another sample. If the values have different keys, the sample is read from the base, and only the
- * values with its key are used. */
+ * The values were assigned to the sample by a part of the hash of their key. So two values with
+ * different keys may have been assigned to it, although only one of the keys is right. In this
+ * case, the sample's own key is read from the base, and values with another key are left out. */
 static int column_add_make_fields(struct add *a, struct record_values *all, uint64_t number,
                                   struct sheaf_error *err)
 {
@@ -423,7 +429,8 @@ static int append_record(struct add *a, struct sheaf_column_writer *w, struct re
                          uint64_t number, struct sheaf_error *err)
 {
     int code = append_empty(w, number, err);
-    /* false if an earlier run has finished the shard that contains the sample */
+    /* false if the shard that contains the sample was already finished by an earlier run, so that
+     * the sample needs no record */
     const bool is_wanted = sheaf_column_next(w) == number && sheaf_column_end(w) != number;
 
     if (code == SHEAF_OK && is_wanted)
@@ -460,8 +467,8 @@ static int append_all(struct add *a, struct sheaf_column_writer *w, struct recor
     return code == SHEAF_OK ? append_empty(w, a->end, err) : code;
 }
 
-/* Returns the error that leave_unknown has stored. There is one if some value has a key that no
- * sample of the base data set has. */
+/* Returns the error that leave_unknown has stored, or SHEAF_OK if it has stored none. It stores an
+ * error if a value has a key that no sample of the base data set has. */
 static int check_unknown(const struct add *a, struct sheaf_error *err)
 {
     if (a->unknown.code == SHEAF_OK)
@@ -470,8 +477,9 @@ static int check_unknown(const struct add *a, struct sheaf_error *err)
     return err_because(err, err->code, SHEAF_REASON_NOT_IN_BASE);
 }
 
-/* Opens the writer of the column. Appends the hash of all values to the option `version`. So an
- * interrupted run is resumed only if the values of the source are still the same. */
+/* Opens the writer of the column. Appends the hash of all values to the option `version`. An
+ * interrupted run is resumed only if its version is the same, so values that have changed are
+ * noticed. */
 static int column_add_open_writer(const struct add *a, const char *dataset,
                                   struct sheaf_column_writer **w, struct sheaf_error *err)
 {
@@ -550,8 +558,9 @@ static int column_add_check_values(const struct add *a, const char *expected,
 /* Reads the values from the source, sorts them by sample number, and writes them as a column of the
  * data set `dataset`.
  *
- * When one part of a plan is written, `dataset` is NULL, and `expected` is the hash of the values
- * when the plan was made. Otherwise `expected` is NULL. */
+ * When one part of a plan is written, `dataset` is NULL, because the writer is already open.
+ * `expected` is then the hash that the values had when the plan was made. When a whole column is
+ * written, `expected` is NULL. */
 static int add_values(struct add *a, const char *dataset, const char *expected,
                       struct sheaf_column_result *result, struct sheaf_error *err)
 {

@@ -3,16 +3,19 @@
  * sheaf_column_drop: removes a column from a data set. A column consists of one or more layers,
  * each of which is a data set with shards and a manifest.
  *
- * To remove a layer, the drop first claims it, as a run that writes the layer would do
- * (publish/journal.h). If such a run exists, it notices that it has lost its claim, and stops. The
- * drop then removes the manifest of the layer, and after it the other files. The manifest of the
- * first layer is removed before all other files, so that readers see either the whole column or no
- * column. Only files with names that files of a column can have are removed.
+ * To remove a layer, the drop first claims it: it writes a file that names the only run that may
+ * change the layer. If another run is writing the layer, that run finds the new claim and stops.
+ * The drop then removes the manifest of the layer, and after it the other files.
  *
- * A store without stages (store/stage.h), such as S3, has a special case. A run may have checked
- * its claim just before the drop, and could still publish its manifest although the shards are
- * gone. To prevent this, the drop does not remove the manifest, but replaces it by a short file
- * that stays, the stand-in. */
+ * The manifest of the first layer is removed before all other files, so that readers see either the
+ * whole column or no column. A file is removed only if its name is a name that a file of a column
+ * can have.
+ *
+ * Stores such as S3 need an exception, because a run writes directly to the final place there. (On
+ * a local disk, it first writes to a temporary directory, a stage.) A run in such a store may have
+ * checked its claim just before the drop, and could still publish its manifest although the shards
+ * are gone. To prevent this, the drop does not remove the manifest. It replaces the manifest by a
+ * short file that stays, the stand-in. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,8 +61,8 @@ static bool is_columns_file(const void *context, const char *name)
            name[end] == '\0';
 }
 
-/* Reads the manifest of the layer (a data set of the column). Sets *is_dropped to true if it is a
- * stand-in, which an earlier drop has left instead of a manifest. */
+/* Reads the manifest of the layer (a data set of the column). Sets *is_dropped to true if the file
+ * is not a manifest but a stand-in, a short file that an earlier drop has left at its place. */
 static int column_drop_look(const struct dropped_layer *l, const char *url,
                             struct store_seen *seen, bool *is_dropped)
 {
@@ -88,8 +91,9 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
 
 #define WITHDRAW_TRIES 5        /* Each run that lost its claim can interfere once. */
 
-/* Removes the manifest of the layer (a data set of the column). In a store without stages (see
- * store/stage.h), such as S3, replaces the manifest by a stand-in, a short file that stays. */
+/* Removes the manifest of the layer (a data set of the column). In a store such as S3, in which
+ * runs write directly to the final place, replaces the manifest by a stand-in, a short file that
+ * stays. Otherwise a run that had checked its claim could still publish its manifest. */
 static int withdraw(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);
@@ -157,8 +161,8 @@ static int find_anything(struct dropped_layer *l)
     return code;
 }
 
-/* Takes the claim of the layer, the file that names the run that may write it. If a run that writes
- * the layer has the claim, the run loses it. */
+/* Takes the claim of the layer. The claim is a file that names the only run that may write the
+ * layer. If another run had the claim, it loses it and stops. */
 static int column_drop_claim(struct dropped_layer *l)
 {
     struct journal *j = &l->journal;
@@ -236,8 +240,9 @@ static int remove_stage(const struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Claims a layer (a data set of the column) and withdraws its manifest. If the layer has no files
- * except a stand-in (which an earlier drop has left), only temporary files are removed. */
+/* Claims a layer (a data set of the column) and withdraws its manifest. If the layer has no files,
+ * or only the stand-in that an earlier drop has left, no claim is needed. Only the temporary
+ * directory of a killed run is removed in this case. */
 static int claim_layer(const struct sheaf_dataset *base, const char *name, size_t layer,
                       struct dropped_layer *l, struct sheaf_error *err)
 {
@@ -276,8 +281,9 @@ static int take_layer(void *context, const struct store_entry *entry)
     return SHEAF_OK;
 }
 
-/* Removes a directory of the column from a local disk, if the directory is empty. Files that do not
- * belong to the column remain, and so does their directory. */
+/* Removes a directory of the column from a local disk. Does nothing if the directory still contains
+ * files, because these files do not belong to the column. In an object store, directories do not
+ * exist. */
 static void remove_directory(const struct drop *d, const char *name, size_t layer)
 {
     char *url = NULL;
@@ -307,9 +313,9 @@ static int drop_layer(struct drop *d, size_t layer)
     return code;
 }
 
-/* Removes all layers (data sets) of the column. Keeps the claim of the first layer (the file that
- * keeps other runs out) until the other layers are removed. Otherwise another run could add the
- * column again while files of old layers still exist. */
+/* Removes all layers (data sets) of the column. The claim of the first layer is removed last. It is
+ * the file that keeps other runs out. Without it, another run could add the column again while
+ * files of old layers still exist. */
 static int drop_layers(struct drop *d)
 {
     struct dropped_layer first;

@@ -79,7 +79,7 @@ static int column_list_tell(const struct sheaf_dataset *source, const char *name
     struct sheaf_column_info info = { .name = name, .fields = "" };
     struct buf fields = BUF_INIT(SIZE_MAX / 4);
     struct sheaf_error found = { .code = SHEAF_OK };
-    /* date on which the column was dropped; "" if it was not dropped */
+    /* date on which the column was dropped, or "" if the column exists */
     char date[MANIFEST_DATE_BYTES] = "";
     struct column_set set;
     int code = SHEAF_OK;

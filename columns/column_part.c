@@ -5,9 +5,9 @@
  * When all shards exist, sheaf_commit publishes them as a layer, that is, as a data set of the
  * column.
  *
- * The journal is a list with an entry for each finished shard. For a column, each entry states how
- * many records of the shard have no value. (Other journals have a hash of source files at this
- * place.) The commit adds up these numbers. */
+ * The journal is a list with an entry for each finished shard. In the journal of a column, each
+ * entry states how many records of the shard have no value. sheaf_commit adds up these numbers. (In
+ * the journal of a packing run, the entry has a hash of source files at the same place.) */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +22,8 @@ struct column_part {
      * part of this machine */
     uint64_t shard, shard_end;
     uint64_t next_number;       /* number of the first sample after the present shard */
-    /* number of records without a value that the writer had counted when the present shard was
-     * begun */
+    /* value of facts.missing, the number of records without a value, at the beginning of the
+     * present shard */
     uint64_t missing;
     uint64_t kept;
 };
@@ -46,9 +46,9 @@ void column_part_free(struct column_part *part)
     free(part);
 }
 
-/* Sets w->end to the end of the samples that are appended next. These are the samples of the
- * present shard and of all unfinished shards after it. Samples of finished shards are not
- * counted. */
+/* Sets w->end to the number of the first sample, after the present shard, that belongs to a
+ * finished shard. Up to this number, samples can be appended without a gap. If no later shard of
+ * the part is finished, w->end becomes the end of the part. */
 static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct column_part *p = w->part;
@@ -63,8 +63,9 @@ static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
     return code;
 }
 
-/* Begins to write the first unfinished shard among p->shard and the shards after it. When the
- * function is called, p->next_number must be the number of the first sample in shard p->shard. */
+/* Begins to write the next unfinished shard of the part: shard p->shard, or a later shard if this
+ * one is finished. When the function is called, p->next_number must be the number of the first
+ * sample in shard p->shard. */
 static int begin_shard(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     struct column_part *p = w->part;
@@ -99,8 +100,9 @@ int column_part_appended(struct sheaf_column_writer *w, struct sheaf_error *err)
 
     if (w->next != p->next_number)
         return SHEAF_OK;
-    /* The shard is stored at once, and not together with later shards. The reason is that the
-     * program that makes the values may have needed much time for this shard. */
+    /* Each shard is stored as soon as its last sample was appended. If several shards were stored
+     * together, a crash could destroy much work, because the program that makes the values may be
+     * slow. */
     code = column_packed(w, w->values.source == NULL ? packer_finish_shard(w->packer, missing)
                                                      : sheaf_packer_cut_at(w->packer, missing),
                                                      err);
@@ -122,8 +124,9 @@ static int column_part_check_kind(const struct sheaf_plan_info *info, const char
                        is_conversion ? SHEAF_REASON_CONVERSION_PLAN : SHEAF_REASON_FILES_PLAN);
 }
 
-/* Opens the base data set, to which the column belongs. The base may have more samples than when
- * the plan was made, but the planned samples must still be there. */
+/* Opens the base data set, to which the column belongs. Samples may have been appended to the base
+ * since the plan was made. But the samples in the plan must still be there, with the same numbers.
+ */
 static int open_base(struct sheaf_column_writer *w, const struct sheaf_plan_info *info,
                      struct sheaf_error *err)
 {

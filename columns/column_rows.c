@@ -24,7 +24,7 @@ struct column_rows {
     struct sheaf_progress progress;
     struct list_parser parser;
     struct lines lines;
-    /* copy of the current line of the source, or of strings in this line */
+    /* copy of the current line of the source, or of strings that were taken from this line */
     struct buf text;
     /* If the source is a table (such as CSV), the column names in its header, each ended by a
      * NUL. */
@@ -87,8 +87,9 @@ static int column_rows_give(struct column_rows *r, struct column_row *row, uint6
 
 /* ---- JSON Lines ------------------------------------------------------------------------------ */
 
-/* Passes the values of one line of JSON Lines to the caller, if the line is a flat object. Returns
- * SHEAF_END if the line has another form: for example, if a member is an array. */
+/* Passes the values of one line of JSON Lines to the caller, if the line is a flat object: an
+ * object whose members are not objects or arrays. Returns SHEAF_END if the line has another form;
+ * the caller must then use tree_line. */
 static int flat_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
@@ -119,7 +120,8 @@ static int flat_line(struct column_rows *r, const char *text, size_t size, uint6
     return code;
 }
 
-/* Passes the values of a JSON object of any form to the caller. */
+/* Passes the values of one line of JSON Lines to the caller. The line is a JSON object whose
+ * members may be objects or arrays. Slower than flat_line. */
 static int tree_line(struct column_rows *r, const char *text, size_t size, uint64_t number,
                      struct sheaf_error *err)
 {
@@ -184,8 +186,8 @@ static int column_rows_split(struct column_rows *r, const char *text, size_t siz
     return list_csv_split(&r->parser, (char *)r->text.data, size, err);
 }
 
-/* Finds the separator of a table (comma, tab or semicolon). Splits its header line with each of the
- * separators, until a column has the name `key`. */
+/* Finds the separator of a table: comma, tab or semicolon. Splits the header line with one
+ * separator after another, until one of the columns has the name `key`. */
 static int table_header(struct column_rows *r, const char *text, size_t size,
                         struct sheaf_error *err)
 {
@@ -369,7 +371,8 @@ static bool column_rows_ends_in(const char *name, size_t size, const char *end)
     return size >= strlen(end) && strncasecmp(name + size - strlen(end), end, strlen(end)) == 0;
 }
 
-/* Returns the length of a file name, not counting a suffix of a compression such as ".gz". */
+/* Returns the length of a file name, not counting a suffix that names a compression. For example,
+ * "a.json.gz" has the length of "a.json". */
 static size_t without_codec(const char *name)
 {
     static const char *const codecs[] = { ".gz", ".zst", ".lz4" };

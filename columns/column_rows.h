@@ -17,24 +17,26 @@
  * to which it is passed returns. */
 struct column_row {
     const char *key, *extension;
-    /* the value; if is_file is set, the URL of its file, ended by a NUL */
+    /* the value; if is_file is set, the URL of the file that contains the value, ended by a NUL */
     const void *data;
     size_t size;
     bool is_file;
-    /* line of the source that states the value; 0 for a file */
+    /* number of the line in the source that states the value; 0 if the value is a file */
     uint64_t line;
     /* if is_file is set: a number that changes when the file's content changes */
     uint64_t stamp;
 };
 
-/* column_row_put writes a value to `to` in the form below. Sorting and hashing work on these bytes.
- * column_row_bytes returns their number. The extension is written in lower case.
+/* column_row_put writes a value to `to` in the following form, and column_row_bytes returns the
+ * number of bytes that it writes. Values are sorted and hashed in this form. The extension is
+ * written in lower case.
  *
  *     line u64 | is_file u8 | key NUL | extension NUL | data */
 size_t column_row_bytes(const struct column_row *row);
 void column_row_put(const struct column_row *row, uint8_t *to);
-/* Adds the hash of a value to `sum`. `bytes` must have been written by column_row_put. The order in
- * which values are added does not change the sum. */
+/* Adds the hash of a value to `sum`. `bytes` must have been written by column_row_put. The sum does
+ * not depend on the order of the values, so a source with the same values in another order has the
+ * same sum. */
 void column_row_sum(const struct column_row *row, const uint8_t *bytes, XXH128_hash_t *sum);
 
 typedef int column_row_fn(void *context, const struct column_row *row, struct sheaf_error *err);

@@ -10,7 +10,7 @@
 #include "base/sized.h"
 #include "reader/dataset/column_pairs.h"
 
-/* The problems that were found in a layer, a data set of the column. */
+/* Counts of the problems that were found in a layer, a data set of the column. */
 struct pair_problems {
     const struct sheaf_verify_options *options;
     const struct column_layer *layer;
@@ -33,7 +33,8 @@ static int count_problem(void *context, const struct sheaf_sample *record, uint6
     return SHEAF_OK;
 }
 
-/* Returns whether an error of the reader is a problem that sheaf_verify has already reported. */
+/* Returns whether the reader's error `code` is a problem that sheaf_verify has already found and
+ * reported in this layer. */
 static bool is_reported(const struct pair_problems *problems, int code)
 {
     return code == SHEAF_ERR_CORRUPT ||
@@ -41,9 +42,9 @@ static bool is_reported(const struct pair_problems *problems, int code)
                                      code == SHEAF_ERR_CHANGED || code == SHEAF_ERR_IO));
 }
 
-/* Checks that the records of a layer (one of the data sets that store the column) belong to their
- * samples. Skips damaged records, and ends at a missing shard, because sheaf_verify has already
- * reported them. */
+/* Checks that each record of a layer (one of the data sets that store the column) belongs to its
+ * sample. Skips damaged records, and stops at a missing shard. Neither is reported here, because
+ * sheaf_verify has already reported it. */
 static int column_verify_read_layer(struct column_pairs *pairs, struct pair_problems *problems,
                                     struct sheaf_error *err)
 {

@@ -22,8 +22,8 @@ struct views_search {
     size_t listed;
 };
 
-/* Returns whether `source`, a source of a view (a mix of data sets), is the data set to which the
- * column belongs. */
+/* Returns whether `source` is the data set to which the column belongs. `source` is the name of a
+ * source in a view (a mix of data sets). */
 static bool is_base(const struct views_search *s, const char *source)
 {
     const bool is_whole = source[0] == '/' || strstr(source, "://") != NULL;

@@ -18,14 +18,15 @@
 #include "base/sized.h"
 #include "publish/destination.h"
 
-/* The writer ends a shard of the column when it has at least this number of bytes or records, at
- * the next end of a shard of the base data set. So a small column consists of few objects, and the
- * index of a shard stays small. */
+/* A shard of the column should have at least this number of bytes or this number of records. When
+ * it has, the writer ends it at the next end of a shard of the base data set. With such sizes, a
+ * small column consists of few objects, and the index of a shard stays small. */
 #define LAYER_SHARD_BYTES   ((uint64_t)32 << 20)
 #define LAYER_SHARD_SAMPLES ((uint64_t)65536)
-/* The journal (the list of finished shards of the column) stores a position of 64 bits with each
- * shard. The lower PLACE_BITS bits are the number of samples without a value so far. The upper bits
- * are the number of shards of the base data set whose records are finished. */
+/* The journal is a list with an entry for each finished shard of the column. An entry contains a
+ * number of 64 bits, which says how far the column is finished after the shard. Its lower
+ * PLACE_BITS bits are the number of samples without a value so far. Its upper bits are the number
+ * of shards of the base data set whose records are finished. */
 #define PLACE_BITS 40
 
 /* ---- Options --------------------------------------------------------------------------------- */
@@ -110,8 +111,9 @@ static int column_write_check_fields(const struct sheaf_dataset *base, const cha
     return SHEAF_OK;
 }
 
-/* Refuses to add a column if an earlier column with the same name was not removed completely, that
- * is, if its second layer (data set) still exists. */
+/* Returns an error if an earlier column with the same name was only partly removed. A drop removes
+ * the manifest of layer 1 (the column's first data set) before the manifest of layer 2. So layer 2
+ * without layer 1 is the rest of an interrupted drop. */
 static int check_leftovers(const struct sheaf_dataset *base, const char *name,
                            struct sheaf_error *err)
 {
@@ -147,8 +149,9 @@ int column_write_begins(const struct sheaf_dataset *base, const char *name,
     if (is_there && !o->only_missing && !o->resume)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: has a column %s, and a column never changes: "
                        "choose another name", base->url, name);
-    /* With the option `resume`, an existing column may have been written by this same run. The
-     * packer finds this out when layer 1 is opened again. */
+    /* The column exists. But with the option `resume`, it may have been written by this same run
+     * before. The packer finds this out when it opens layer 1 again, and refuses any other column.
+     */
     if (is_there && !o->only_missing) {
         *first = 0;
         *layer = 1;
@@ -305,8 +308,8 @@ static int column_write_load_section(struct sheaf_column_writer *w, struct sheaf
     return code;
 }
 
-/* Reads the index section of the base's shard that contains the next sample, unless it is in
- * memory. */
+/* Makes sure that w->section is the index section of the base's shard that contains the next
+ * sample. Reads the section if it is not in memory. */
 static int column_write_find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const uint64_t *first = w->base->first_numbers;

@@ -19,11 +19,12 @@ struct sheaf_column_writer {
     char *url;                  /* URL of the layer */
     char *identity;
     struct column_facts facts;
-    /* The packer that writes the layer. NULL if only missing records should be added, and no sample
-     * of the base data set lacks a record. */
+    /* The packer that writes the layer. NULL if there is nothing to write: if only missing records
+     * are to be added, and every sample of the base data set already has a record. */
     struct sheaf_packer *packer;
-    /* Numbers of samples of the base data set. `next` is the sample whose record is appended next.
-     * Records can be appended without a gap for the samples up to `end` - 1. */
+    /* Numbers of samples of the base data set. The next record must be for sample `next`, and then
+     * for each sample up to `end` - 1. At `end`, a range of samples begins that already have
+     * records, or the column ends. */
     uint64_t next, end;
     /* the part of a plan that this writer writes; NULL if it writes a whole column */
     struct column_part *part;
@@ -46,13 +47,13 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
 /* Checks whether a column can be written. Changes nothing.
  *
  * A column consists of layers (data sets), which are numbered from 1. Sets *layer to the number of
- * the layer that is to be written, and *first to the number of the first sample that has a record
- * in this layer. Sets *layer to 0 if only missing records should be added, but no record is
- * missing. */
+ * the layer that must be written, and *first to the first sample of the base that gets a record in
+ * this layer. If the option `only_missing` is set and no sample lacks a record, sets *layer to 0.
+ */
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);
-/* Sets the options of the packer with which a layer (a data set of the column) is written. */
+/* Sets `packing` to the options of the packer that writes a layer (a data set of the column). */
 void column_packing(const struct sheaf_column_options *options, const char *identity,
                     struct sheaf_pack_options *packing);
 /* Prepares the writer for its first sample. The caller must have set the fields `base`, `facts` and
@@ -71,8 +72,8 @@ void column_views_tell(const struct sheaf_dataset *base, const char *name);
 /* Sets *first to the number of the part's first sample, and *end to the number of the first sample
  * after the part. */
 void column_part_range(const struct sheaf_column_writer *writer, uint64_t *first, uint64_t *end);
-/* Must be called after each appended sample. If the sample is the last of its shard in the plan,
- * ends the shard and begins the next unfinished shard of the part. */
+/* Must be called after each appended sample. If the sample was the last of its planned shard, ends
+ * this shard, skips the shards that are already finished, and begins the next one. */
 int column_part_appended(struct sheaf_column_writer *writer, struct sheaf_error *err);
 /* Returns the number of shards that were finished before. */
 uint64_t column_part_kept(const struct sheaf_column_writer *writer);

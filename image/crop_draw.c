@@ -13,8 +13,8 @@
 #include "base/rng.h"
 
 #define TRIES 10
-/* Number of terms of the series for exp(x). If |x| <= 1/2, the omitted terms are less than
- * 2^-80. */
+/* Number of terms of the series for exp(x). The series is used only if |x| <= 1/2. The omitted
+ * terms are then less than 2^-80, which does not change a double. */
 #define TERMS 20
 
 static double power(double x)
@@ -31,8 +31,8 @@ static double power(double x)
     return sum;
 }
 
-/* Computes the natural logarithm by Halley's iteration. After four steps the result is exact to the
- * last digit. */
+/* Computes the natural logarithm of x by Halley's iteration. It is exact to the last digit after
+ * four of the eight steps. */
 double crop_log(double x)
 {
     double whole = 0, y = 0;
@@ -60,9 +60,9 @@ static double between(const double range[2], double at)
     return range[0] + (range[1] - range[0]) * at;
 }
 
-/* Returns the position of a crop along one side of the picture. `rest` is the number of pixels that
- * are not in the crop. `at` is at least 0 and less than 1; it selects one of the positions 0 to
- * `rest`. */
+/* Returns the position of a crop along one side of the picture. `rest` is the number of pixels of
+ * this side that are not in the crop, so the positions 0 to `rest` are possible. `at` (from 0 up to
+ * but not including 1) selects one of them. */
 static uint32_t place(double at, uint32_t rest)
 {
     return MIN((uint32_t)(at * ((double)rest + 1)), rest);

@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A crop: a rectangle of a picture, in pixels. `flipped` is true if the crop is mirrored. */
+/* A crop: a rectangle of a picture, in pixels. If `flipped` is true, the crop is mirrored (left and
+ * right are exchanged). */
 struct crop {
     uint32_t top, left, height, width;
     bool flipped;
@@ -19,7 +20,7 @@ struct crop {
 
 /* The distribution of random crops. */
 struct crop_range {
-    /* smallest and largest part of the picture's area; above 0, at most 1 */
+    /* smallest and largest area of a crop, as a part of the picture's area: above 0, at most 1 */
     double scale[2];
     double ratio[2], log_ratio[2];      /* range of width / height, and its logarithms (crop_log) */
     double flip;                /* probability of a mirror image */

@@ -10,13 +10,15 @@
 #include "base/error.h"
 #include "image/pixels.h"
 
-/* How pixels along one side (horizontal or vertical) of a crop are taken from a mask. A box of the
- * mask is resized, and a window of the result becomes the crop. */
+/* Tells which pixels along one side (horizontal or vertical) of a mask are copied to a crop. First,
+ * a box of the mask is resized. Then a window is cut out of the resized box, and this window is the
+ * crop. */
 struct nearest {
     /* length of the box in the mask before resizing, in pixels, and the position of the box in the
      * mask */
     uint32_t in, first;
-    /* length of the resized box in pixels, and the number of its pixels before the window */
+    /* length of the box after resizing, in pixels, and number of its first pixels that are cut off,
+     * because the window begins after them */
     uint32_t full, skipped;
     bool mirrored;
 };

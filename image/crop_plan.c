@@ -17,7 +17,7 @@
 #include "image/room.h"
 
 #define SIDE_MOST 16384u        /* largest width or height of a crop */
-/* largest size of all crops of one picture, in bytes */
+/* largest total size of the crops that are made of one picture, in bytes */
 #define BYTES_MOST ((size_t)1 << 30)
 
 void sheaf_pixels_options_init(struct sheaf_pixels_options *options, size_t size)

@@ -15,8 +15,8 @@
 struct crop_view {
     uint32_t width, height;     /* size of the crop in pixels */
     size_t group;               /* index of its element of options.views */
-    /* The crops of a group follow each other in memory. `at` is the number of bytes from the
-     * beginning of the group to this crop. */
+    /* offset in bytes of this crop from the beginning of its group; the crops of a group follow
+     * each other in memory */
     size_t at;
     struct crop_range range;
 };
@@ -34,7 +34,7 @@ struct crop_plan {
     size_t count;
     /* bytes of the crops of one picture, for each group */
     size_t *group_bytes;
-    /* number of groups, and size in bytes of all their crops */
+    /* number of groups, and total size in bytes of all crops of one picture */
     size_t group_count, bytes;
 };
 

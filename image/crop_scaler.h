@@ -18,8 +18,8 @@ struct crop_scaler {
     struct resample_axes axes;
     struct resampler resampler;
     uint8_t *out;
-    /* Memory for the planes of the resized crop, before they are copied to `out`. NULL if they are
-     * written directly to `out`. */
+    /* Memory for the planes of the resized crop, from which they are copied to `out`. NULL if the
+     * resampler writes the planes directly to `out`. */
     uint8_t *scratch;
     /* number of bytes from one row of `scratch` to the next */
     size_t stride;
@@ -38,8 +38,8 @@ void crop_scaler_close(struct crop_scaler *s);      /* The scaler may be all zer
  * byte that is ignored. */
 void crop_scaler_row(struct crop_scaler *s, const uint8_t *row, uint32_t left, uint32_t y,
                      unsigned pixel);
-/* Writes the finished crop to `out` in the layout of the plan, as far as it is not there yet. Must
- * be called after the last row was added. */
+/* Writes the finished crop to `out` in the layout of the plan. Does nothing if the resampler has
+ * already written it there. Must be called after the last row was added. */
 void crop_scaler_finish(const struct crop_scaler *s);
 
 #endif

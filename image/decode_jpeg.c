@@ -92,8 +92,8 @@ int decode_jpeg(struct decoding *d, struct pixels *pixels, struct sheaf_error *e
     struct jpeg_reading r = { .d = d, .pixels = pixels, .err = err };
     int code;
 
-    /* If the caller only decodes and does not check the image, faults that every image loader
-     * tolerates are ignored. */
+    /* If the image is only decoded, faults in the JPEG that every image loader tolerates are
+     * ignored. If the image is being checked (d->checks), they are errors. */
     jpeg_input_init(&r.in, !d->checks);
     if (setjmp(r.in.failure.failed) == 0) {
         code = decode_jpeg_read_all(&r);

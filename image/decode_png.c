@@ -51,8 +51,8 @@ static int decode_png_check_values(const struct png_reading *r)
     return SHEAF_OK;
 }
 
-/* Tells libpng how to transform the pixels while it decodes. Returns the number of channels of a
- * transformed pixel. */
+/* Tells libpng to transform the pixels while it decodes, for example to drop transparency. Returns
+ * the number of channels that a transformed pixel has. */
 static unsigned transform(struct png_reading *r)
 {
     const int type = png_get_color_type(r->png, r->info);

@@ -83,9 +83,9 @@ static void write_pixels(struct jpeg_writing *w, const struct pixels *pixels, in
     jpeg_finish_compress(codec);
 }
 
-/* Sets `rows` to the addresses of the plane's rows from row `first` on. libjpeg needs whole blocks.
- * So the last column is repeated to the right, and the last row downwards, as libjpeg's encoder
- * does with ordinary input. */
+/* Sets `rows` to the addresses of the plane's rows from row `first` on. libjpeg encodes whole
+ * blocks of pixels, and the plane may end within a block. So the last column is repeated to the
+ * right and the last row downwards. libjpeg's encoder does the same with ordinary input. */
 static void rows_of(const struct plane *plane, uint32_t first, JSAMPROW rows[2 * DCTSIZE])
 {
     for (uint32_t i = 0; i < 2 * DCTSIZE; i++) {
@@ -133,8 +133,8 @@ static int encode_jpeg_encode(const struct pixels *pixels, const struct planes *
             write_planes(&w, planes, quality);
     } else {
         out->size = before;
-        /* w.result is already an error if `out` could not grow. Otherwise libjpeg has refused the
-         * picture, for example because it is too wide for a JPEG. */
+        /* If w.result is already an error, `out` could not grow. If it is still SHEAF_OK, libjpeg
+         * itself has refused the picture, for example because it is too wide for a JPEG. */
         if (w.result == SHEAF_OK)
             w.result = err_set(err, SHEAF_ERR_UNSUPPORTED, "cannot become a JPEG: %s",
                                w.failure.message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Encodes a picture as a baseline JPEG, in the same form as Pillow does: the planes for colours
- * have half the width and height, and there is no metadata. */
+ * Encodes a picture as a baseline JPEG, in the same form as Pillow does. The planes for colours
+ * have half the width and height of the picture, and the file has no metadata. */
 #ifndef IMAGE_ENCODE_JPEG_H
 #define IMAGE_ENCODE_JPEG_H
 

@@ -14,8 +14,9 @@
 #define EXIF_TEXT_BYTES ((size_t)32 << 10)
 
 struct exif_place {
-    /* EXIF data and XMP text of the file, or NULL. They point into the file's bytes or into the
-     * buffers exif_text and xmp_text. */
+    /* EXIF data and XMP text of the file; NULL if the file has none. They point into the file's
+     * bytes. If they had to be decompressed or decoded, they point into the buffers exif_text and
+     * xmp_text. */
     const uint8_t *exif, *xmp;
     size_t exif_size, xmp_size;
     uint8_t exif_text[EXIF_TEXT_BYTES], xmp_text[EXIF_TEXT_BYTES];

@@ -154,9 +154,9 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
         swap(width, height);
 }
 
-/* Returns the length in pixels to which the side `other` of a picture shrinks when the side `side`
- * shrinks to `size` pixels. The result is rounded down as in torchvision and im2rec, and is at
- * least 1. */
+/* Computes a side of a picture that is shrunk in proportion. When the side `side` becomes `size`
+ * pixels long, the other side, which has `other` pixels, becomes as long as the result. The result
+ * is rounded down as in torchvision and im2rec, and is at least 1. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);
@@ -216,9 +216,12 @@ int image_check(const void *data, size_t size, const struct image_room *room,
     return code;
 }
 
-/* Resizes a decoded picture to its final size. A JPEG may have been decoded at the scale 1 /
- * divisor. Its full width is then taken as the decoded width times the divisor, but not more than
- * the width in the header. The same is done for the height. */
+/* Resizes a decoded picture to its final size.
+ *
+ * A JPEG may have been decoded at the scale 1 / divisor. The size before this scaling is needed,
+ * because the last decoded pixel of a row may stand for fewer than `divisor` pixels. The width
+ * before scaling is the decoded width times the divisor, but at most the width in the header. The
+ * height is computed in the same way. */
 static int image_shrink(struct pixels *p, const struct image_look *look, const struct decoding *d,
                         struct sheaf_error *err)
 {
@@ -234,9 +237,9 @@ static int image_shrink(struct pixels *p, const struct image_look *look, const s
                     d->divisor, d->width, d->height, err);
 }
 
-/* Shrinks a JPEG without converting its planes (brightness and colours) to RGB. Sets *done to false
- * if this is not possible, because the JPEG is of an unusual kind. The caller must then shrink it
- * in another way. */
+/* Shrinks a JPEG without converting its planes (brightness and colours) to RGB. Sets *done to true
+ * if this was possible. Sets *done to false if the JPEG is of an unusual kind. The caller must then
+ * decode it to RGB and shrink that picture. */
 static int shrink_planes(struct decoding *d, const struct image_look *look, int quality,
                          struct buf *out, bool *done, struct sheaf_error *err)
 {

@@ -54,8 +54,9 @@ struct image_settings {
     int quality;                /* quality of the JPEG, 1 to 100 */
 };
 
-/* Computes the width and height to which an image is shrunk. They are the sizes after the image is
- * turned upright. Returns false if the image is already small enough. */
+/* Computes the width and height to which an image is shrunk. Both are sizes of the picture after it
+ * is turned upright. Returns false if the image need not be shrunk, because it is already small
+ * enough. */
 bool image_shrinks(const struct image_look *look, const struct image_settings *settings,
                    uint32_t *width, uint32_t *height);
 

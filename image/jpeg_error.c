@@ -17,9 +17,9 @@ static void on_error(j_common_ptr codec)
     longjmp(f->failed, 1);
 }
 
-/* Returns true if a warning of libjpeg about unexpected bytes before a marker is harmless. The
- * bytes are harmless between the segments of the header, and directly before the end marker. Before
- * other markers they show that the decoder has lost its position in the data. */
+/* Returns true if a warning of libjpeg about unexpected bytes before a marker is harmless. Such
+ * bytes are harmless between the segments of the header and directly before the end marker. Before
+ * any other marker, they show that a part of the picture is damaged. */
 static bool lies_outside(j_common_ptr codec)
 {
     const int marker = codec->err->msg_parm.i[1];

@@ -55,8 +55,9 @@ void jpeg_input_begin(struct jpeg_input *in, struct decoding *d)
     jpeg_calc_output_dimensions(&in->codec);
 }
 
-/* Returns the memory in bytes for the DCT coefficients of the whole picture. libjpeg needs this
- * memory only if the JPEG has several scans. For other JPEGs the result is 0. */
+/* Returns the memory in bytes for the DCT coefficients of the whole picture. libjpeg keeps all of
+ * them only if the JPEG has several scans, because each scan adds to them. For other JPEGs the
+ * result is 0. */
 static uint64_t coefficient_bytes(struct jpeg_decompress_struct *codec)
 {
     uint64_t blocks = 0;

@@ -17,8 +17,8 @@ struct jpeg_input {
 /* Prepares libjpeg's handling of errors. The caller must then call setjmp on failure.failed before
  * it calls any other function of libjpeg, because an error in libjpeg jumps there. */
 void jpeg_input_init(struct jpeg_input *in, bool lenient);
-/* Reads the header of the JPEG. Chooses the divisor of the scale at which it is decoded (1 /
- * d->divisor), and computes the decoded size. */
+/* Reads the header of the JPEG, and chooses the scale 1 / d->divisor at which it is decoded. Also
+ * computes the width and height of the decoded picture. */
 void jpeg_input_begin(struct jpeg_input *in, struct decoding *d);
 /* Returns the memory in bytes that libjpeg needs, not counting the decoded picture. */
 uint64_t jpeg_input_bytes(struct jpeg_input *in);

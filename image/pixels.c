@@ -62,8 +62,8 @@ int pixels_open(struct pixels *p, struct decoding *d, uint64_t width, uint64_t h
     if (code != SHEAF_OK)
         return code;
     needed = bytes + library_bytes;
-    /* If the picture will be copied, memory for the copy and for one channel of it is needed as
-     * well. */
+    /* The picture will be copied, so memory for two pictures is taken. The resampler works on one
+     * channel at a time and needs memory for this channel as well. */
     if (d->copies)
         needed = bytes + MAX(bytes + bytes / channels, library_bytes) +
                  RESAMPLE_BYTES * (width + height);

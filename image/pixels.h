@@ -23,11 +23,11 @@ struct decoding {
     const uint8_t *data;
     size_t size;
     const struct image_room *room;
-    /* Requested size of the picture before it is turned upright, in pixels, or 0 for the size in
-     * the file. A JPEG decoder may make a larger picture; `divisor` then says by which factor the
-     * file's picture was reduced. */
+    /* Requested size of the picture before it is turned upright, in pixels. 0 means the size in the
+     * file. A JPEG decoder may make a larger picture than requested. `divisor` then says by which
+     * factor the picture in the file was reduced. */
     uint32_t width, height;
-    /* divisor of the scale (1 / divisor); set by the decoder */
+    /* divisor of the scale 1 / `divisor` at which the image was decoded; set by the JPEG decoder */
     unsigned divisor;
     /* true if the caller only checks that all pixels can be decoded */
     bool checks;
@@ -37,8 +37,9 @@ struct decoding {
     /* Set by the caller to decode a PNG as a mask: one byte for each pixel, a palette index or a
      * grey value. PNGs with colours or with values of 16 bits are then refused. */
     bool keeps_values;
-    /* Number of bytes of image memory that the caller needs in addition to the picture. The decoder
-     * takes both at once from `room`, the image memory that all threads share. */
+    /* Number of bytes of image memory that the caller needs in addition to the decoded picture. The
+     * decoder takes the memory for both at once from `room`, the image memory that all threads
+     * share. */
     uint64_t beside;
     /* Set by the caller if it will copy the picture. Memory for two pictures is then taken. */
     bool copies;
@@ -60,8 +61,9 @@ int pixels_check_size(uint64_t width, uint64_t height, struct sheaf_error *err);
  * planes_jpeg.c. They never hold a whole picture. */
 int pixels_open(struct pixels *pixels, struct decoding *d, uint64_t width, uint64_t height,
                 unsigned channels, uint64_t library_bytes, struct sheaf_error *err);
-/* Maps memory for another picture of the same image. It must not be larger than the picture for
- * which pixels_open was called, because no further image memory is taken. */
+/* Maps memory for another picture of the same image, for example the resized picture. This function
+ * takes no more image memory. So the new picture must not be larger than the picture for which
+ * pixels_open was called. */
 int pixels_map(struct pixels *pixels, uint32_t width, uint32_t height, unsigned channels,
                struct sheaf_error *err);
 void pixels_close(struct pixels *pixels);

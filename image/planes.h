@@ -32,12 +32,12 @@ void planes_close(struct planes *planes);
 /* Turns the picture as EXIF's orientation states. */
 int planes_upright(struct planes *planes, unsigned orientation, struct sheaf_error *err);
 
-/* Decodes a JPEG and shrinks it to the width and height in `d`. Both are sizes before the picture
+/* Decodes a JPEG and shrinks it to the width and height in `d`, which are sizes before the picture
  * is turned upright. `orientation` is the EXIF orientation with which the caller will turn the
- * planes.
+ * planes afterwards.
  *
- * Sets planes->count to 0 if the JPEG is of an unusual kind. The caller must then use decode_jpeg
- * and resample. Returns the errors of decode_fn. */
+ * If the JPEG is of an unusual kind, sets planes->count to 0 and returns SHEAF_OK. The caller must
+ * then use decode_jpeg and resample. Returns the errors of decode_fn. */
 int planes_of_jpeg(struct decoding *d, unsigned orientation, struct planes *planes,
                    struct sheaf_error *err);
 

@@ -58,7 +58,9 @@ static bool is_usual(const struct jpeg_decompress_struct *codec)
 
 /* ---- Sides ----------------------------------------------------------------------------------- */
 
-/* Returns true if the rows of the stored picture are reversed when it is turned upright. */
+/* Returns true if left and right are exchanged in the stored picture, so that each row must be
+ * reversed to turn the picture upright. Orientations 5 to 8 also exchange rows and columns; the
+ * result is for the rows as they are stored. */
 static bool across_is_mirrored(unsigned orientation)
 {
     return orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;

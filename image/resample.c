@@ -31,9 +31,9 @@ static size_t resample_in_sixteens(size_t count)
     return (count + RESAMPLE_ROWS - 1) / RESAMPLE_ROWS * RESAMPLE_ROWS;
 }
 
-/* Returns the number of rows for which the buffer `kept` is allocated. This is about twice the
- * number that is needed. So the kept rows are moved to the beginning of the buffer only from time
- * to time, and not for each new row. */
+/* Returns the number of rows for which the buffer `kept` has room. This is about twice the number
+ * of rows that are needed at a time. So the rows must be moved to the beginning of the buffer only
+ * now and then, and not for each new row. */
 static size_t kept_rows(uint32_t most)
 {
     return 4 * (size_t)most + RESAMPLE_ROWS;
@@ -49,7 +49,8 @@ uint64_t resampler_bytes(const struct resample_side *across, const struct resamp
     return resampler_bytes_on(&axes, 1) + resample_axis_bytes(across) + resample_axis_bytes(down);
 }
 
-/* Returns the number of rows that the inner loop resizes in one call. */
+/* Returns the number of rows that the inner loop for rows resizes in one call. It is RESAMPLE_ROWS
+ * for one plane, and RESAMPLE_PIXEL_ROWS for rows of pixels of four bytes. */
 static uint32_t resample_at_once(unsigned planes)
 {
     return planes == 1 ? RESAMPLE_ROWS : RESAMPLE_PIXEL_ROWS;

@@ -9,8 +9,8 @@
 #include "image/pixels.h"
 #include "image/resample_axis.h"
 
-/* Version of the resampler. This number must be changed whenever the resized pixels change. They
- * also change if the decoder delivers other pixels. */
+/* Version of the resampler. The number must be increased whenever the resized pixels change, even
+ * if the cause is that the decoder delivers other pixels to the resampler. */
 #define RESAMPLE_VERSION 2
 
 struct resampler {
@@ -30,10 +30,12 @@ struct resampler {
     /* Rows that wait to be resized, rearranged as a tile (see resample_kernel.h). NULL if rows
      * consist of pixels of four bytes. */
     uint32_t *tile;
-    /* number of columns of the tile, which is greater than the number of columns of the plane */
+    /* number of columns of the tile: the number of columns of the plane, rounded up for the inner
+     * loops */
     uint32_t tile_columns;
     uint8_t *columns;
-    /* rows with the final width; if down_first is set, rows with the old width */
+    /* rows that have been resized to the final width; if down_first is set, rows that still have
+     * the old width */
     uint8_t *kept;
     size_t kept_stride;
     unsigned kept_planes;       /* number of planes in `kept` */
@@ -43,12 +45,14 @@ struct resampler {
      * rows */
     uint32_t kept_rows, kept_first, kept_count;
     uint8_t *to;
-    /* distance in bytes from one row of the result to the next, and from one plane to the next */
+    /* distances in bytes within the result: from one row to the next, and from one plane to the
+     * next */
     size_t to_stride, to_plane;
     /* Number of finished rows of the result. If down_first is set, it includes rows that have their
      * final height but not their final width. */
     uint32_t made;
-    /* number of rows in `between` that have their final height but not yet their final width */
+    /* number of rows in `between`: they already have their final height, but still wait to be
+     * resized to their final width */
     uint32_t waiting;
     uint8_t *between;
 };
@@ -77,8 +81,8 @@ struct resample_place {
     size_t stride, plane;
     unsigned planes;
 };
-/* Returns the argument `step` with which a caller must call resample_axis_open for the weights of
- * rows. */
+/* Returns the value that resample_axis_open needs as its argument `step` for the weights of rows
+ * (see resample_axis.h). The caller must use it for weights that it passes to resampler_open_on. */
 uint32_t resampler_step(unsigned planes);
 /* Opens a resampler like resampler_open, but with weights that the caller has computed. The weights
  * must stay valid while the resampler is in use. If `place` has three planes, the caller must add
@@ -92,16 +96,16 @@ void resampler_close(struct resampler *r);      /* Closes a resampler, which may
  * bytes apart. The caller must write the same number of rows each time: a power of two, at most 32.
  * If the rows consist of pixels of four bytes, this number must be 1. */
 uint8_t *resampler_place(struct resampler *r);
-/* Resizes `count` rows, which the caller has written to the address from resampler_place. Ignores
- * rows after the last row of the plane. The result is complete when the last row of the plane was
- * added. */
+/* Resizes `count` rows, which the caller has written to the address that resampler_place returned.
+ * Rows after the last row of the plane are ignored. After the last row of the plane was added, the
+ * result is complete. */
 void resampler_add(struct resampler *r, uint32_t count);
 
 /* Replaces a picture by a smaller one of `width` x `height` pixels.
  *
- * The picture may have been decoded at the scale 1 / `divisor`. Its true width is then `of_width` /
- * `divisor`, and its true height `of_height` / `divisor`. So the last decoded row or column may
- * cover only a part of a pixel. */
+ * The picture may have been decoded at the scale 1 / `divisor`. `of_width` and `of_height` are its
+ * width and height before this scaling, so its exact width is `of_width` / `divisor`. This need not
+ * be a whole number. So only a part of the last decoded row or column may belong to the picture. */
 int resample(struct pixels *pixels, uint32_t of_width, uint32_t of_height, unsigned divisor,
              uint32_t width, uint32_t height, struct sheaf_error *err);
 

@@ -24,23 +24,24 @@ struct resample_side {
     enum resample_filter filter;
 };
 
-/* Computes the weights for one side. Each sum of input pixels begins with a pixel whose number is a
- * multiple of `step`. `step` must be 2 if rows are rearranged into tiles (see resample_kernel.h),
- * and otherwise 1. */
+/* Computes the weights for one side. Each output pixel is a weighted sum of consecutive input
+ * pixels, and the first of them must have a number that is a multiple of `step`. `step` must be 2
+ * if rows are rearranged into tiles (see resample_kernel.h), because a tile stores pixels in pairs.
+ * Otherwise it is 1. */
 int resample_axis_open(struct resample_axis *axis, const struct resample_side *side, uint32_t step,
                        struct sheaf_error *err);
 /* Returns the memory that an axis needs. */
 uint64_t resample_axis_bytes(const struct resample_side *side);
 void resample_axis_close(struct resample_axis *axis);
-/* Input pixels at the beginning and at the end of the side may have no weight in any output pixel.
- * Removes these pixels from the axis. The caller must then pass only *count pixels to the
- * resampler, beginning with pixel *first. */
+/* Leaves out input pixels at the beginning and at the end of the side that no output pixel uses.
+ * The caller must then pass only *count pixels to the resampler, beginning with pixel *first. */
 void resample_axis_cut(struct resample_axis *axis, const struct resample_side *side,
                        uint32_t *first, uint32_t *count);
 /* Makes the result a mirror image. */
 void resample_axis_mirror(struct resample_axis *axis);
 /* Returns an upper bound for the number of pairs of input pixels that contribute to one output
- * pixel. */
+ * pixel. Pixels are counted in pairs, because vector units multiply two neighbouring pixels with
+ * their weights and add the products in one instruction. */
 uint32_t resample_axis_most(const struct resample_side *side);
 
 #endif

@@ -34,8 +34,9 @@ struct resample_pair {
  * least one pair of weights 0 after the last pair. The arrays have room for a number of pixels that
  * is a multiple of RESAMPLE_COLUMNS, and `pairs` is 0 for the pixels after the last one. */
 struct resample_axis {
-    /* `size` is the number of pixels of the result. `most` is the number of pairs in `weights` for
-     * each of them, which is more than the number of pairs in use (`pairs`). */
+    /* `size` is the number of pixels of the result. `most` is the number of elements of `weights`
+     * that are allocated for each of these pixels. Output pixel i uses only the first pairs[i] of
+     * its elements. */
     uint32_t size, most;
     uint32_t *first, *pairs;
     struct resample_pair *weights;      /* `most` pairs for each output pixel */

@@ -14,7 +14,8 @@
 #define IMAGE_SIDE_MOST   65535u
 
 /* Image memory that many threads share. `take` waits until the requested number of bytes is free.
- * It fails if more is requested than the whole room has. */
+ * It returns an error if the request is larger than the whole memory, because it could then wait
+ * forever. */
 struct image_room {
     int (*take)(void *context, uint64_t bytes, struct sheaf_error *err);
     void (*give)(void *context, uint64_t bytes);
