@@ -90,9 +90,10 @@ static int column_fields_check_key(struct sheaf_reader *r, const struct item *it
                    key);
 }
 
-/* Adds the fields of a column's record to the sample if the record has the usual form, which our
- * packer writes. Sets *done to false if the record has another form, or if one of its fields has a
- * name that was not used before. The caller must then use add_decoded. */
+/* Adds the fields of a column's record to the sample if the record has the usual form, in which our
+ * packer writes records. Sets *done to false if the record has another form. Also sets *done to
+ * false if a field has a name that is not in the reader's list of names yet. The caller must then
+ * use add_decoded, which accepts both. */
 static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
                      struct sheaf_sample *s, struct buf *fields, bool *done)
 {
@@ -148,8 +149,8 @@ static int add_decoded(struct sheaf_reader *r, const struct item *item, size_t c
     return code;
 }
 
-/* Adds the fields of a column's record to a sample, after checking that the record belongs to the
- * sample. */
+/* Adds the fields of a column's record to a sample. First checks that the record belongs to the
+ * sample: its key must contain the sample's number and checksum. */
 static int add_record(struct sheaf_reader *r, const struct item *item, size_t column,
                       struct sheaf_sample *s, struct column_scratch *scratch)
 {
@@ -168,8 +169,8 @@ static int add_record(struct sheaf_reader *r, const struct item *item, size_t co
     return code;
 }
 
-/* Handles a sample for which a column has no value. Returns an error, leaves out the sample
- * (SHEAF_END), or only counts it (SHEAF_OK), as the option `missing` says. */
+/* Handles a sample for which a column has no value. As the option `missing` says, returns an error,
+ * returns SHEAF_END so that the sample is left out, or counts the sample and returns SHEAF_OK. */
 static int miss(struct sheaf_reader *r, const struct sheaf_sample *s, size_t column)
 {
     if (r->options.missing == SHEAF_MISSING_FAIL)

@@ -72,7 +72,7 @@ static void choose_frames(struct sheaf_reader *r)
 }
 
 /* Returns true if the bytes of the field lie in a frame (stored record) that is lent to the
- * program. They need not be copied then. */
+ * program. The bytes of other fields must be copied. */
 static bool moves_along(const struct out *out, const struct sheaf_field *field)
 {
     const struct item *item = out->ref.item;
@@ -97,10 +97,13 @@ static size_t detach_alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Returns true if two fields have the same name, as fields number n of two neighbouring samples
- * usually do. Only the suffixes are compared. (A suffix is the file extension as it is stored; the
- * name of a field is its suffix in lower case.) The addresses are compared first, because some
- * containers do not divide records into fields, and then use one string for all suffixes. */
+/* Returns true if two fields have the same name. Usually this is so for fields number n of two
+ * neighbouring samples.
+ *
+ * Only the suffixes are compared. (A suffix is the file extension as it is stored; the name of a
+ * field is its suffix in lower case.) Their addresses are compared first, because this is fast:
+ * some containers do not divide records into fields, and all their samples have the same string as
+ * suffix. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;

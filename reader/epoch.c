@@ -109,8 +109,10 @@ int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *
 }
 
 /* Takes a sample from the lane (a sequence of samples) whose turn it is. Sets *ref to the sample,
- * or to the error of a damaged sample. If this lane has ended but other lanes have not, sets *ref
- * to an empty reference and returns SHEAF_OK. Returns SHEAF_END if all lanes have ended. */
+ * or to the error of a damaged sample. Returns SHEAF_END if all lanes have ended.
+ *
+ * If only this lane has ended, because it is shorter than others, sets *ref to an empty reference
+ * and returns SHEAF_OK. */
 static int take_turn(struct sheaf_reader *r, struct ref *ref)
 {
     int code;
@@ -145,9 +147,11 @@ int epoch_next(struct sheaf_reader *r, struct ref *ref)
 
 /* ---- Begin ---------------------------------------------------------------------------------- */
 
-/* Begins to read the first samples of all lanes (sequences of samples). For a remote data set, also
- * begins the reads that fill the shuffle buffers, because they take long. For local data, these
- * reads begin later. Otherwise the first sample would wait until many reads are planned. */
+/* Begins to read the first samples of all lanes (sequences of samples).
+ *
+ * If the data set is remote, reads for the shuffle buffers are begun as well, because they take
+ * long. If it is local, these reads begin later. Otherwise the first sample would have to wait
+ * until all of them are planned. */
 static void begin_reading(struct sheaf_reader *r)
 {
     struct loader *l = &r->load;

@@ -30,8 +30,8 @@ int epoch_go_on(struct sheaf_reader *r);
  * records are skipped if the options allow this. */
 int epoch_next(struct sheaf_reader *r, struct ref *ref);
 
-/* Counts a bad record. Returns SHEAF_OK if the options allow to skip bad records. Otherwise sets
- * r->error and returns the error code of the record. */
+/* Counts a bad record. If the options allow to skip bad records, returns SHEAF_OK. Otherwise sets
+ * r->error to the error of the record, and returns its code. */
 int epoch_bad(struct sheaf_reader *r, uint32_t shard, const struct sheaf_error *bad);
 
 #endif

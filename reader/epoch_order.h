@@ -14,8 +14,8 @@
 
 #include "reader/reader_state.h"
 
-/* Factor for the longest time that a sample stays in the shuffle buffer. In a buffer of n samples,
- * a sample stays for n draws on average, and seldom for more than LONGEST_STAY * n draws. */
+/* A sample stays in a shuffle buffer of n samples for n draws on average. It seldom stays for more
+ * than LONGEST_STAY * n draws. */
 #define LONGEST_STAY 12u
 
 struct epoch_order {
@@ -24,13 +24,13 @@ struct epoch_order {
     int (*count)(const struct sheaf_reader *r, uint32_t *lanes, size_t *queues,
                  struct sheaf_error *err);
     /* Makes the tables that the reader's lanes (sequences of samples) need in this order, and frees
-     * earlier tables. The pointer is NULL if the order needs no tables. */
+     * earlier tables. `open` is NULL if the order needs no tables. */
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 
-    /* Begins the lanes of the epoch that r->load.order states. They begin after the first `rounds`
-     * rounds, in each of which each lane returns one sample. The first `extra` lanes begin one
-     * sample later. */
+    /* Begins the lanes of the epoch that r->load.order states. In a round, each lane returns one
+     * sample. The lanes begin after their first `rounds` samples, as if these had been returned.
+     * The first `extra` lanes begin one sample later than the others. */
     int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);
@@ -40,13 +40,15 @@ struct epoch_order {
     /* Returns whether all lanes are known to have ended. */
     bool (*has_ended)(const struct sheaf_reader *r);
 
-    /* Returns the number of the epoch from which the seed of the last sample is computed. In a view
-     * (a mix of data sets), each source counts its own epochs. */
+    /* Returns the number of the source epoch from which the seed of the last sample is computed. In
+     * a view (a mix of data sets), each source counts its own epochs. In any other data set, this
+     * is the reader's epoch. */
     uint64_t (*source_epoch)(const struct sheaf_reader *r);
     /* Returns the number of samples of the epoch that this reader reads. */
     uint64_t (*samples)(const struct sheaf_reader *r);
     /* Returns the number of samples that the reader's lane number `lane` (a sequence of samples)
-     * returns in the epoch, including samples that are repeated to fill the lane. */
+     * returns in the epoch. If the lane is padded to the length of other lanes, repeated samples
+     * are included. */
     uint64_t (*steps)(const struct sheaf_reader *r, uint32_t lane);
     /* Returns the largest number of shards that all lanes (sequences of samples) together have open
      * at one time. */

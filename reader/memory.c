@@ -58,25 +58,28 @@
  * heap has room for all its samples. While a large read waits for this room, fewer samples of the
  * shuffle buffer are in memory. */
 #define READ_PART          128u
-/* Used if codec blocks are decompressed in parts. A part of the memory is then for samples that
- * were decompressed but have not entered the shuffle buffer yet. This part is a quarter if there
- * are at most PASSING_LANES lanes (sequences of samples). It is half if there are more, because
- * each lane has such samples. */
+/* Used if codec blocks are decompressed in parts. Some memory is then needed for samples that were
+ * decompressed but have not entered the shuffle buffer yet. Each lane (a sequence of samples) has
+ * such samples. So they get a quarter of the memory if there are at most PASSING_LANES lanes, and
+ * half of it if there are more. */
 #define PASSING_LANES      8u
 /* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
-/* Unused shards may stay open while the memory for all open shards is below a limit. The limit is
- * the planned memory for index sections, or IDLE_BYTES if this is more. If the shuffle buffer has
- * samples only as numbers, their shards will be needed again. 1 / IDLE_PART of the memory then
- * takes the place of IDLE_BYTES. */
+/* Shards that are no longer in use may stay open while the memory for all open shards is below a
+ * limit. Usually, the limit is the planned memory for index sections, or IDLE_BYTES if this is
+ * more.
+ *
+ * If samples in the shuffle buffer are only numbers, their shards will be needed again when they
+ * are drawn. Then 1 / IDLE_PART of the memory is used in place of IDLE_BYTES. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
-/* If not all samples are sure to fit into the heap, a frame (stored record) larger than 1 /
- * OUTSIZE_PART of the heap is read only when it is drawn. */
+/* Used if the samples of the shuffle buffer may be too large for the heap. A frame (stored record)
+ * that is larger than 1 / OUTSIZE_PART of the heap is then not kept there, but read when it is
+ * drawn. */
 #define OUTSIZE_PART       16u
-/* Largest size in bytes that is assumed for a codec block. The packer ends a block with the sample
- * that makes it larger than a few MiB. The assumed size includes the bytes that a container adds to
- * small files. */
+/* Size in bytes that is assumed for the largest codec block. The packer ends a block with the
+ * sample that makes the block larger than a few MiB. The assumed size is larger than this, because
+ * containers add bytes to small files. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
 /* Number of bytes of the reserve that are for small tables. (The reserve is memory that is kept
  * free so that any single sample can be read.) The other bytes of the reserve are for the read
@@ -85,20 +88,20 @@
 /* Smallest size in bytes of samples that may be read alone when they are drawn. Smaller samples
  * wait in memory until they are drawn, because reading each of them alone would cost more. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
-/* Largest number of shards that may be open at one time, if each sample is read only when it is
- * drawn. */
+/* Largest number of files of shards that may be open at one time, if each sample is read only when
+ * it is drawn. The shards of all samples in the shuffle buffer must then stay open. */
 #define SHARDS_MOST        192u
 
 struct needs {
     uint64_t slots;             /* number of samples in all shuffle buffers */
-    /* approximate number of bytes that the samples in all shuffle buffers take in the heap, and a
-     * quarter more for safety */
+    /* approximate number of bytes that the samples in all shuffle buffers take in the heap,
+     * increased by a quarter for safety */
     uint64_t frames;
     /* upper bound for the number of bytes that the samples in all shuffle buffers take in the
      * heap */
     uint64_t frames_most;
-    /* largest mean size of a sample in a shard: the mean of the shard with the largest samples, in
-     * bytes */
+    /* The mean size in bytes of the samples in a shard, for the shard in which this mean is
+     * largest. */
     uint64_t mean;
     /* largest number of bytes that a codec block adds to a read */
     uint64_t block;
@@ -125,7 +128,7 @@ static uint64_t numbers_drawn(const struct sheaf_reader *r)
     return r->own_lanes * order_buffer_slots(&r->load.order) + r->load.lane_count;
 }
 
-/* Returns the number of columns that the reader reads together with each sample. */
+/* Returns the number of columns whose fields the reader adds to each sample. */
 static size_t column_count(const struct loader *l)
 {
     return l->shards.columns == NULL ? 0 : l->shards.columns->count;
@@ -142,8 +145,8 @@ static uint64_t memory_open_shards(const struct sheaf_reader *r)
 }
 
 /* Returns true if the index sections and the columns of the open shards take at most a quarter of
- * the budget. If samples are read when they are drawn, the quarter must also have room for the
- * table of samples in the shuffle buffer. */
+ * the budget. If samples are read only when they are drawn, the table of the sample numbers in the
+ * shuffle buffer must fit into this quarter as well. */
 static bool has_room(const struct sheaf_reader *r)
 {
     const struct sheaf_dataset *d = r->dataset;
@@ -206,8 +209,8 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Computes an upper bound for the total size in bytes of `slots` samples of the data set: the size
- * that they have if all of them are in the shards with the largest mean size. */
+/* Sets *bytes to an upper bound for the total size of `slots` samples of the data set. The bound
+ * assumes that all of them are in the shards in which the mean size of a sample is largest. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
@@ -328,9 +331,8 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        /* The program can provide memory for the heap in the options. This memory is used for one
-         * heap only. A heap cannot know whether the program still uses samples in it, so the memory
-         * is not used for a second heap. */
+        /* The memory that the program has provided in the options belongs to an earlier heap, and
+         * the program may still use samples in it. So it is not used for this heap. */
         r->options.memory = NULL;
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);
@@ -384,25 +386,25 @@ static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t rea
     return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* Returns the number of bytes, as a part of the memory `left`, for decompressed samples that have
- * not entered the shuffle buffer yet. Used if not all samples of the shuffle buffer fit into
+/* Returns the part of the memory `left`, in bytes, that is for samples which were decompressed but
+ * have not entered the shuffle buffer yet. Used if not all samples of the shuffle buffer fit into
  * memory. */
 static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Sets the size and the number of reads for compressed data if codec blocks are decompressed in
- * parts. A block is then decompressed first for the samples that are needed soon, and again for
- * samples that are needed later. */
+/* Sets the size and the number of reads, if codec blocks are decompressed in parts because memory
+ * is small. Each block is then decompressed several times: first for the samples that are needed
+ * soon, and later for the other samples. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
     const uint64_t reads = l->lane_count + 1u;
     const uint64_t bytes = passing_bytes(l, left) * 3 / 4 / reads;
 
-    /* Blocks are not decompressed completely, because each block would then stay in memory until
-     * its last sample is returned. */
+    /* Blocks are decompressed in small steps. If a whole block were decompressed, it would stay in
+     * memory until its last sample is returned. */
     l->how = READ_STEPS;
     l->queued_most = reads;
     l->read_most = MIN(MAX(bytes, READ_TINY_BYTES), BLOCK_BYTES / 2);
@@ -427,8 +429,9 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* Reads of 1 MiB or less are not made smaller, because each remote read takes a round trip.
-         * First, fewer reads run at the same time. */
+        /* Reads are first made smaller down to 1 MiB. After that, fewer reads run at the same time,
+         * because a smaller remote read would take a round trip for few bytes. Only when few reads
+         * are left, reads become still smaller. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -455,9 +458,11 @@ static uint64_t works_memory(const struct loader *l)
 }
 
 /* Divides the memory `left` between reads and the heap. The heap gets all memory that reads do not
- * need. The program may borrow the part of the heap that the waiting samples do not need. These are
- * the samples of the shuffle buffer. Without a shuffle buffer, they are the samples of running
- * reads. */
+ * need.
+ *
+ * The program may borrow the part of the heap that waiting samples do not need. With a shuffle
+ * buffer, the waiting samples are those in the buffer. Without a shuffle buffer, they are the
+ * samples of reads that have begun. */
 static struct shares share_out(struct loader *l, const struct needs *n, uint64_t left)
 {
     const uint64_t least = reads_memory(n, READ_LEAST_BYTES, l->lane_count + 2u);
@@ -487,8 +492,8 @@ static int memory_refuse(struct sheaf_reader *r, const struct needs *n, uint64_t
 }
 
 /* Checks that the tables and the reserve (memory to read any single record) fit into the budget. If
- * they do not fit, frees index files in memory. Then computes the exact size of the reserve, which
- * may be smaller than the estimate. */
+ * they do not fit, frees the index files that are kept in memory. If they still do not fit,
+ * computes the exact size of the reserve, which may be smaller than the estimate. */
 static int fit_least(struct sheaf_reader *r, struct needs *n)
 {
     const uint64_t limit = r->load.budget.limit;

@@ -22,8 +22,8 @@
 #include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
 
-/* If the next range of samples of a lane (a sequence of samples) could not be read in advance,
- * another attempt is made every PUMP_DRAWS draws. */
+/* If the budget had no room to read the next range of samples of a lane (a sequence of samples) in
+ * advance, another attempt is made after every PUMP_DRAWS draws. */
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */
@@ -31,16 +31,17 @@ struct source_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
     uint64_t end;                   /* value of `drawn` at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* Number of samples in all ranges of the source that the lane has begun in this epoch,
-     * including the present range. If the epoch was resumed, samples that were drawn before are not
-     * counted. */
+    /* Number of samples in the ranges of the source that were opened in this epoch. So when the
+     * next range is opened, this is the number of samples in the ranges before it. If the epoch was
+     * resumed, samples that were drawn before are not counted. */
     uint64_t before;
     /* number of draws left in the present stretch (range of samples) */
     uint64_t left;
     uint64_t source_epoch;          /* epoch of the source to which the stretch belongs */
     struct source_line *line;       /* NULL if no stretch has begun */
-    /* True if samples are drawn from the struct lane in the second half of the table. The struct
-     * lane in the first half then reads the next range of samples. */
+    /* There are two structs lane for this lane and source. True if samples are drawn from the
+     * struct in the second half of the table, and the struct in the first half reads the next range
+     * in advance. False if it is the other way round. */
     bool is_second;
     /* The line (sequence of samples before shuffling) of the source's next range, which is read in
      * advance. NULL if this has not begun. */
@@ -66,7 +67,7 @@ struct mixing {
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
-    /* epoch of the source from which the last sample was drawn */
+    /* epoch of the source, for the sample that was drawn last */
     uint64_t source_epoch;
 };
 
@@ -187,8 +188,9 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Begins to draw samples from the next range of the source's samples. Another struct lane has
- * already read this range in advance, and takes the place of the present struct lane. */
+/* Begins to draw samples from the next range of the source's samples. The second struct lane for
+ * this lane and source has already read this range in advance. The two structs exchange their
+ * roles. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);
@@ -300,9 +302,9 @@ static int begin_stretches(struct sheaf_reader *r, uint32_t i, const uint64_t *d
     return code;
 }
 
-/* Finds the sample that a lane (a sequence of samples) repeats at its end as padding. This is the
- * first sample that the lane itself draws in the epoch. If the lane draws no samples, it is the
- * first sample of another lane (mix_padding_lane). */
+/* Finds the sample with which a lane (a sequence of samples) is padded at its end. It is the first
+ * sample that the lane itself draws in the epoch. If the lane draws no samples, it is the first
+ * sample of the lane that mix_padding_lane returns. */
 static int find_pad(struct sheaf_reader *r, uint32_t lane, uint64_t *drawn,
                     struct pad *pad)
 {
@@ -454,8 +456,9 @@ static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
 }
 
 /* Returns the number of shards that may be open at one time for a source of a view (a mix of data
- * sets). The samples in the shuffle buffer are from several pieces (up to 1024 consecutive chosen
- * samples each). Each piece may be in another shard. */
+ * sets). The samples in the shuffle buffer come from several pieces (ranges of up to 1024
+ * consecutive chosen samples). Each piece may be in another shard, so the number of pieces counts.
+ */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {

@@ -41,9 +41,10 @@ static const char *const remainder_names[] = { "auto", "keep", "drop", "pad" };
 
 /* ---- Where it is, and was ------------------------------------------------------------------- */
 
-/* Makes room in the table of gaps for more entries. (A gap is a turn in which a lane (a sequence of
- * samples) gave no sample.) First removes entries for samples that were returned so long ago that
- * no position can be requested for them. If this removes only few entries, enlarges the table. */
+/* Makes room in the table of gaps for more entries. (A gap is a turn in which a lane, a sequence of
+ * samples, gave no sample.) First removes entries that are no longer needed: positions can be
+ * requested only for samples that were returned recently. If this removes only few entries,
+ * enlarges the table. */
 static int position_make_room(struct sheaf_reader *r)
 {
     const size_t capacity = 2 * r->gap_capacity + 16;
@@ -81,12 +82,12 @@ int position_count(struct sheaf_reader *r)
     return SHEAF_OK;
 }
 
-/* Returns the number of turns until sample number `samples` was returned. In a turn, a lane is
- * asked for a sample. Turns in which a lane had no sample are included.
+/* Returns the number of turns that were needed to return the first `samples` samples. In a turn, a
+ * lane is asked for a sample. Turns in which the lane had no sample are included.
  *
- * A resumed stream is read forward to its position in the first call of sheaf_reader_next. Before
- * that call, the function returns the number of turns before the position at which the stream was
- * resumed. */
+ * A stream that was resumed is not read up to its position before the first call of
+ * sheaf_reader_next. Before that call, the function returns the number of turns before this
+ * position. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;
@@ -366,8 +367,8 @@ static int check_rounds(const struct sheaf_reader *r, const struct position *p,
     return SHEAF_OK;
 }
 
-/* Returns the error for a position that belongs to another host, or to this host when it had other
- * shards. */
+/* Returns the error for a position that cannot be used on this host: it was saved on another host,
+ * or on this host when it had other shards. */
 static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                        struct sheaf_error *err)
 {
@@ -380,9 +381,13 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
                    p->host, p->hosts);
 }
 
-/* Returns true if the position belongs to this data set. A view (a mix of data sets) may have
- * stages (parts of a training run with weights of their own). If a stage begins exactly at the
- * position, the position may have been made with or without this stage. Both are accepted. */
+/* Returns true if the position belongs to this data set, because it contains the fingerprint of the
+ * data set.
+ *
+ * In a view (a mix of data sets), the fingerprint covers the stages up to the position. (A stage is
+ * a part of a training run with weights of its own.) A stage that begins exactly at the position
+ * may have been appended after the position was saved. So the fingerprints with and without this
+ * stage are accepted. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
     for (size_t i = dataset_stage(d, &p->order, p->rounds + (p->extra != 0));
@@ -392,8 +397,8 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
-/* Returns the error for a position that was made before samples were appended to the data set. The
- * epoch of the position had fewer samples. */
+/* Returns the error for a position that was made before samples were appended to the data set. It
+ * cannot be used, because its epoch had fewer samples. */
 static int position_refuse_grown(const struct sheaf_dataset *d, uint64_t before,
                                  struct sheaf_error *err)
 {

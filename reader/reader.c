@@ -174,10 +174,12 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* The caller may move to any sample, because the position of `sample` can be computed. Each round
- * takes one sample from each lane, and only the last round lacks the shorter lanes at its end. So
- * before sample number `sample`, exactly `sample` turns were made. (In a turn, a lane is asked for
- * a sample.) */
+/* In an epoch that is not a stream, every sample has a position, so the caller may move to any
+ * sample.
+ *
+ * In a turn, a lane is asked for a sample. Each round has one turn for each lane, and only the last
+ * round is incomplete: shorter lanes have already ended, and come last in it. So exactly `sample`
+ * turns come before sample number `sample`, if no sample is left out. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)
@@ -316,10 +318,11 @@ static int next_sample(struct sheaf_reader *r)
     }
 }
 
-/* Ends a batch because of an error, or at the end of the epoch. If the batch already has samples,
- * they are returned now. The error is then stored, and the next call returns it. But an error
- * through which no record was lost is not stored. The next call tries again, and may find the same
- * error. */
+/* Ends a batch because of an error, or at the end of the epoch.
+ *
+ * If the batch already has samples, they are returned now. The error is stored, and the next call
+ * returns it. But if no record was lost through the error, it is not stored. The next call then
+ * tries again, and returns the error if it is still there. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

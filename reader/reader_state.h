@@ -11,9 +11,11 @@
 struct epoch_order;
 
 /* In a turn, a lane is asked for one sample. A turn gives no sample if the lane has ended or the
- * record is bad. A struct gap says: when sample number `first` (counted from 1) was returned,
- * `turns` turns had given no sample so far. The table has a struct gap for each sample directly
- * before which such turns occurred. */
+ * record is bad.
+ *
+ * A struct gap says: when sample number `first` (counted from 1) was returned, `turns` turns had
+ * given no sample so far. It is stored only if a turn between this sample and the sample before it
+ * gave no sample. Otherwise `turns` has not changed. */
 struct gap {
     uint64_t first, turns;
 };
@@ -67,8 +69,8 @@ struct sheaf_reader {
     /* number of samples returned since the epoch began or was resumed */
     uint64_t handed;
     struct sum sum;
-    /* Table of the turns that gave no sample. It goes back only to the earliest sample for which a
-     * position may still be requested. */
+    /* Table of the turns that gave no sample (struct gap). Old entries are removed, because a
+     * position can be requested only for samples that were returned recently. */
     struct gap *gaps;
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;

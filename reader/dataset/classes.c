@@ -13,15 +13,15 @@
 
 #define NO_SLOT UINT32_MAX
 
-/* The merged class names in order, and a hash table with which a name is found. An element of
- * `slots` is the number of a name, or NO_SLOT if the slot is free. At most half of the slots are in
- * use. If two classes have the same name, a search finds the first class. */
+/* The merged class names in order, and a hash table to find a name. An element of `slots` is the
+ * index of a name, or NO_SLOT if the slot is free. At most half of the slots are in use, so that a
+ * search is short. If two classes have the same name, a search finds the first of them. */
 struct merged_names {
     char **list;
     size_t count, capacity;
     uint32_t *slots;
     size_t slot_count;          /* number of slots, a power of two */
-    /* a name that occurs twice in the merged list; NULL if there is none */
+    /* a name that occurs twice in the merged list; NULL if all names differ */
     const char *repeated;
 };
 
@@ -92,8 +92,9 @@ static bool classes_is_same(const struct merged_names *n, const struct named_cla
     return true;
 }
 
-/* Appends to the merged list the names by which `list` is longer. The two lists must be equal up to
- * the end of the merged list. So the labels of the samples of `list` do not change. */
+/* Appends the names of `list` after position n->count to the merged list. The caller must have
+ * checked that both lists are equal up to the end of the shorter list. So each class of `list`
+ * keeps its label. If `list` is not longer than the merged list, does nothing. */
 static int classes_extend(struct merged_names *n, const struct named_classes *list,
                           struct sheaf_error *err)
 {
@@ -133,8 +134,9 @@ static int map_list(struct merged_names *n, const struct named_classes *list, ui
     return code;
 }
 
-/* Adds the class names of list number `i` to the merged list. If the classes of this list get other
- * labels in the merged list, sets *map to a table from old to new labels. */
+/* Adds the class names of list number `i` to the merged list. If a class of this list gets another
+ * label in the merged list, sets *map to a table from old to new labels. Otherwise leaves *map
+ * NULL. */
 static int classes_take(struct merged_names *n, const struct named_classes *lists, size_t i,
                         uint32_t **map, struct sheaf_error *err)
 {

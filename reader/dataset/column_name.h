@@ -23,8 +23,9 @@ struct column_name {
  * Returns NULL if the list does not contain this name yet. */
 const struct column_name *column_name_find(const struct column_name *list, size_t column,
                                            const char *extension, size_t size);
-/* Returns the name of a field like column_name_find, but makes it and adds it to the list if it is
- * not there. `own` is the name of the column. Returns NULL if memory is exhausted. */
+/* Returns the name NAME.EXT of a field, like column_name_find. If the list does not contain it yet,
+ * makes the name and adds it to the list. `own` is NAME, the name of the column. Returns NULL if
+ * memory is exhausted. */
 const struct column_name *column_name_get(struct column_name **list, size_t column,
                                           const char *own, const char *extension);
 void column_names_free(struct column_name *list);

@@ -13,10 +13,10 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* While a shard is open, the reader may keep all records of a column for this shard in memory.
- * KEPT_MOST is the largest usual size of these records, in bytes, at which they are kept. The
- * memory is reserved before the exact size is known. So the reserved memory is the usual size, a
- * quarter more, and KEPT_MORE bytes in addition. */
+/* While a shard is open, the reader may keep all records that a column has for this shard in
+ * memory. They are kept if their estimated size is at most KEPT_MOST bytes. The exact size is not
+ * known when the memory is reserved. So the reserved memory is the estimate, a quarter of it, and
+ * KEPT_MORE bytes together. */
 #define KEPT_MOST ((uint64_t)4 << 20)
 #define KEPT_MORE ((uint64_t)16 << 10)
 
@@ -97,8 +97,8 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
     return NULL;
 }
 
-/* Checks that a layer of a column was made for this data set. The layer may have been made before
- * the last samples were appended to the data set. */
+/* Checks that a layer of a column was made for this data set, or for an earlier state of it. The
+ * state is earlier if samples were appended to the data set after the layer was made. */
 static int check_base(const struct sheaf_dataset *source, const struct column_layer *layer,
                       struct sheaf_error *err)
 {
@@ -255,8 +255,9 @@ static const struct column_layer *layer_of(const struct column_set *set, uint64_
     return NULL;
 }
 
-/* Finds the column's records for one shard of the base data set. The shard has `samples` samples,
- * of which the first has the number `number`. Sets `place` to the records' place in the column. */
+/* Finds the records that a column has for one shard of the base data set. The shard has `samples`
+ * samples, and its first sample has the number `number`. Sets `place` to the layer and the shard
+ * that contain these records, and to the number of the first of them. */
 static int column_sets_find_place(const struct column_set *set, uint64_t number, uint64_t samples,
                                   struct column_place *place, struct sheaf_error *err)
 {

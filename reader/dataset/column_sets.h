@@ -51,10 +51,11 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
-/* Reads the manifest of a layer, which must be short. Sets `date` to the time at which the column
- * was dropped, if the manifest is the stand-in that a drop has left (see columns/column_drop.c),
- * and otherwise to "". Returns SHEAF_ERR_LIMIT if the manifest is longer than a stand-in, and
- * SHEAF_ERR_NOT_FOUND if there is none. */
+/* Finds out from the manifest of one layer whether and when the column was dropped. If the manifest
+ * is only the stand-in that a drop leaves (see columns/column_drop.c), sets `date` to the time of
+ * the drop. Otherwise sets `date` to "". To save time, reads only as many bytes as a stand-in can
+ * have, and returns SHEAF_ERR_LIMIT for a longer manifest. Returns SHEAF_ERR_NOT_FOUND if there is
+ * no manifest. */
 int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
                      struct sheaf_error *err);
 /* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the
@@ -80,7 +81,8 @@ struct column_place {
     const struct sheaf_dataset *layer;
     const struct index_files *indexes;  /* of the layer */
     uint32_t shard;             /* number of the layer's shard that has the records */
-    /* number of the first record for this shard of the base, within the layer's shard */
+    /* number, within the layer's shard, of the first record that belongs to this shard of the base
+     */
     uint64_t first;
 };
 
@@ -101,9 +103,10 @@ struct columns {
 int columns_open(const struct sheaf_dataset *dataset, const char *const *names, size_t count,
                  struct columns **columns, struct sheaf_error *err);
 void columns_free(struct columns *columns);             /* `columns` may be NULL. */
-/* Opens the index files of all columns, so that opening a shard costs no requests for them. Without
- * this call, or after columns_drop_indexes, each section is read by itself. `columns` may be NULL
- * in both functions. The other arguments are those of index_files_open. */
+/* Opens the index files of all columns, so that opening a shard needs no requests for them. If this
+ * function was not called, or after columns_drop_indexes, the index of each shard is read when the
+ * shard is opened. `columns` may be NULL in both functions. The other arguments are those of
+ * index_files_open. */
 int columns_open_indexes(struct columns *columns, struct budget *budget, struct cache *cache,
                          struct sheaf_error *err);
 void columns_drop_indexes(struct columns *columns);
@@ -118,9 +121,9 @@ static inline const struct column_place *columns_place(const struct columns *c, 
     return &c->places[shard * c->count + column];
 }
 
-/* In the following functions, `c` may be NULL if the reader has no columns. The functions then
- * return 0. `samples` is the number of samples in the shard of the base, the data set to which the
- * columns belong. */
+/* The following functions concern one shard of the base, the data set to which the columns belong.
+ * `samples` is the number of samples in this shard. If the reader has no columns, `c` is NULL, and
+ * the functions return 0. */
 
 /* Returns the memory in bytes for the indexes of the columns' records while a shard is open. */
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);

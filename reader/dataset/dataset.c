@@ -50,7 +50,7 @@ struct manifest_file {
     size_t size;
 };
 
-/* Sets the fields that tell in what kind of store the shards are. */
+/* Sets the fields is_remote and read_bytes, which tell in what kind of store the shards are. */
 static void dataset_find_place(struct sheaf_dataset *d)
 {
     if (d->manifest.shard_count == 0)
@@ -267,8 +267,9 @@ static int find_claim(const char *directory, struct sheaf_error *err)
     return code == SHEAF_ERR_ARGUMENT ? SHEAF_ERR_NOT_FOUND : code;
 }
 
-/* Finds out whether the manifest in this directory is only a stand-in: a short file that a packing
- * run puts in the manifest's place until it has finished. Returns the same codes as find_claim. */
+/* Finds out whether the manifest in this directory is only a stand-in: a short file that an
+ * unfinished packing run has put in the manifest's place. Returns the same codes as find_claim:
+ * SHEAF_OK if it is a stand-in, and SHEAF_ERR_NOT_FOUND if it is not. */
 static int find_stand_in(const char *directory, struct sheaf_error *err)
 {
     char *url = store_join(directory, MANIFEST_NAME), *text = NULL, run[33];
@@ -286,9 +287,9 @@ static int find_stand_in(const char *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Returns an error if an unfinished packing run was found, or if the search has failed. Returns
- * SHEAF_OK if the search has found no such run. `code` and `error` are the results of the search by
- * find_claim or find_stand_in. */
+/* Decides whether a directory may be opened. find_claim or find_stand_in has searched it for an
+ * unfinished packing run, with the results `code` and `error`. Returns SHEAF_OK if there is no such
+ * run. Returns an error if there is one, or if the search has failed. */
 static int refuse_found(const char *directory, int code, const struct sheaf_error *error,
                         struct sheaf_error *err)
 {
@@ -326,8 +327,8 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err)
     return code == SHEAF_OK ? dataset_refuse_claim(directory, err) : code;
 }
 
-/* Reads the manifest of a source (a directory, or the manifest itself). Returns SHEAF_ERR_NOT_FOUND
- * if the manifest does not exist. */
+/* Reads the manifest `source`, or the manifest in the directory `source`. Returns
+ * SHEAF_ERR_NOT_FOUND if it does not exist. */
 static int dataset_read_manifest(const char *source, struct manifest_file *file,
                                  struct sheaf_error *err)
 {

@@ -44,19 +44,21 @@ struct sheaf_dataset {
     bool has_manifest;
     /* true if the shards are in a remote store, such as S3 */
     bool is_remote;
-    /* Directory of the cache if the data set was opened offline, that is, without its servers.
-     * Otherwise NULL. */
+    /* Directory of the cache, if the data set was opened offline, that is, from a cache on this
+     * machine and without its servers. Otherwise NULL. */
     char *offline;
-    /* If the shards are on a network file system, the smallest number of bytes that one read should
-     * bring. 0 if they are on a local disk or in a remote store (S3, HTTP). */
+    /* If the shards are on a network file system: the smallest number of bytes that one read should
+     * bring, because each read takes a round trip. 0 if they are on a local disk or in a remote
+     * store (S3, HTTP). */
     size_t read_bytes;
     /* True if the shards can only be read from start to end. The numbers of their samples are then
      * unknown. */
     bool is_stream;
     /* container of the shards; in a union: of the first source */
     const struct format_ops *format;
-    /* Codec of the shards, or NULL if they are not compressed. For a union (a data set made of
-     * several data sets), the codec of a source with compressed shards. */
+    /* Codec of the shards, or NULL if they are not compressed. In a union (a data set made of
+     * several data sets), some sources may be compressed and others not. The field is then the
+     * codec of a source that is compressed. */
     const struct codec_ops *codec;
     /* The content of the manifest. For foreign shards, which have no manifest, it has the names and
      * sizes that are known. For a union (a data set made of several data sets), it has the shards,
@@ -76,33 +78,35 @@ struct sheaf_dataset {
     struct dataset_part *parts;
     /* number of parts; 0 if there is no manifest, and in a union */
     size_t part_count;
-    /* True if the data set may have tables of keys. False if it was made by an older release, which
-     * did not make such tables. */
+    /* True if the data set may have tables of keys, which are needed to find samples by key. False
+     * if an older release has made it, because older releases did not make them. */
     bool has_keys;
     char **urls;                        /* URLs of the shards, which may contain passwords */
     /* number of samples in each shard, in the order of the manifest */
     uint64_t *samples;
-    /* number of the first sample of each shard, and at the end the number of all samples */
+    /* Number of the first sample of each shard. The array has one more element at its end, the
+     * number of all samples. */
     uint64_t *first_numbers;
-    /* stem of each shard, for the keys of records without a key (formats/stems.h) */
+    /* stem of each shard: the beginning of the keys that its records get if they have no key
+     * themselves (formats/stems.h) */
     struct text *stems;
     /* index sections of foreign shards that were scanned; otherwise NULL */
     struct index_section **sections;
     struct damage *damages;
     size_t damage_count;
-    /* number of members of the scanned tars that belong to no sample */
+    /* number of members (files) of the scanned tars that belong to no sample */
     uint64_t passed_over;
     uint64_t lost_bytes;                /* bytes after damage that were lost, in scanned shards */
-    /* Number of samples that have the same key as an earlier sample. If the shards were scanned,
-     * only earlier samples of the same shard were compared. If the data set was indexed, earlier
-     * samples of all shards were compared. */
+    /* Number of samples that have the same key as an earlier sample. For shards without a manifest,
+     * only samples of the same shard were compared. If the data set was indexed, the samples of all
+     * shards were compared. */
     uint64_t repeated_keys;
     char *repeated_key;                 /* the first repeated key; NULL if unknown */
     /* For foreign tars (shards without a manifest): true if all files of a shard with the same key
      * form one sample, even if other files lie between them. */
     bool joins;
-    /* If `joins` is set: number of times that files which were not adjacent were joined to one
-     * sample. */
+    /* number of times that files which were not adjacent were joined to one sample; 0 unless
+     * `joins` is set */
     uint64_t joined;
     /* The source of the pipes, if the data set is a channel of pipes (Amazon SageMaker's Pipe
      * mode). Otherwise NULL. */
@@ -119,17 +123,18 @@ struct sheaf_dataset {
      * hosts (see modes/host_shards.h). Both are 0 if the data set has all shards. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    /* If the hosts have different numbers of samples: the number that each host reads in an epoch.
-     * host_pad is used with the remainder `pad`: hosts with fewer samples repeat some of them.
-     * host_drop is used with the remainder `drop`: hosts with more samples leave some out. */
+    /* If platform hosts have different numbers of samples: the number of samples that each host
+     * must read in an epoch. host_pad is used with the remainder `pad`, where hosts with fewer
+     * samples repeat some. host_drop is used with `drop`, where hosts with more samples leave some
+     * out. */
     uint64_t host_pad, host_drop;
     /* The following fields are set in a union (a data set made of several sources). */
     /* the sources; NULL if the data set is not a union */
     struct sheaf_dataset **sources;
     size_t source_count;
     uint32_t *source_of;                /* for each shard: index of its source */
-    /* True if the class name of a sample is taken from `manifest`, by the sample's label. Otherwise
-     * the name in the sample is used. */
+    /* True if the class names of samples are taken from the union's `manifest`, by the sample's
+     * label. False if a sample keeps the class name that is stored with it. */
     bool renames_classes;
     /* The following fields are set in each source of a union. */
     /* range of the shards of this source, as shard numbers of the union: `first_shard` to
@@ -138,18 +143,22 @@ struct sheaf_dataset {
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
-    /* Index of this source's first part (see parts.h), if the parts of all sources of the union (a
-     * data set made of several sources) are counted together. */
+    /* Number of parts (see parts.h) in all sources before this one, if the data set is a source of
+     * a union (a data set made of several sources). So it is the index of this source's first part
+     * when the parts of all sources are counted together. */
     size_t first_part;
     /* map from old to new labels (see classes.h); NULL if labels do not change */
     uint32_t *class_map;
     size_t class_map_count;             /* number of labels in class_map */
     int class_map_first;                /* the first label in class_map */
-    /* true if labels that are not in class_map stay the same */
+    /* true if a label that is not in class_map is allowed and stays the same; false if such a label
+     * is an error */
     bool class_rest_stays;
-    /* an earlier source with the same samples; NULL if there is none */
+    /* an earlier source that has the same samples, for example because one was converted from the
+     * other; NULL if there is none */
     const struct sheaf_dataset *same_as;
-    /* if the source is in a view: number of its chosen samples */
+    /* number of samples that the view has chosen from this source; not used if the source is not in
+     * a view */
     uint64_t chosen;
     /* in a view (a mix of data sets): the part of an epoch's samples that is drawn from this
      * source, from 0 to 1 */
@@ -157,8 +166,8 @@ struct sheaf_dataset {
     /* in a view (a mix of data sets) with weights: the weight of this source in the first stage of
      * the run; otherwise 0 */
     uint64_t weight;
-    /* in a view (a mix of data sets): number of samples chosen from this source that were also
-     * chosen from an earlier source */
+    /* in a view (a mix of data sets): number of samples that the view has chosen from this source
+     * and also from an earlier source */
     uint64_t shared;
     /* in a view (a mix of data sets): names of the fields that the samples of this source keep;
      * NULL if they keep all fields */
@@ -218,9 +227,11 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Returns the index of the source's first part (see parts.h), if the parts of all sources of `d`
- * are counted together. The field first_part counts from the first source of the outermost union.
- * If `d` is itself a source of that union, the parts before `d` are subtracted. */
+/* Returns the index of the first part (see parts.h) of `source`, if the parts of all sources of `d`
+ * are counted together.
+ *
+ * If `d` is itself a source of a larger union, the field first_part counts from the first source of
+ * that union. So the parts before `d` are subtracted. */
 static inline size_t dataset_first_part(const struct sheaf_dataset *d,
                                         const struct sheaf_dataset *source)
 {
@@ -293,17 +304,19 @@ int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *e
  * listing unchanged. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
-/* Sets the directory that contains the shards. Called after shards were removed from the manifest.
- */
+/* Sets the directory that contains the shards, and computes the tables of dataset_make_tables
+ * again. Called when the manifest comes from another directory, and shards that are not on this
+ * host have been removed from it. */
 int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_error *err);
 
 /* Computes tables from the list of shards in the manifest: the number of the first sample in each
  * shard, the beginnings of the keys for records without a key, and the totals. */
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 
-/* Returns the number of samples in an epoch. This is the number of samples in the data set. If the
- * shards are divided among hosts that pad or drop the remainder, it is the number of samples that
- * each host contributes. */
+/* Returns the number of samples that this host reads in an epoch. Usually this is the number of
+ * samples in the data set. If a platform has divided the shards among hosts, and the remainder is
+ * not `keep`, all hosts read the same number. It is host_drop rounded down, or host_pad rounded up,
+ * to a multiple of the number of lanes. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);
@@ -328,8 +341,8 @@ static inline uint32_t dataset_shard_of(const struct sheaf_dataset *d, uint64_t 
     return low;
 }
 
-/* Estimates how many stored bytes `raw_bytes` uncompressed bytes of this shard take. Uses the mean
- * compression ratio of the shard. */
+/* Estimates the stored (compressed) size of `raw_bytes` uncompressed bytes of this shard, from the
+ * mean compression ratio of the shard. */
 static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint32_t shard,
                                             uint64_t raw_bytes)
 {
@@ -374,8 +387,8 @@ int dataset_add_counts(struct sheaf_dataset *d, struct sheaf_error *err);
 struct manifest_images dataset_images(const struct sheaf_dataset *dataset);
 /* Fills in the public description of a field. */
 void dataset_describe_field(const struct tally_field *field, struct sheaf_field_info *info);
-/* Marks the counts of fields and classes as unknown. Called if `d` becomes only a part of the data
- * set for which these counts were made. */
+/* Marks the counts of fields and classes as unknown. Called if shards are removed from `d`, for
+ * example because they are on other hosts. The counts of the manifest were made for all shards. */
 void dataset_forget_counts(struct sheaf_dataset *d);
 
 /* ---- reader/dataset_union.c ------------------------------------------------------------------ */

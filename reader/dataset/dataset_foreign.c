@@ -143,8 +143,8 @@ static int no_shards(const char *url, bool has_files, struct sheaf_error *err)
                    "be packed first", url);
 }
 
-/* Adds the shards in the directory `url` to the list. Sets *is_directory to false if `url` is not a
- * directory. */
+/* Adds the shards in the directory `url` to the list. If `url` is not a directory, adds nothing and
+ * sets *is_directory to false. */
 static int add_directory(struct urls *urls, const char *url, bool *is_directory,
                          struct sheaf_error *err)
 {

@@ -187,8 +187,9 @@ static int merge_classes(struct sheaf_dataset *d, const struct union_options *op
     return code;
 }
 
-/* Checks that the labels of all sources begin with the same number. Otherwise classes cannot be
- * merged by number, because that leaves all labels as they are. */
+/* Returns an error if the labels of two sources begin with different numbers (0 and 1, for
+ * example). Classes can then not be merged by number, because label 1 would mean the first class in
+ * one source, and the second class in the other. */
 static int check_bases(const struct sheaf_dataset *d, struct sheaf_error *err)
 {
     const struct sheaf_dataset *first = d->sources[0];
@@ -367,8 +368,8 @@ static int dataset_union_compare(const struct sheaf_dataset *d, const struct she
     return code;
 }
 
-/* Notes for each source whether an earlier source contains the same samples. This is not an error,
- * because it may be intended. */
+/* Stores in each source whether an earlier source contains the same samples (same_as). This is not
+ * an error, because a program may open the same samples twice on purpose. */
 static int find_copies(struct sheaf_dataset *d, struct sheaf_error *err)
 {
     for (size_t i = 1; i < d->source_count; i++) {

@@ -39,12 +39,12 @@ uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
 /* Returns the number of different samples in an epoch. In a view (a mix of data sets), these are
  * the chosen samples, and otherwise all samples of the data set. */
 uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
-/* Returns the number of sample `rank`, if only the samples are counted that an epoch can draw (in a
- * view, the chosen samples). They are in ascending order within each source.
+/* Orders all samples that an epoch can draw (in a view, the chosen samples) by source and then by
+ * number. Returns the number of the sample at index `rank` in this order.
  *
- * Sets *run to the length of a run of consecutive sample numbers that begins with the returned
- * number, and that an epoch can draw. *run is at least 1. The longest possible run may be
- * longer. */
+ * Sets *run to a number of samples, at least 1, for which both the index and the number increase by
+ * 1 from sample to sample. So the caller need not ask for each of them. Samples after these may
+ * also be consecutive. */
 uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
                                uint64_t *run);
 

@@ -19,10 +19,10 @@ struct class_drawing {
     uint32_t end;               /* one more than the largest element of `labels` */
     /* numbers of samples of each label: all, and visited so far */
     uint64_t *samples, *seen;
-    /* number of samples to select for each label, and number of samples selected so far for each
-     * label */
+    /* number of samples to select for each label, and number of them that have been selected so far
+     */
     uint64_t *wanted, *drawn;
-    /* for each label: index in `numbers` for its next sample */
+    /* for each label: index in `numbers` at which the number of its next sample is stored */
     size_t *next;
     uint64_t *numbers;
 };
@@ -37,8 +37,8 @@ static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
     return dataset_chosen_number(d, rank, &run);
 }
 
-/* Divides the numbers from 0 to `count` - 1 into `parts` parts of equal size. Returns the middle
- * number of part `index`. */
+/* Divides the numbers from 0 to `count` - 1 into `parts` ranges of about equal size. Returns the
+ * number in the middle of range `index`. */
 static uint64_t middle(uint64_t count, uint64_t index, uint64_t parts)
 {
     return (uint64_t)(((unsigned __int128)count * (2 * index + 1)) / (2 * parts));

@@ -16,9 +16,10 @@
 
 /* ---- Large frames ---------------------------------------------------------------------------- */
 
-/* Prepares for reading a frame (stored record) of `bytes` bytes. The frame is read into the window,
- * a buffer for the present part of the uncompressed stream. If the frame is too large for the
- * window, waits until no other reader uses the memory for large frames, which all readers share. */
+/* Prepares for reading a frame (stored record) of `bytes` bytes into the window, the buffer for the
+ * present part of the uncompressed stream. A frame that is too large for the window needs the
+ * memory for large frames, which all readers share. In this case, waits until no other reader uses
+ * this memory. */
 static void frames_take_large(struct frames *f, uint64_t bytes)
 {
     if (f->large == NULL || f->has_large || bytes <= f->own_limit - 4 * PIECE_BYTES)

@@ -15,8 +15,8 @@
 #include "formats/codec.h"
 #include "reader/dataset/framing.h"
 
-/* A function that reads at most `size` stored bytes, the next ones of the shard. Sets *got to the
- * number of bytes read, which is 0 at the end of the shard. */
+/* A function of the caller that reads the next stored bytes of the shard, at most `size` bytes.
+ * Sets *got to the number of bytes that it has read, which is 0 at the end of the shard. */
 typedef int frames_read_fn(void *context, void *data, size_t size, size_t *got,
                            struct sheaf_error *err);
 
@@ -41,7 +41,8 @@ struct frames {
     bool (*again)(void *context);
     void *context;
     size_t limit;                   /* largest frame (stored record) that is accepted, in bytes */
-    /* number of the frame or damage that was returned last */
+    /* Number of frames and damaged places that came before the last result of frames_next.
+     * frames_repeat reads these again and then stops. */
     uint64_t given;
     /* compressed bytes that were read but not decompressed yet; empty if the shard is not
      * compressed */
@@ -88,11 +89,11 @@ void frames_set_stored(struct frames *f, uint64_t stored_bytes);
  * framing_next. */
 int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
-/* Reads the shard again from its start, up to the end of the frame (stored record) that was
- * returned last. Called if the checksum of the frame differs from that in the index. Returns
- * SHEAF_END if the shard cannot be read again.
- *
- * If frames_next itself finds damage, it also reads the shard again, but only once. */
+/* Reads the shard again from its start, up to the frame (stored record) that frames_next has
+ * returned last. The next call of frames_next returns this frame again. Called if the checksum of
+ * the frame differs from that in the index. Returns SHEAF_END if the shard cannot be read again.
+ * (If frames_next itself finds damage, it already does this. Each shard is read again at most
+ * once.) */
 int frames_repeat(struct frames *f, struct sheaf_error *err);
 
 void frames_close(struct frames *f);

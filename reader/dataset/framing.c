@@ -70,8 +70,8 @@ static int framing_examine(struct framing *w, struct part *part, int *verdict,
     }
 }
 
-/* Describes the part of the shard that begins at w->at in *part. If the part was already examined,
- * returns the result of that examination. */
+/* Describes in *part the part of the shard (for example, a header or a record) that begins at
+ * w->at. If this part was already examined, returns the result of that examination. */
 static int next_part(struct framing *w, struct part *part, struct sheaf_error *err)
 {
     int verdict, code;
@@ -115,7 +115,7 @@ static int pass_rest(struct framing *w, struct sheaf_error *err)
 }
 
 /* Searches for the next frame (stored record) after damage at w->at. Moves w->at to the first
- * position at which a frame seems to begin. Returns SHEAF_END if no such position was found up to
+ * position at which a frame seems to begin. Returns SHEAF_END if there is no such position before
  * the end of the shard. */
 static int resync(struct framing *w, struct sheaf_error *err)
 {
@@ -196,9 +196,9 @@ static int damage(struct framing *w, struct sheaf_error *err)
 
 /* ---- Frames --------------------------------------------------------------------------------- */
 
-/* Returns true if the frame (stored record) that is being read is known to be complete. In a tar,
- * damage after a member may hide more members of the same sample, so its frames are never known to
- * be complete. In other containers, the frame itself shows this. */
+/* Returns true if the frame (stored record) that is being read is known to be complete, although
+ * damage comes after it. In a tar this is never known, because the damage may hide further files of
+ * the same sample. In other containers, the frame itself shows where it ends. */
 static bool framing_is_whole(const struct framing *w)
 {
     return !w->format->has_members && !w->scan.frame_open;

@@ -38,8 +38,8 @@ struct framing_bytes {
      * framing->at. frames.c then reads the part into memory. scan.c stores the key of the
      * record. */
     int (*take)(struct framing *framing, const struct part *part, struct sheaf_error *err);
-    /* Verifies the content of the frame (stored record) from framing->begin to framing->at. The
-     * pointer is NULL if the provider does not verify frames. */
+    /* Verifies the content of the frame (stored record) from framing->begin to framing->at. `check`
+     * is NULL for scan.c, which reads only headers and cannot verify frames. */
     int (*check)(struct framing *framing, struct sheaf_error *err);
 };
 
@@ -63,15 +63,16 @@ struct framing {
     /* true if the next frame (stored record) comes directly after damage, so its beginning may be
      * missing */
     bool suspect;
-    /* True if the error that the shard lacks its end was already returned. After this error, at
-     * most one more frame (stored record) is returned. */
+    /* True if framing_next has already returned the error that the shard lacks its end mark. If a
+     * complete frame (stored record) came before the end, this frame is returned by the next call.
+     * After it, the shard has ended. */
     bool lacks_end;
-    /* If the shard lacks its end: size in bytes of the last frame (stored record), which ends at
-     * offset `at`. 0 if there is no frame that must still be returned. */
+    /* If the shard lacks its end mark: size in bytes of the last frame (stored record), which ends
+     * at offset `at` and must still be returned. Otherwise 0. */
     uint64_t last_bytes;
-    /* Set by the provider of the bytes if a compressed stream is damaged and cannot be read
-     * further. dead_bytes is then the number of stored bytes after the damage, or UINT64_MAX if it
-     * is unknown. */
+    /* Set by the provider of the bytes if a compressed stream is damaged, so that the rest of it
+     * cannot be decompressed. dead_bytes is then the number of stored bytes in this rest, or
+     * UINT64_MAX if it is unknown. */
     bool dead;
     uint64_t dead_bytes;
     uint64_t records;               /* number of frames and bad records that were returned */

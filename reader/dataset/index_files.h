@@ -23,13 +23,14 @@ struct index_files {
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES]);
 
-/* Opens the index files of the data set. The caller must keep all arguments valid until they are
+/* Opens the index files of the data set. The arguments must stay valid until the index files are
  * closed. */
 int index_files_open(struct index_files *f, const struct sheaf_dataset *dataset,
                      struct budget *budget, struct cache *cache, struct sheaf_error *err);
 void index_files_close(struct index_files *f);
-/* Frees the index files that were loaded into memory. Afterwards, each section is read from its
- * file. No other thread may use `f` during the call. */
+/* Frees the index files that were loaded into memory, to save memory. After this call, the index
+ * section of a shard is read from the file each time. No other thread may use `f` during the call.
+ */
 void index_files_drop(struct index_files *f);
 
 /* Reads the index section of a shard (the index of this shard), parses it and checks it. The

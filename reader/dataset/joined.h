@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a tar in which files of other samples lie between the files of a sample. A store_object is
- * made that shows the tar as if the files of each sample were adjacent, in the order of the index.
- * It reads them from the stored tar. */
+ * Reads a tar in which files of other samples lie between the files of one sample. For this
+ * purpose, makes a store_object, that is, an object that can be read like a file. In this object
+ * the files of each sample are adjacent, in the order of the index. The bytes are read from the
+ * stored tar. */
 #ifndef READER_JOINED_H
 #define READER_JOINED_H
 

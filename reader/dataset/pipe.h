@@ -30,12 +30,13 @@ struct pipe_shift {
     uint64_t shift;
 };
 
-/* Opens the pipe of `epoch`. The number of this pipe is the epoch plus the shift (struct
- * pipe_shift). Waits until the pipe exists and a process writes to it. The wait ends early when
- * *interrupt is not zero.
+/* Opens the pipe of `epoch`. Waits until the pipe exists and a process writes to it. The wait ends
+ * early when *interrupt is not zero.
  *
- * The shift may be unknown. If there is no pipe with the number `epoch` in this case, opens the
- * pipe with the lowest number, if a process writes to it, and sets the shift. */
+ * If the shift (struct pipe_shift) is known, the number of the pipe is the epoch plus the shift. If
+ * the shift is not known, the pipe with the number `epoch` is opened if it exists. Otherwise the
+ * pipe with the lowest number is opened, provided that a process writes to it. In both cases the
+ * shift is then set. */
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err);

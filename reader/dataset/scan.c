@@ -19,7 +19,8 @@
 
 struct scan_extent {
     uint64_t begin, end;
-    /* if samples are joined: offset at which the key of this sample begins in `keys` */
+    /* If files with the same key are joined to one sample: offset in `keys` at which the key of
+     * this sample begins. Otherwise not used. */
     uint64_t key;
 };
 

@@ -14,7 +14,8 @@ struct sections {
     const struct sheaf_dataset *dataset;
     const struct dataset_part *part;        /* the part whose index is open */
     struct store_object *index;
-    /* the cache from which the index is read, if the data set was opened offline; otherwise NULL */
+    /* the cache from which the index is read, if the data set was opened offline, that is, without
+     * its servers; otherwise NULL */
     struct cache *cache;
 };
 

@@ -29,7 +29,8 @@ struct brace {
      * "{a,b}" */
     bool is_range;
     uint64_t low, high, step;
-    /* number of digits of the first number of the range; 0 for a range of letters */
+    /* If the bounds of the range are numbers: the number of digits of the first bound, to which all
+     * numbers are padded with zeros. 0 for a range of letters. */
     int width;
 };
 

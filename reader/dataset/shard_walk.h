@@ -37,17 +37,18 @@ int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shar
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
               struct sheaf_error *err);
-/* Lets the walk read frames (stored records) that are larger than its limit, with the memory
- * `large`. Several walks share this memory, and only one of them can use it at a time. `large` must
- * stay valid until the walk is closed. */
+/* Lets the walk read frames (stored records) that are larger than its limit. They are read into the
+ * memory `large`, which several walks share, so only one walk can read such a frame at a time.
+ * `large` must stay valid until the walk is closed. */
 static inline void walk_use_large(struct walk *w, struct frames_large *large)
 {
     w->frames.large = large;
 }
 
-/* Reads the shard again, up to the end of the frame (stored record) that was returned last. Called
- * if the frame is damaged, because the bytes of a remote shard may have been damaged on the
- * network. Each shard is read again at most once. Returns the same codes as frames_repeat. */
+/* Reads the shard again, up to the frame (stored record) that was returned last. The next call of
+ * walk_next returns this frame again. Called if the frame is damaged, because the bytes of a remote
+ * shard may have been damaged on the network. Each shard is read again at most once. Returns the
+ * same codes as frames_repeat. */
 int walk_repeat(struct walk *w, struct sheaf_error *err);
 /* Returns the next frame (stored record) of the shard, and the same codes as frames_next. Error
  * messages begin with the name of the shard. If a remote shard seems damaged, it is read again, and

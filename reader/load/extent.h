@@ -17,17 +17,17 @@ struct run {
     struct shard *shard;
     uint64_t first;
     size_t count;
-    /* True if this run is read together with the run before it in the list, and with the gap
-     * between the two. */
+    /* True if this run and the run before it in the list are read as one range of the shard, which
+     * includes the gap between them. False if this run begins a new range. */
     bool joins;
-    /* number of samples that are skipped: they come directly before this run in the lane (a
-     * sequence of samples), and are not read now */
+    /* number of samples of the lane (a sequence of samples) directly before this run that are not
+     * read now, for example because they are read only when they are drawn */
     uint32_t skipped;
 };
 
-/* Counts the runs (ranges of records) at the beginning of the list that are read as one range of
- * the shard. Sets *whole to the range from the first record of the first run to the last record of
- * the last run. */
+/* Counts the runs (ranges of records) at the beginning of the list that are read together as one
+ * range of the shard. Sets *whole to this range: from the first record of the first run to the last
+ * record of the last of these runs. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */
@@ -38,8 +38,8 @@ enum read_how {
     /* Read a single block completely. Decompress only the records that are needed, each directly to
      * its destination. */
     READ_PARTS,
-    /* Like READ_PARTS, but read the stored bytes of the block in small steps, so they need less
-     * memory. */
+    /* Like READ_PARTS, but read the stored bytes of the block in small steps. So only one step of
+     * the stored bytes must be in memory at a time, and not the whole block. */
     READ_STEPS,
 };
 
@@ -68,8 +68,9 @@ uint64_t extent_names(const struct index_section *section, uint64_t first, size_
 /* Returns the number of bytes that the records of a run have outside the shard: in lines of its
  * .lst file, and in columns. */
 uint64_t extent_beside(const struct run *whole);
-/* Returns the number of uncompressed bytes that are in memory after a read of these records. It
- * depends on `how` the blocks are decompressed. */
+/* Returns the number of uncompressed bytes that are in memory after a read of these records. With
+ * READ_WHOLE, these are all bytes of their codec blocks, and otherwise only the records. `how` says
+ * how the read decompresses the blocks. */
 uint64_t extent_raw(const struct run *whole, enum read_how how);
 
 #endif

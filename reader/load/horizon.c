@@ -9,9 +9,9 @@
 #include "base/error.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* The horizon is a step (draw) of the lane. Samples that will be drawn before this step are in
- * memory. When the lane has come close to the horizon, the horizon is moved to a later step: as
- * soon as only 1 / DUE_PART of the distance is left. */
+/* The horizon is a future step (draw) of the lane. Samples that will be drawn before the horizon
+ * are in memory. When the horizon is set, it is some number of steps ahead. When only 1 / DUE_PART
+ * of these steps are left, it is set again to a later step. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -119,8 +119,9 @@ static int compare_places(const void *a, const void *b)
     return x->record < y->record ? -1 : x->record > y->record;
 }
 
-/* Makes a list of the samples that should be read now. The shuffle buffer has only the numbers of
- * these samples. Their draws are already computed, and the list is in the order of the draws. */
+/* Makes a list of the samples that can be read now: the shuffle buffer has only their numbers, and
+ * the steps at which they will be drawn are already computed. The list is in the order of these
+ * steps. */
 static size_t list_wanted(const struct horizon *h, struct wanted *list)
 {
     size_t count = 0;
@@ -163,9 +164,10 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
     }
 }
 
-/* Reads the first samples of `list`, up to the first sample that is in another codec block. Returns
- * their number. If there is not enough memory, reads nothing, and the shuffle buffer keeps only the
- * numbers of the samples. */
+/* Reads the first samples of `list` with one read, up to the first sample that is in another codec
+ * block. Returns the number of these samples. Also returns it if there is not enough memory for the
+ * read. The shuffle buffer then keeps only the numbers of the samples, and they are read when they
+ * are drawn. */
 static size_t horizon_read_block(struct horizon *h, struct loader *l, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {

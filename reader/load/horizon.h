@@ -28,8 +28,8 @@ struct horizon {
     const struct order_line *line;
     struct ref *slots;              /* slots of the lane's shuffle buffer */
     uint64_t slot_count;
-    /* largest number of samples of the shuffle buffer that may be in memory, and number of those
-     * that are in memory now */
+    /* `most` is the largest number of samples of the shuffle buffer that may be in memory. `held`
+     * is the number of them that are in memory now. */
     uint64_t most, held;
     uint32_t far;
     uint32_t due;                   /* step at which FAR is moved forward */

@@ -14,8 +14,9 @@
  * buffer is full, and each of them is read alone. Their number is at most the size of the buffer
  * divided by EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
-/* A slot of the shuffle buffer is loaded into the CPU's cache SLOTS_AHEAD draws before it is used.
- * This is possible because the shuffle can compute the coming draws. */
+/* When the next draws are known, the slots of the shuffle buffer that they use are loaded into the
+ * CPU's cache. A slot is loaded SLOTS_AHEAD draws before it is used. The next draws are known
+ * because the shuffle can compute them in advance. */
 #define SLOTS_AHEAD    8u
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -42,8 +43,8 @@ static void set_due_input(const struct lane *lane, struct due *due, uint64_t inp
     set_due(due, run.shard, run.record, order_lane_repeats(range, input));
 }
 
-/* Begins the sequence in which the lane reads its samples. If an epoch is resumed, the first
- * `steps` draws of the lane are left out. */
+/* Begins the sequence in which the lane reads its samples. If an epoch is resumed, the samples of
+ * the first `steps` draws of the lane have already been returned, and are left out. */
 static int begin_sequence(const struct loader *l, struct lane *lane, uint64_t steps, bool is_ahead,
                           struct sheaf_error *err)
 {
@@ -334,8 +335,8 @@ void lane_read_ahead(struct loader *l, struct lane *lane)
     struct sheaf_error ignored;
     unsigned left = lane->numbers;
 
-    /* Errors are ignored here. The same error occurs again when the sample is needed, and is
-     * returned then. */
+    /* An error is ignored here. The sample is needed later, and the same error then occurs again
+     * and is returned. */
     for (unsigned i = 0; i < MIN(lane->count, l->queued_most) && left != 0; i++) {
         struct due *due = &lane->due[(lane->first + i) % LANE_DUE];
 

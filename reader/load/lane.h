@@ -44,14 +44,15 @@ struct lane {
     /* A copy of the shuffle that is some draws ahead. It shows which slots of the shuffle buffer
      * will be used soon. */
     struct shuffle ahead;
-    /* slots of the shuffle buffer; NULL if the lane has none */
+    /* slots of the shuffle buffer; NULL if no samples wait in it, because samples are not shuffled,
+     * or are read only when they are drawn */
     struct ref *slots;
     uint64_t slot_count;
-    /* number of slots of the shuffle buffer that have been filled so far, while the lane (a
-     * sequence of samples) starts */
+    /* number of slots of the shuffle buffer that have been filled while the lane (a sequence of
+     * samples) starts; drawing begins when all are filled */
     uint64_t filled;
-    /* True if the slot `refill_slot`, from which the last sample was drawn, must still be filled
-     * with the next sample of the sequence. */
+    /* True if no sample has yet been put into the slot `refill_slot`, from which the last sample
+     * was drawn. Before the next draw, the next sample of the sequence must be put there. */
     bool refill_due;
     uint64_t refill_slot;
     struct due due[LANE_DUE];   /* drawn samples, in a ring that begins at `first` */
@@ -103,8 +104,9 @@ void lane_read_ahead(struct loader *loader, struct lane *lane);
  * waits until the shard is open. */
 void lane_read_early(struct loader *loader, struct lane *lane);
 
-/* Returns true if it is known that the lane (a sequence of samples) has ended. lane_next then
- * returns SHEAF_END. (A stream may have ended although this is not known yet.) */
+/* Returns true if it is known that the lane (a sequence of samples) has ended, so that lane_next
+ * will return SHEAF_END. Returns false for a stream that has ended but in which the end was not
+ * noticed yet. */
 static inline bool lane_has_ended(const struct lane *lane)
 {
     return lane->has_ended;

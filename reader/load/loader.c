@@ -63,8 +63,10 @@ void loader_trim(struct loader *l)
 }
 
 /* Chooses spare buffers for a read that needs `memory` bytes: the largest buffers that are not much
- * too large. If very large buffers were used for small reads, large reads would find only small
- * buffers. Then the spare memory would become larger and larger. */
+ * too large. Returns a new struct without buffers if there are none.
+ *
+ * If small reads used very large buffers, a later large read would find only small ones and would
+ * need new buffers. Then the spare memory would become larger and larger. */
 static struct work *take_spare(struct loader *l, uint64_t memory)
 {
     const uint64_t most = 2 * memory + KEPT_MORE_BYTES;
@@ -83,9 +85,9 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
     return w;
 }
 
-/* Returns buffers for a read that needs `memory` bytes. The caller must have taken these bytes from
- * the budget. If spare buffers are used and are larger, the difference is also taken from the
- * budget. */
+/* Returns buffers for a read that needs `memory` bytes. The caller must have taken `memory` bytes
+ * from the budget. If the function uses spare buffers that are larger than this, it takes the
+ * difference from the budget. */
 static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
 {
     struct work *w = take_spare(l, memory);

@@ -20,8 +20,8 @@ struct queue_ops;
 struct ref {
     struct item *item;          /* NULL if the sample is not in memory */
     union {
-        /* If `item` is NULL, the sample is not in memory. `input` is then the sample's number
-         * within the lane (a sequence of samples), or REF_EMPTY. */
+        /* If `item` is NULL: the number of the sample within the lane (a sequence of samples), or
+         * REF_EMPTY if there is no sample. */
         uint64_t input;
         /* If `item` is not NULL: the read in whose memory the sample lies, or NULL if the sample
          * has an allocation of its own. */
@@ -54,19 +54,20 @@ struct loader {
      * ranges. `coming_count` is the number of queues in the second half that may be used. It is 0
      * if there is not enough memory. */
     uint32_t queue_count, coming_count;
-    /* Number of draws that each lane (a sequence of samples) makes from its shuffle buffer before
-     * the samples are requested. Meanwhile the drawn samples can be read. */
+    /* Number of draws by which each lane (a sequence of samples) is ahead of the caller: this
+     * number of samples is drawn but not returned yet. Meanwhile, drawn samples that are not in
+     * memory can be read. */
     unsigned lead;
-    /* Largest number of draws for which a sample may wait in memory before it is drawn. It is 0 if
-     * each sample is read only when it is drawn, because the kernel caches the files. It is 1 if
-     * samples are returned in the order in which they are read. Otherwise it is the size of the
-     * shuffle buffer, in which samples wait. */
+    /* Largest number of draws for which a sample may wait in memory before it is drawn:
+     * - 0 if each sample is read only when it is drawn, because the kernel caches the files.
+     * - 1 if samples are returned in the order in which they are read.
+     * - Otherwise the size of the shuffle buffer, in which samples wait. */
     uint64_t keep;
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* limit for remote reads, from which queued_most is computed */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
-    /* How reads decompress the blocks of a codec: completely, or only the records that are needed,
-     * if memory has no room for whole blocks. */
+    /* How reads decompress the blocks of a codec. If memory has room for whole blocks, all of each
+     * block is decompressed, and otherwise only the records that are needed. */
     enum read_how how;
     /* Largest size of a frame (stored record) that may be in the shuffle buffer. For a larger
      * frame, the buffer has only the sample's number, and the sample is read when it is drawn. */
@@ -108,14 +109,17 @@ enum loader_share {
     LOADER_NOW,                 /* It may also take the reserve. */
 };
 
-/* Begins a read. A read is a job that brings records of a shard into memory. The shards in `plan`
- * must be open. The caller's references to them pass to the read. Returns SHEAF_END if there is not
- * enough memory for the read; the caller then keeps its references. The number of users of the new
- * read is 1. */
+/* Begins a read, which is a job that brings records of a shard into memory. The shards in `plan`
+ * must be open. The read takes over the caller's references to them, and the new read has one user,
+ * the caller.
+ *
+ * Returns SHEAF_END if there is not enough memory for the read. The caller then keeps its
+ * references. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
-/* The memory that a read may take. Each value permits the memory of the values above it, and one
- * more kind. */
+/* Begins a read of the single record `record`. Needs as little memory as possible: if the record is
+ * in a codec block, decompresses only the record. `share` says which memory may be used, and
+ * `repeats` whether the sample repeats another one as padding. Otherwise like loader_begin. */
 int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t record, bool repeats,
                        enum loader_share share, struct read **read, struct sheaf_error *err);
 /* Makes a read without a plan. A stream will fill it with the samples that arrive next. */

@@ -95,9 +95,9 @@ static int use_shard(struct loader *l, uint32_t number, struct shard **shard,
     return code == SHEAF_ERR_LIMIT ? QUEUE_NO_SECTION : code;
 }
 
-/* Begins to open the next shard of the lane (a sequence of samples) early, to save time later. If
- * the budget has no room at the moment, does nothing. The shard is then opened when its first
- * record is needed. */
+/* Begins to open the next shard of the lane (a sequence of samples) before its first record is
+ * needed, so that the lane need not wait for it later. If the budget has no room at the moment,
+ * does nothing. The shard is then opened when its first record is needed. */
 static void queue_open_next(struct loader *l, struct queue *q, uint64_t position)
 {
     const uint64_t place = sequence_place(q->sequence, position);
@@ -127,8 +127,8 @@ static int enter_shard(struct loader *l, struct queue *q, const struct order_run
         q->shard = q->next;
         q->next = NULL;
     }
-    /* A lane may be padded: its last sample is then a repeated one, which can be in any shard. In
-     * this case, the next shard that was opened is not the shard of the sample. */
+    /* The shard that was opened in advance may be the wrong one. The last sample of a padded lane
+     * repeats an earlier sample, which can be in any shard. */
     if (q->shard != NULL && q->shard->number != run->shard) {
         shards_drop(&l->shards, q->shard);
         q->shard = NULL;
@@ -146,8 +146,8 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns true if there is memory for two reads of this size. A read in advance may begin only if
- * this is true, so that memory for an urgent read is left. */
+/* Returns true if there is memory for two reads of this size. Only then may a read in advance
+ * begin, because memory for one more read must be left for samples that are needed at once. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;
@@ -240,15 +240,16 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns true if queue `a` will need its next unplanned sample sooner than queue `b`. (The
- * unplanned samples are those for which no read is planned yet.) */
+/* Returns true if queue `a` will need the next sample that it has not planned sooner than queue `b`
+ * will need its own. (A sample is planned if a read for it was begun, or if it will be read when it
+ * is drawn.) */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
 }
 
-/* Returns the queue that has planned its reads furthest ahead, among the queues that have an open
- * shard. The queue `but` is not considered. Returns NULL if there is no such queue. */
+/* Among the queues that have an open shard, returns the queue that needs its next unplanned sample
+ * last. The queue `but` is not considered. Returns NULL if there is no such queue. */
 static struct queue *furthest(struct loader *l, const struct queue *but)
 {
     struct queue *found = NULL;
@@ -335,9 +336,9 @@ int queue_pump_planned(struct loader *l, struct sheaf_error *err)
         if (q == NULL)
             return SHEAF_OK;
         code = l->queue_ops->plan(l, q, err);
-        /* This queue only reads in advance, and its read could not be planned. There may be too
-         * little memory, or its shard may not be open yet. So such queues are left out from now
-         * on. */
+        /* This queue only reads in advance, but its read could not be planned: there is too little
+         * memory, or its shard is not open yet. No queue that only reads in advance is tried again
+         * in this call. */
         if (code != SHEAF_OK && q->is_ahead) {
             ahead = false;
             continue;
@@ -423,8 +424,8 @@ int queue_take_planned(struct loader *l, struct queue *q, bool waits, struct ref
     if (r != NULL && r->at <= q->taken && ++r->taken == r->span) {
         struct sheaf_error later;
 
-        /* An error of queue_pump is ignored here. The same error occurs again when the sample is
-         * needed, and is returned then. */
+        /* If queue_pump returns an error, it is ignored. The sample with the error is needed later,
+         * and the same error then occurs again and is returned. */
         q->taken++;
         queue_remove_first(l, q);
         (void)queue_pump(l, &later);

@@ -32,8 +32,8 @@ struct warmth;
 
 struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
-    /* the order of samples before shuffling (the line), to which the positions of the sequence
-     * refer */
+    /* the order of samples before shuffling (the line); the sequence states the samples as
+     * positions in it */
     const struct order_line *line;
     /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;
@@ -47,9 +47,9 @@ struct queue {
     /* In a view (a mix of data sets): true if this queue reads the next range of a source's samples
      * in advance, while samples are still drawn from the present range. */
     bool is_ahead;
-    /* Number of positions of the sequence that were planned, including those whose samples were
-     * already returned. For each of them a read was begun, or the sample will be read when it is
-     * drawn. */
+    /* Number of positions of the sequence that were planned, including positions whose samples were
+     * already returned. A position is planned if a read for its sample was begun, or if the sample
+     * will be read when it is drawn. */
     uint64_t planned;
     uint64_t taken;                 /* number of positions that were returned */
     struct read *first, *last;
@@ -61,8 +61,8 @@ struct queue {
      * kernel's cache in advance. Otherwise NULL. */
     struct warmth *warmth;
     struct shard *shard;            /* the shard of the planned position */
-    /* the shard whose samples come next, which is being opened; NULL if it was not opened yet, or
-     * if there is none */
+    /* the shard after `shard`, which is being opened in advance; NULL if it was not opened yet, or
+     * if there is no further shard */
     struct shard *next;
     /* If the next record must be read alone, because there is little memory: the shard of this
      * record. Otherwise NULL. */
@@ -78,23 +78,24 @@ void queue_clear(struct loader *loader, struct queue *queue);
 
 /* The functions of one kind of queue. All queues of a loader are of one kind, loader->queue_ops. */
 struct queue_ops {
-    /* Makes the fields of a queue that only this kind of queue uses. The pointer is NULL if there
-     * are no such fields. */
+    /* Makes the fields of a queue that only this kind of queue uses. `begin` is NULL if there are
+     * no such fields. */
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
     /* Plans the next read of the queue. Returns SHEAF_END if there is not enough memory for the
-     * read now, and QUEUE_NO_SECTION if there is none for the index section of its shard. The
-     * pointer is NULL if `pump` plans the reads. */
+     * read now, and QUEUE_NO_SECTION if there is none for the index section of its shard. `plan` is
+     * NULL if `pump` plans the reads. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
-    /* Called instead of `plan` if the sample at the next position is read in another way. The
-     * pointer is NULL if this kind of queue has nothing to do in this case. */
+    /* Called after the sample at the next position was read alone, without `plan`, because there is
+     * little memory. The queue must then leave out this sample. `pass` is NULL if this kind of
+     * queue has no list of samples from which it must be removed. */
     void (*pass)(struct loader *loader, struct queue *queue);
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* implements queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                 struct sheaf_error *err);                               /* implements queue_take */
     /* implements queue_cancel; NULL if there is nothing to cancel */
     void (*cancel)(struct queue *queue);
-    /* frees the fields that `begin` has made; the pointer is NULL if there are none */
+    /* frees the fields that `begin` has made; `end` is NULL if there are no such fields */
     void (*end)(struct queue *queue);
 };
 /* The kind of queue whose samples are read in the order of the shards. The index shows which bytes
@@ -137,8 +138,8 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 
 /* The following functions are for the code of the kinds of queues. */
 
-/* Begins the next read of the queue, as `plan` describes it. Returns SHEAF_END if there is not
- * enough memory for the read now. */
+/* Begins the read that `plan` describes, as the next read of the queue. Returns SHEAF_END if there
+ * is not enough memory for the read now. */
 int queue_begin_read(struct loader *loader, struct queue *queue, const struct read_plan *plan,
                      struct sheaf_error *err);
 /* Implement `pump` and `take` of queue_ops for all kinds of queues except those for streams: the

@@ -68,10 +68,12 @@ static void remove_read(struct loader *l, struct queue *q)
     q->waiting--;
 }
 
-/* Takes memory from the budget for a sample of a stream. This is possible only now, because the
- * size of the sample was not known before it arrived. A sample for the shuffle buffer is copied to
- * an allocation of its own. Other samples stay in the stream's buffer. The program may keep such a
- * sample, so the whole buffer is taken from the budget. */
+/* Takes memory from the budget for a sample of a stream. This is possible only after the sample has
+ * arrived, because its size was not known before.
+ *
+ * A sample for the shuffle buffer is copied to an allocation of its own. Any other sample stays in
+ * the stream's buffer. The program may keep it there, so the memory of the whole buffer is taken
+ * from the budget. */
 static int account_stream(struct loader *l, struct read *r, struct ref *ref,
                           struct sheaf_error *err)
 {

@@ -30,7 +30,7 @@ struct item {
         /* if has_name is set: the record's line of the .lst file */
         const char *name;
         uint64_t offset;        /* otherwise: offset of the frame in the uncompressed shard */
-        /* If is_bad is set: the error of the record. The item then has neither data nor a name. */
+        /* If is_bad is set: the error of the record. `data` and `name` are not valid then. */
         struct sheaf_error *bad;
     };
     uint64_t record;
@@ -50,7 +50,8 @@ struct item_column {
     /* bytes of the record; NULL if the column has no record for the sample */
     const uint8_t *data;
     uint32_t size;
-    /* checksum that the index states for the item's own record */
+    /* checksum that the base's index states for the sample's own record; the column's record must
+     * contain the same checksum */
     uint32_t base_crc;
 };
 _Static_assert(sizeof(struct item_column) % 16 == 0, "as for items");
@@ -83,7 +84,8 @@ struct read_needs {
     uint64_t pieces;
     size_t count;               /* number of items */
     size_t span;                /* number of items, including the skipped positions before them */
-    /* size of the records in bytes, and size of their names and their records in columns */
+    /* `data` is the size of the records in bytes. `names` is the size of their lines in the .lst
+     * file and of their records in columns. */
     uint64_t data, names;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
@@ -155,25 +157,27 @@ struct work {
 struct read {
     struct read *next;          /* next read of the same queue */
     struct read *newer, *older; /* neighbours in the list of all reads */
-    /* Buffers of the read. NULL if the read has finished, unless it belongs to a stream. */
+    /* Buffers of the read. NULL if the read has finished. The reads of a stream keep their buffers
+     * until they are freed. */
     struct work *work;
     struct workers *workers;    /* the threads that run its job */
     size_t item_bytes;          /* size of an item with its columns */
     uint64_t at;                /* first position of its queue that the read covers */
-    /* number of positions of the sequence for which the read has samples, and number of these
-     * samples that the queue has already returned */
+    /* `span` is the number of positions of the sequence for which the read has samples. The queue
+     * has already returned the samples of the first `taken` positions. */
     size_t span, taken;
     size_t users;               /* number of references to it */
     /* If the records lie in one block: the table of their items, in which each item is followed by
      * its columns. Otherwise NULL. */
     struct item *table;
-    /* If each record has an allocation of its own: pointers to the items that describe the records.
-     * A pointer is NULL if its position is skipped. */
+    /* If each record has an allocation of its own: pointers to the items that describe the records,
+     * one for each position. A pointer is NULL if the position was skipped, because its sample is
+     * not read now. */
     struct item **each;
     /* if items lie together: the table and all frames (stored records) */
     uint8_t *block;
-    /* Size of `block` in bytes if it was allocated by malloc and taken from the memory budget. 0 if
-     * it is a piece of the heap for samples. */
+    /* If `block` was allocated by malloc: its size in bytes, which was taken from the memory
+     * budget. 0 if `block` is in the heap for samples. */
     uint64_t alone_bytes;
     bool is_reserved;           /* true if the memory is from the reserve */
     bool repeats;

@@ -13,8 +13,8 @@
 #include "reader/load/unpack.h"
 #include "store/interrupt.h"
 
-/* While an item is written, the item that comes ITEMS_AHEAD items later is loaded into the CPU's
- * cache. */
+/* Items are often scattered over the memory. So the item that will be written ITEMS_AHEAD items
+ * later is loaded into the CPU's cache. */
 #define ITEMS_AHEAD 8u
 
 /* Runs (ranges of records) that are read as one range of the shard, including the gaps between
@@ -233,7 +233,8 @@ static int read_portion(struct work *w, size_t i, const struct portion *of)
 {
     const struct store_read *fetched = &w->fetches[i].read;
 
-    /* place_columns copies kept records of columns itself if each item has its own memory */
+    /* If each item has its own memory, place_columns copies the kept records of columns, so they
+     * are not copied here. */
     if (of->size != 0 && of->kept != NULL && (i < READ_PORTIONS || w->read->table != NULL))
         memcpy(of->to, of->kept, of->size);
     if (of->size == 0 || of->kept != NULL)
@@ -515,9 +516,10 @@ static int read_row_once(struct pass *p)
     return code == SHEAF_OK ? finish_items(p) : code;
 }
 
-/* Removes the marks of bad records in a remote shard, so that these records are read once more.
- * Their bytes may have been damaged on the network or in the cache, so the second read does not use
- * the cache. Returns false if no record was marked as bad. */
+/* Removes the marks of bad records in a remote shard, so that these records are read once more. The
+ * bytes may have been damaged on the network or in the cache, so the second read does not use the
+ * cache. Returns false if there is nothing to read again: no record was corrupt, or the shard is
+ * local. */
 static bool forgives(struct pass *p)
 {
     struct turn t = turn_begin(p);
@@ -680,8 +682,8 @@ static void read_job_fetch(struct work *w)
         return;
     }
     w->is_fetched = true;
-    /* The counter of unfinished requests includes this function until its end. Otherwise the job
-     * could start before all requests are sent. */
+    /* The counter starts at 1, for this function itself, which subtracts 1 at its end. Otherwise
+     * the counter could reach 0, and the job could start, before all requests are sent. */
     atomic_init(&w->fetches_left, 1);
     for (size_t i = 0; i < portion_count(w); i++) {
         const struct portion of = portion_of(&p, i);

@@ -57,8 +57,8 @@ static int pool_open(const struct sheaf_dataset *d, struct shard_pool **result,
         return err_memory(err, sizeof(*pool));
     pool->base.release = pool_free;
     pool->process = getpid();
-    /* The budget has no limit, because the shards that are in use are needed in any case. Only the
-     * memory of unused shards is limited (to IDLE_BYTES). */
+    /* The budget of the pool has no limit, because the shards that are in use are needed in any
+     * case. Only unused shards are limited: their index sections may take IDLE_BYTES in total. */
     pool->budget.limit = UINT64_MAX;
     pthread_mutex_init(&pool->lock, NULL);
     code = workers_open(&pool->workers, dataset_is_local(d)

@@ -245,10 +245,10 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. The memory of the shard may have come from the reserve, which is
- * only for samples that are needed now. If the new user reads in advance (`reserved` is false), the
- * memory must come from the rest of the budget instead. Returns false if the rest of the budget is
- * too small for it. */
+/* Adds a user to an open shard. If the shard is in memory of the reserve, which is only for samples
+ * that are needed now, the new user may not be allowed to use it: `reserved` is false for a user
+ * that reads in advance. The memory of the shard is then moved from the reserve to the rest of the
+ * budget. Returns false if the rest of the budget is too small for it. */
 static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

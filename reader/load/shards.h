@@ -64,8 +64,9 @@ struct shards {
     /* True if the whole .lst file (the names of records) of each open shard is kept in memory,
      * because its lines are not needed in order. */
     bool keep_lines;
-    /* True if the records of small columns are all kept in memory while a shard is open. Then no
-     * further read is needed to add the fields of these columns to a sample. */
+    /* True if all records of small columns are kept in memory while a shard is open, as far as
+     * their memory allows. Then the fields of these columns are added to a sample without another
+     * read. */
     bool keep_columns;
     /* true if a truncated shard is read as far as possible */
     bool keep_short;
@@ -76,7 +77,8 @@ struct shards {
     size_t idle_count, idle_most;       /* number of idle shards, and the largest allowed number */
     uint64_t bytes;                     /* memory of all open shards, idle or in use */
     uint64_t idle_most_bytes;           /* Idle shards are closed if `bytes` exceeds this limit. */
-    /* set to a value other than zero if jobs that open shards must end soon */
+    /* set to a value other than zero to make the jobs that open shards end soon, for example when
+     * the reader is freed */
     volatile int cancelled;
 };
 

@@ -17,8 +17,8 @@
 #include "store/interrupt.h"
 #include "store/read_ahead.h"
 
-/* Number of requests that are sent at a time when a remote shard is read as a stream. Each of them
- * has an equal part of the memory for reading in advance. */
+/* Number of requests into which reading ahead in a remote shard is divided, if the shard is read as
+ * a stream. Each request has an equal part of the memory for reading ahead. */
 #define AHEAD_PIECES 4u
 
 struct stream {
@@ -32,16 +32,18 @@ struct stream {
     size_t stride;                  /* distance to the stream's next shard */
     bool ended;                     /* true if all shards have been read */
     bool failed;
-    /* true if damage makes it unknown to which attribute of a sample the next record belongs */
+    /* Used if a sample consists of several records, one for each of its attributes. True if records
+     * were damaged, so that it is unknown to which attribute the next record belongs. */
     bool lost;
-    /* set to a value other than zero if reads of a pipe must end */
+    /* set to a value other than zero to make reads of a pipe end, because they may otherwise wait
+     * forever */
     volatile int cancelled;
     struct store_object *object;    /* the shard at `place`; NULL if not open */
     const struct format_ops *format;
     struct frames frames;
     bool frames_are_open;
-    /* `closed` has the counts for the shards that were closed. `reported` has the counts that were
-     * already returned with reads. */
+    /* `closed` has the counts for the shards that were read and closed. `reported` has the part of
+     * the counts that was already returned with reads. */
     struct stream_counts closed, reported;
     uint64_t record;                /* number of the next record in the shard */
     uint64_t framed;                /* number of samples and bad records in all shards */
@@ -263,8 +265,8 @@ static int take_error(struct stream *s, struct item *item, const struct sheaf_er
     if (error->code != SHEAF_ERR_CORRUPT && error->code != SHEAF_ERR_TRUNCATED) {
         const bool is_data = error->code == SHEAF_ERR_LIMIT || error->code == SHEAF_ERR_UNSUPPORTED;
 
-        /* The error of a store already names the shard in its message, so the name is not added
-         * again. */
+        /* The message of an error of the store already names the shard. So the name is not put
+         * before it again. */
         stream_error(err, error);
         return is_data ? err_prefix(err, "%s: ", s->object->url) : err->code;
     }

@@ -52,8 +52,8 @@ void stream_plan(struct stream *stream, struct read *read);
  * last of them must have finished. */
 uint64_t stream_framed(const struct stream *stream);
 
-/* Returns the container of the stream. It is known when the first read of the stream has finished.
- */
+/* Returns the container of the stream, which is detected from its first bytes. The first read of
+ * the stream must have finished. */
 const struct format_ops *stream_format(const struct stream *stream);
 
 #endif

@@ -20,10 +20,12 @@
 #define GAP_NETWORK       ((uint64_t)256 << 10)
 #define GAP_REMOTE        ((uint64_t)1 << 20)
 
-/* Returns the number of uncompressed bytes of the next read of a lane (a sequence of samples). The
- * first reads of a lane are small. Otherwise its first sample would wait for many other samples.
- * But if codec blocks are decompressed in parts, small reads would decompress the same block
- * several times. So in that case the first reads are not smaller. */
+/* Returns the number of uncompressed bytes that the next read of a lane (a sequence of samples)
+ * should have.
+ *
+ * The first reads of a lane are small, because its first sample would otherwise wait until many
+ * other samples are read. If codec blocks are decompressed in parts, the first reads have the usual
+ * size, because small reads would decompress the same block several times. */
 uint64_t stretch_bytes(const struct loader *l, uint64_t planned)
 {
     return l->how != READ_WHOLE ? l->read_most
@@ -84,13 +86,16 @@ struct course {
     uint64_t left;              /* number of bytes that single records may still take */
 };
 
-/* Adds a record to the read. Returns false if the read should end before this record: for example,
- * if the record extends beyond c->stop.
+/* Adds a record to the read. Returns false if the read should end before this record, for example
+ * because the record extends beyond c->stop.
  *
- * There may be a gap before the record. A large gap is not read. c->stop is then increased by the
- * size of the gap, because the read does not contain these bytes. `resumed` is true if the samples
- * in the gap were returned before the epoch was resumed. Such a gap is read only if the records
- * before and after it are in adjacent codec blocks, so that little is read unnecessarily. */
+ * There may be a gap before the record. A small gap is read as well. A large gap is not read, and
+ * the read continues after it. c->stop is then increased by the size of the gap, because the read
+ * does not contain these bytes.
+ *
+ * `resumed` is true if the epoch was resumed, and the samples in the gap were returned before. Such
+ * a gap is read only if the records before and after it are in the same codec block or in adjacent
+ * blocks, because these blocks are read in any case. */
 static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                         struct stretch *t)
 {
@@ -105,7 +110,7 @@ static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_
     joined = is_next || ((!resumed || s->blocks != NULL)
                          && stretch_joins(s, end - 1, record, stretch_gap_of(c->shard)));
     /* A read from a remote shard, or from a shard with codec blocks, must be one range of bytes. So
-     * it ends here if the gap before the record is too large. */
+     * it must end before a gap that is too large to be read. */
     if (!joined && (s->blocks != NULL || c->shard->object->is_remote))
         return false;
     if (!joined)

@@ -26,8 +26,8 @@ struct stretch {
     const struct horizon *horizon;
     /* the open shard that contains the first sample of the new read */
     struct shard *shard;
-    /* Position of the new read's first sample in the sequence of the lane (a sequence of samples).
-     * Reads are already planned for all positions before it. */
+    /* Position in the lane's sequence of the first sample of the new read. For all positions before
+     * it, reads are already planned. */
     uint64_t planned;
     /* the record of the new read's first sample */
     struct order_run found;

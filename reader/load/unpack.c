@@ -53,8 +53,8 @@ static int unpack_begin_member(const struct unpack *u, struct codec_stream *stre
     return code;
 }
 
-/* Sets at->data and at->size to the stored bytes of the next step. Leaves them unchanged at the end
- * of the block. */
+/* Sets at->data and at->size to the stored bytes of the next step. Leaves them unchanged if the
+ * block has no more stored bytes. */
 static int unpack_fill(struct unpack *u, struct unpack_place *at, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -23,16 +23,17 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* Number of samples at the start of a lane (a sequence of samples) that are read at once. For later
- * samples, the lane waits until their files are in the kernel's cache. */
+/* Number of samples at the start of a lane (a sequence of samples) that are read without waiting
+ * for the kernel's cache. Later samples are read only when their part of the file is in the cache.
+ */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
 /* Largest number of ranges of bytes that one job reads. In a view (a mix of data sets) there are
  * several ranges, because samples that are not chosen may lie between chosen samples. */
 #define RANGES      32u
 /* BYTES is the number of bytes that one job reads into the kernel's cache. AHEAD_BYTES is the
- * number of bytes of samples that are in this cache, but have not entered the shuffle buffer
- * yet. */
+ * number of bytes of samples that the jobs are ahead of the shuffle buffer: they are in the cache,
+ * but have not entered the buffer yet. */
 #define BYTES       ((uint64_t)1 << 20)
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
@@ -50,7 +51,8 @@ struct warmth {
     struct shards *shards;
     const struct order_line *line;
     struct sequence *sequence;
-    /* runs of one record each, whose shards are in use */
+    /* The next drawn samples, as runs (ranges of records) of one record each. Their shards stay in
+     * use until the samples are read. */
     struct run due[DUE];
     bool repeats[DUE];
     size_t first, count;
@@ -158,12 +160,12 @@ static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
     workers_submit(l->workers, &g->job);
 }
 
-/* Starts jobs that read the samples that will enter the shuffle buffer next into the kernel's
- * cache.
+/* Starts jobs that read files into the kernel's cache, namely the samples that will enter the
+ * shuffle buffer next.
  *
- * If samples that may be drawn now are not in the cache yet, returns a job for which the caller
- * should wait. Otherwise the disk would be read at random positions for the draws, while the jobs
- * read it from start to end. Returns NULL if the caller need not wait. */
+ * Returns a job for which the caller should wait, if samples that may be drawn now are not in the
+ * cache yet. Otherwise the draws would read the disk at random positions while the jobs read it
+ * from start to end. Returns NULL if the caller need not wait. */
 static struct job *warm_go_on(struct warmth *w, struct loader *l)
 {
     const uint64_t last = w->sequence->range.count, next = w->sequence->shuffle.next;
@@ -230,9 +232,10 @@ static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *er
     return w->count != 0 ? SHEAF_OK : code;
 }
 
-/* Plans one read for the first records on the list w->due. The read always includes the first
- * record, whose shard must be open. Further records are included only if their shards are open, and
- * if the read then has at most `most` bytes. */
+/* Plans one read for the first records on the list w->due. The first record is always included, and
+ * its shard must be open. A further record is included if its shard is open, if the read then has
+ * at most `most` bytes, and if its element of w->repeats is the same as for the first record.
+ * Otherwise the read ends before it. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
     struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,

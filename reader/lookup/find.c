@@ -41,8 +41,9 @@ static int find_by_asked(const void *x, const void *y)
     return (a->number > b->number) - (a->number < b->number);
 }
 
-/* Finds the samples that may have one of the keys (the candidates), in one source after another. A
- * candidate's number is its number in the whole data set, and not in its source. */
+/* Finds the samples that may have one of the keys (the candidates). Searches one source of the data
+ * set after another. In `matches`, a candidate has its number in the whole data set, and not its
+ * number in the source. */
 static int find_matches(const struct sheaf_dataset *d, const uint64_t *hashes, size_t count,
                         const volatile int *interrupt, struct buf *matches,
                         struct sheaf_error *err)
@@ -74,8 +75,9 @@ static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
     return SHEAF_OK;
 }
 
-/* Selects the candidates that have one of the requested keys. Returns an error if a column has no
- * value for such a sample, unless the options allow this. */
+/* Selects, from the candidates that were read, the samples that have one of the requested keys. If
+ * a column has no value for a selected sample, returns an error, unless the options allow such
+ * samples. */
 static int find_choose(const struct sheaf_dataset *d, const struct sheaf_read_options *options,
                        struct found *f, const char *const *keys, size_t count,
                        const struct key_match *matches, size_t match_count,

@@ -21,7 +21,8 @@
 #define GAP_REMOTE  ((uint64_t)32 << 10)
 /* largest number of reads that run at the same time */
 #define READS_MOST  ((size_t)64)
-/* total size in bytes of the buckets that are checked together */
+/* largest total size in bytes of the buckets (groups of entries of the table) that are read and
+ * checked at once */
 #define CHECK_BYTES ((uint64_t)4 << 20)
 
 /* ---- The file -------------------------------------------------------------------------------- */

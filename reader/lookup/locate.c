@@ -15,8 +15,8 @@ struct locating {
     const struct sheaf_dataset *dataset;
     struct comings *comings;
     struct order_line line;
-    /* for each shard, by its number: the position of its first sample in the epoch's order of
-     * samples, before shuffling */
+    /* for each shard, by its number: the position of its first sample in the line, the sequence of
+     * all samples before shuffling */
     uint64_t *starts;
     struct targets targets;
 };
@@ -24,8 +24,9 @@ struct locating {
 /* ---- From numbers to inputs ------------------------------------------------------------------ */
 
 /* Adds the steps at which lanes (sequences of samples) return this sample again as padding. If the
- * lanes of an epoch differ in length, short lanes are padded: each repeats its own first sample. If
- * there are more lanes than samples, a lane without samples repeats a sample of another lane. */
+ * lanes of an epoch differ in length, each shorter lane repeats its first sample at its end. If
+ * there are more lanes than samples, some lanes have no sample of their own. Such a lane repeats
+ * the first sample of another lane. */
 static int add_pads(struct locating *x, uint64_t place, uint32_t own, size_t asked,
                     struct sheaf_error *err)
 {

@@ -21,8 +21,8 @@ struct locate_target {
     uint32_t lane;
     uint64_t input;
     size_t asked;               /* index of the requested number */
-    /* The step at which the lane (a sequence of samples) returns the sample. UINT64_MAX if it does
-     * not return the sample before the limit of the search. */
+    /* The step at which the lane (a sequence of samples) returns the sample. UINT64_MAX if the lane
+     * does not return it before the step at which the search ends. */
     uint64_t step;
 };
 
@@ -35,9 +35,9 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* Returns the number of targets, from `first` on, that are in the same lane (sequence of samples)
- * as `first`. A target is a request to find the step at which a lane returns a sample. Returns 0 if
- * `first` is `end`. */
+/* Returns the number of targets that are in the same lane (sequence of samples) as `first`, counted
+ * from `first` on and before `end`. A target is a request to find the step at which a lane returns
+ * a sample. Returns 0 if `first` is equal to `end`. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
 /* Finds the steps at which a lane (a sequence of samples) returns the requested samples

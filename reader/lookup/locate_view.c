@@ -47,8 +47,8 @@ static int by_source(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Selects the requested samples that the view (a mix of data sets) has chosen, and sorts them by
- * source. Returns their number. */
+/* Selects those of the requested samples that the view (a mix of data sets) has chosen. The view
+ * never returns any other sample. Sorts them by source, and returns their number. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                           struct wanted_number *wanted)
 {
@@ -92,9 +92,11 @@ static int find_inputs(struct view_locating *x, const struct wanted_number *want
     return code;
 }
 
-/* Adds a result: the lane (a sequence of samples) returns the wanted sample at this step. If this
- * is the first step of the lane, also adds the steps at which the sample is repeated as padding, at
- * the end of this lane or of lanes without samples. */
+/* Adds a result: the lane (a sequence of samples) returns the wanted sample at this step.
+ *
+ * If this is the first step of the lane, the sample may also be repeated as padding. A lane is
+ * padded with its own first sample, and a lane without samples with the first sample of another
+ * lane. So the steps of this padding are added as well. */
 static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {

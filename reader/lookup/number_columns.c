@@ -29,8 +29,8 @@
 
 /* ---- Open columns ---------------------------------------------------------------------------- */
 
-/* A list element: columns that were opened by one call. Elements are added to the list but never
- * removed, so all threads may search it without a lock. */
+/* A list element: columns that one call has opened. Elements are added to the list but never
+ * removed. So any thread may search the list without a lock. */
 struct open_columns {
     struct dataset_cache base;
     struct open_columns *next;
@@ -135,8 +135,8 @@ static void number_columns_release(struct sheaf_kept *kept)
     free(r);
 }
 
-/* Reads samples of the data set `d`. Uses only the part of the memory budget of sheaf_dataset_read
- * that is not taken by samples and records yet. */
+/* Reads samples of the data set `d`. Earlier reads of the same call of sheaf_dataset_read have
+ * already taken c->memory_bytes of its memory budget. This function uses only the rest. */
 static int number_columns_read_more(struct numbered_call *c, const struct sheaf_dataset *d,
                                     const uint64_t *numbers, size_t count, uint32_t *crcs,
                                     const struct sheaf_sample **samples, struct sheaf_error *err)
@@ -259,9 +259,11 @@ int number_columns_refuse(const struct sheaf_dataset *dataset, const struct shea
                        SHEAF_REASON_NO_VALUE);
 }
 
-/* Handles samples for which the column has no value. These are the samples that got no field when
- * the column was read: sample i still has before[i] fields. The options say whether such a sample
- * is an error, or is only noted. */
+/* Handles samples for which the column has no value. The options say whether such a sample is an
+ * error, or is only noted.
+ *
+ * before[i] is the number of fields that sample i had before the column was read. A sample that
+ * still has this number of fields has got no field from the column. */
 static int check_missing(const struct numbered_call *c, size_t column, const size_t *before,
                          struct sheaf_error *err)
 {

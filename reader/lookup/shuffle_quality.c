@@ -18,14 +18,14 @@
 #include "reader/view/view_replay.h"
 
 /* Largest distance in steps at which two neighbours count as returned close together. (Neighbours
- * are samples with consecutive numbers in the data set.) */
+ * are samples with consecutive numbers in the data set. A good shuffle returns them far apart.) */
 #define NEAR_STEPS 100u
 
 struct quality_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    /* the computed draws of a view; NULL if the data set is not a view, and the fields below are
-     * then used */
+    /* the computed draws of a view. NULL if the data set is not a view. Only in that case, the
+     * following fields are used. */
     struct view_replay *view;
     struct order_line line;
     struct order_lane *lanes;
@@ -56,14 +56,15 @@ struct mixing_tally {
     uint64_t steps;
     struct mixed *sources;
     size_t source_count;
-    /* number of times that each sample was returned in the last NEAR_STEPS steps */
+    /* for each sample: number of times that it was returned in the last NEAR_STEPS steps */
     uint8_t *near;
     uint64_t recent[NEAR_STEPS];
     uint64_t near_count;
     double distance;                /* sum of distances, as parts of an epoch */
     /* label of each sample, plus 1; NULL if the labels are unknown */
     uint32_t *labels;
-    /* For each label: 1 + the number of the last batch with a sample of this label. */
+    /* For each label: 1 + the number of the last batch with a sample of this label, or 0 if no
+     * batch had one yet. */
     uint64_t *seen;
     uint64_t *label_counts;
     uint32_t label_end;

@@ -36,8 +36,8 @@ static void see_drawn(struct foresight *f, uint64_t slot, uint32_t step)
         f->coming[f->came[slot] % f->span] = step;
 }
 
-/* Makes one step of the second shuffle, which is a copy of the lane's shuffle and is ahead of it.
- * Does nothing if the second shuffle has ended or is far enough ahead. */
+/* Makes one step of the second shuffle, which is a copy of the lane's shuffle that is some steps
+ * ahead. Does nothing if the second shuffle has ended, or is already `span` steps ahead. */
 static void foresight_see(struct foresight *f)
 {
     struct shuffle_step step;

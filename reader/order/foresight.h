@@ -15,13 +15,14 @@
 
 struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */
-    /* numbers of steps: `now` for the lane and `seen` for the second shuffle, which is at most
-     * `span` steps ahead */
+    /* `now` is the number of steps that the lane has made. `seen` is the number of steps that the
+     * second shuffle has made, at most `span` more than `now`. */
     uint32_t now, seen, span;
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
-    /* For each slot of the second shuffle (the copy that is ahead of the lane's own shuffle):
-     * `came` is the step at which the sample in this slot has entered the buffer, or 0 if it was
-     * there at the start. `origin` is the slot of the lane's own buffer that this sample enters. */
+    /* For each slot of the second shuffle, a copy that is ahead of the lane's own shuffle: `came`
+     * is the step at which the sample in this slot enters the buffer, or 0 if it was there at the
+     * start. `origin` is the slot of the lane's own buffer into which the lane will put the sample.
+     */
     uint32_t *came, *origin;
     /* coming[s % span] is the step at which the sample that enters the buffer at step s will be
      * drawn. */

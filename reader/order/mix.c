@@ -161,10 +161,11 @@ uint64_t mix_apportion(uint64_t *weights, size_t count)
 
 /* ---- The quota method ----------------------------------------------------------------------- */
 
-/* The sources in two heaps, while the table of sources is made. The heap `ready` has the sources
- * that may be drawn from at this step. The source that must be drawn from first is on top. The heap
- * `waiting` has the sources that would exceed their share at this step. The source that may be
- * drawn from first is on top. */
+/* The sources in two heaps, while the table of sources is made.
+ *
+ * The heap `ready` has the sources from which this step may draw. Its top is the source that must
+ * be drawn from first. The heap `waiting` has the sources that would exceed their share if this
+ * step drew from them. Its top is the source that leaves this heap first. */
 struct quota {
     const uint64_t *weights;
     uint64_t period;

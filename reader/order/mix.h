@@ -16,20 +16,21 @@
 
 struct mix_source {
     uint64_t samples;           /* number of chosen samples; N[i] in ORDER.md */
-    /* in a mix without weights: number of samples of this source in an epoch; c[i] in ORDER.md */
+    /* in a mix without weights: number of samples that are drawn from this source in each epoch
+     * (c[i] in ORDER.md) */
     uint64_t count;
     uint64_t id;
 };
 
 /* The weights of a stage, which are used from a certain step on. */
 struct mix_stage {
-    /* Number of samples that are returned before this stage (a part of the run with weights of its
-     * own) begins, counted from the beginning of the whole run. 0 for the first stage. */
+    /* Number of samples of the whole run that are returned before this stage begins. (A stage is a
+     * part of the run with weights of its own.) 0 for the first stage. */
     uint64_t samples;
     uint64_t period;            /* number of entries of `table`; P in ORDER.md */
     /* weights of the sources, divided by their greatest common divisor */
     uint64_t *weights;
-    /* the source of each step; the table repeats after its last entry */
+    /* source of each step; after its last entry, the table begins again */
     uint16_t *table;
 };
 
@@ -42,8 +43,8 @@ struct mix {
 };
 
 /* Divides the weights by their greatest common divisor. If their sum is still greater than
- * MIX_PERIOD_MOST, scales them so that their sum is MIX_PERIOD_MOST. Returns the sum. Returns 0 if
- * all weights are 0, or if memory is exhausted. */
+ * MIX_PERIOD_MOST, scales them down to this sum. Returns the sum. Returns 0 if all weights are 0,
+ * or if memory is exhausted. */
 uint64_t mix_apportion(uint64_t *weights, size_t count);
 
 /* Fills the table with the source of each step, for `period` steps, by the quota method. Source i
@@ -67,8 +68,9 @@ uint64_t mix_rounds(const struct mix *mix, const struct order *order);
  * and is padded, sets *padded to true and includes the step that pads it. */
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
-/* Returns the lane (a sequence of samples) whose first sample is repeated to pad the end of the
- * lane `lane`. This is `lane` itself, or another lane if `lane` has no samples. */
+/* Returns the lane (a sequence of samples) whose first sample pads the end of the lane `lane`. This
+ * is `lane` itself if it draws any sample. Otherwise it is another lane, because `lane` has no
+ * sample to repeat. */
 uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
@@ -139,7 +141,7 @@ struct mix_stretch {
     uint64_t source_epoch;
     /* first place of the stretch in the source's line, and number of places */
     uint64_t start, count;
-    /* number of samples that the lane draws from this stretch before the draw with which
+    /* number of the lane's draws from this stretch that come before the draw with which
      * mix_stretch_of was called */
     uint64_t before;
 };
@@ -150,12 +152,12 @@ struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *ord
                                   size_t source, uint64_t draw);
 
 /* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
- * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch,
- * and `before` in the result to 0. The present epoch of the view must draw from this epoch of the
- * source.
+ * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch.
+ * The field `before` of the result is 0. The present epoch of the view must draw from this epoch of
+ * the source.
  *
- * If there are weights, `offset` must be 0. Otherwise it must be the number of the lane that makes
- * the first draw from the source in the view's epoch. */
+ * In a mix without weights, `offset` must be the number of the lane that makes the first draw from
+ * the source in the view's epoch. In a mix with weights, `offset` must be 0. */
 struct mix_stretch mix_stretch_in(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t source_epoch, uint64_t offset,
                                   uint64_t *draw);

@@ -25,8 +25,9 @@ struct mix_steps {
     const struct mix *mix;
     struct order order;
     uint64_t rounds;
-    /* the positions in each table: one element for each stage; in a mix without weights, one
-     * element for the present block of steps */
+    /* The positions of each source in the table of sources. In a mix with weights, there is one
+     * element for each stage. In a mix without weights, there is one element, for the block of
+     * steps that was computed last. */
     struct mix_places *places;
     struct mix_turns turns;         /* sources of the steps of one lane, without weights */
     uint64_t *drawn;                /* number of draws from each source before this block */

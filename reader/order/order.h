@@ -42,20 +42,22 @@ struct order {
 
 struct order_line {
     size_t shard_count;
-    /* numbers of the shards in the manifest, in the order of the line */
+    /* The numbers that the shards have in the manifest. They are in the order in which the shards
+     * follow each other in the line. */
     uint32_t *shards;
     /* Position of each shard's first sample in the line (the sequence of samples before shuffling).
      * After the last shard, the number of all samples. */
     uint64_t *starts;
-    /* The chosen samples, if this is the line of a source of a view (a mix of data sets). The line
-     * (the sequence of samples before shuffling) then consists of pieces and not of shards.
+    /* If this is the line of a source of a view (a mix of data sets): the chosen samples of this
+     * source. The line then consists of pieces (ranges of chosen samples) and not of shards.
      * Otherwise NULL. */
     const struct order_chosen *of;
     /* numbers of the pieces, in the order of the line */
     uint32_t *pieces;
     uint64_t piece;                 /* number of samples in each piece */
-    /* Position in the line, and number of samples, of the one piece (range of consecutive chosen
-     * samples) that may be shorter than the others. */
+    /* All pieces (ranges of consecutive chosen samples) have the same length, except that one may
+     * be shorter. short_start is the position in the line at which the shorter piece begins, and
+     * short_places is its length. */
     uint64_t short_start, short_places;
 };
 
@@ -100,8 +102,8 @@ uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 struct order_run {
     uint32_t shard;                 /* number of the shard in the manifest */
     uint64_t record;                /* number of the first sample's record in the shard */
-    /* Number of positions, from the first one on, whose samples are consecutive records of this
-     * shard. The actual run may be longer. */
+    /* Number of positions, at least 1, whose samples are consecutive records of this shard, counted
+     * from the first position on. The records after these may also be consecutive. */
     uint64_t count;
 };
 
@@ -126,7 +128,8 @@ struct order_lane {
     uint64_t count;                 /* number of inputs, not counting the pad */
     bool padded;
     uint64_t pad;
-    /* number of inputs at the end that repeat samples from the beginning of the line */
+    /* number of inputs at the end that repeat samples from the beginning of the line, because this
+     * host has fewer samples than it must return; otherwise 0 */
     uint64_t again;
 };
 

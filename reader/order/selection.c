@@ -214,8 +214,8 @@ bool selection_rank(const struct selection *s, uint64_t number, uint64_t *rank)
 
 /* ---- Two selections -------------------------------------------------------------------------- */
 
-/* Returns the number of chosen numbers that are less than `number`. `number` must not be greater
- * than s->total. */
+/* Returns the number of chosen numbers that are less than `number`. `number` must be at most
+ * s->total. */
 static uint64_t count_below(const struct selection *s, uint64_t number)
 {
     uint64_t i;

@@ -23,9 +23,9 @@ struct selection {
     uint64_t runs;
     /* first number of each range */
     uint32_t *firsts;
-    /* For each range: the number of chosen samples in all ranges before it. After the last range,
-     * the total number. (So there are runs + 1 elements.) NULL if the numbers are stored as
-     * bits. */
+    /* If the numbers are stored as ranges: for each range, the number of chosen samples in all
+     * ranges before it. One more element at the end has the total number. NULL if the numbers are
+     * stored as bits. */
     uint32_t *ranks;
     uint64_t *bits;
     uint32_t *counts;           /* number of chosen samples before every 512 numbers */
@@ -39,9 +39,11 @@ int selection_of_bits(struct selection *s, uint64_t total, const uint64_t *bits,
                       struct sheaf_error *err);
 void selection_free(struct selection *s);
 
-/* Returns the chosen number with the rank `rank`, which must be less than s->count. Sets *run to
- * the length of a run of consecutive chosen numbers that begins with the returned number. *run is
- * at least 1. The longest possible run may be longer. */
+/* Returns the chosen number with the rank `rank`, which must be less than s->count.
+ *
+ * Sets *run to a number, at least 1, of consecutive chosen numbers that begin with the returned
+ * number. So the caller need not ask for each of them. The number after these may also be chosen.
+ */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
 /* Sets *rank to the rank of `number`, which is the number of smaller chosen numbers. Returns false
  * if `number` is not chosen. */

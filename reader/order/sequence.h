@@ -18,22 +18,24 @@
 
 #include "reader/order/shuffle.h"
 
-/* Number of positions for which inputs are remembered, if samples are read in the order in which
- * they are drawn. These are the positions that were requested last. */
+/* Only for samples that are read in the order in which they are drawn: number of positions for
+ * which the sequence remembers the drawn inputs. They are the positions that were requested last,
+ * so an earlier position cannot be requested again. */
 #define SEQUENCE_BACK 128u
 
 struct sequence {
     struct order_lane range;
     uint64_t count;             /* number of positions; UINT64_MAX if unknown (a stream) */
     /* The following fields are used if samples are read in the order of the line. */
-    /* number of positions at the beginning that fill the slots */
+    /* number of positions at the beginning of the sequence whose inputs fill the slots of the
+     * shuffle buffer */
     uint64_t fill;
-    /* number of the first input after the inputs that fill the slots */
+    /* the input at the first position after the positions that fill the slots */
     uint64_t after;
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending */
     /* If the lane (a sequence of samples) is resumed: fill_slots[i] is the slot of the shuffle
-     * buffer for the input fill_inputs[i]. NULL if the lane is not resumed; slot i is then filled
-     * with input i. */
+     * buffer for the input fill_inputs[i]. NULL if the lane is not resumed. In that case, slot i is
+     * filled with input i. */
     uint64_t *fill_slots;
     /* The following fields are used if samples are read in the order in which they are drawn. */
     /* the input in each slot; NULL if samples are read in the order of the line */
@@ -47,13 +49,14 @@ struct sequence {
  * the line (the sequence of samples before shuffling), and not in the order in which they will be
  * drawn. The caller must have set the range of the sequence. */
 void sequence_begin(struct sequence *sequence, const struct shuffle *shuffle);
-/* Begins a sequence after `steps` steps of a lane (a sequence of samples). Samples are read in the
+/* Begins a sequence after `steps` steps of a lane (a sequence of samples). The samples are in the
  * order of the line (the sequence of samples before shuffling), and not in the order in which they
  * will be drawn.
  *
- * Makes the next *early draws at once, and advances the shuffle. Writes the drawn inputs to
- * `early_inputs`, and leaves them out of the sequence. If the shuffle buffer has fewer inputs than
- * *early, sets *early to the number of draws that were made. */
+ * The next *early draws are made at once, so that the caller can read their samples alone before
+ * the shuffle buffer is filled. Writes the drawn inputs to `early_inputs`, and leaves them out of
+ * the sequence. If the shuffle buffer has fewer inputs than *early, sets *early to the number of
+ * draws that were made. */
 int sequence_resume(struct sequence *sequence, struct shuffle *shuffle, uint64_t steps,
                     uint64_t *early_inputs, uint64_t *early, struct sheaf_error *err);
 /* Begins a sequence after `steps` steps of a lane (a sequence of samples). The samples are in the

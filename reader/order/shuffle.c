@@ -19,8 +19,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
     for (uint64_t i = 0; i < s->filled; i++)
         slots[i] = i;
     if (s->filled == 1 && steps <= s->inputs - s->next) {
-        /* If samples are not shuffled, the buffer has one slot, and each draw takes the sample in
-         * this slot. So many draws can be made at once. */
+        /* If samples are not shuffled, the buffer has one slot, and each draw takes the next
+         * sample. So the state after `steps` draws can be computed without making each draw. */
         s->next += steps;
         slots[0] = s->next - 1;
         return;

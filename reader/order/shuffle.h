@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * The shuffle buffer of a lane (a sequence of samples), computed with numbers: which slot is drawn
- * from next, and which input replaces the drawn input. (An input is the number of a sample within
- * the lane.) The functions have no side effects.
+ * from next, and which input then fills this slot. (An input is the number of a sample within the
+ * lane.) The functions have no side effects.
  *
- * The caller stores the content of the slots. lane.c stores samples, and sequence.c stores the
- * numbers of samples that are read when they are drawn. foresight.c stores numbers to compute draws
- * in advance. */
+ * Other files store the content of the slots. lane.c stores samples. sequence.c stores the numbers
+ * of samples that are read when they are drawn. foresight.c stores numbers to compute draws in
+ * advance. */
 #ifndef READER_SHUFFLE_H
 #define READER_SHUFFLE_H
 
@@ -27,8 +27,9 @@ struct shuffle_step {
     /* true if the input `input` is then put into this slot */
     bool refill;
     uint64_t input;
-    /* Used if no input is left to replace the drawn input. The input in slot `last` then moves to
-     * the empty slot, and slot `last` is removed. `last` may be the empty slot itself. */
+    /* Used if no input is left to fill the slot that was drawn from. The input in slot `last` is
+     * then moved to this empty slot, and slot `last` is removed. `last` may be the empty slot
+     * itself. */
     uint64_t last;
 };
 

@@ -40,8 +40,8 @@ struct sheaf_pixels_batch {
     struct sheaf_crop_box *crops;
     /* error of each sample; NULL if its crops were made */
     struct sheaf_error **errors;
-    /* the error that is reported for samples whose own error could not be stored, because memory
-     * was exhausted */
+    /* The error that is reported for a sample if its own error could not be stored. It says that
+     * memory is exhausted. */
     struct sheaf_error lacks_memory;
     _Atomic size_t bad;             /* number of samples whose crops could not be made */
     _Atomic size_t next;            /* first sample that no job has taken */

@@ -30,7 +30,8 @@
 #define PROGRESS_NS 100000000u
 /* the number of requests for remote shards that are under way at the same time, as in a reader */
 #define REQUESTS 32u
-/* the least memory for each thread, if there are more threads than processors */
+/* If the shards are remote, there may be more threads than processors. Their number is limited so
+ * that each has at least this memory, in bytes. */
 #define THREAD_BYTES ((uint64_t)4 << 20)
 
 struct check {
@@ -379,18 +380,20 @@ static void tell_fault(void *check, const char *file, const char *fault)
     problem(check, "%s: %s", file, fault);
 }
 
-/* Checks the index files that other programs need to read the shard. If the shard is damaged, they
- * are not checked, because each of their lines would be different. */
+/* Checks the index files that other programs need to read the shard. Such a file has one line for
+ * each record. If the shard is damaged, the files are not checked: if records are missing, the
+ * lines after them would be compared with the wrong records, and each of them would be reported. */
 static int check_peers(struct check *c)
 {
     return c->problem_count != 0 ? SHEAF_OK
                                  : peer_index_end(&c->peers, tell_fault, c, &c->error);
 }
 
-/* Waits until the shard's index section is open. Its job was submitted before the job that checks
- * the shard, so another thread runs it, or has run it. An error is only stored. The check reads the
- * shard all the same, and may find a more exact reason, for example that the shard is missing or
- * too long. */
+/* Waits until the shard's index section is open. The job that opens it was submitted before the job
+ * that calls this function. So the wait ends: another thread runs that job, or has run it.
+ *
+ * An error is only stored. The check reads the shard all the same, and may find a more exact
+ * reason, for example that the shard is missing or too long. */
 static void await_section(struct check *c)
 {
     if (c->held == NULL)
@@ -565,8 +568,9 @@ static size_t verify_frame_limit(const struct sheaf_verify_options *own, unsigne
     return (size_t)(own->memory_bytes / (2 * threads));
 }
 
-/* Chooses the shards that are checked if the options request only a part of the data set. All
- * shards have about the same size, so each part has about the same number of shards. */
+/* Chooses the shards that are checked, if the options request only a part of the data set. Each
+ * part has about the same number of shards. Shards have about the same size, so each part takes
+ * about the same time. */
 static void choose_part(struct checks *all)
 {
     const struct manifest *m = &all->dataset->manifest;

@@ -18,7 +18,8 @@ int verify_fields(const struct sheaf_dataset *dataset, const struct sheaf_verify
 void verify_fields_free(const struct sheaf_dataset *dataset, struct tally *counted);
 
 /* Returns the number of classes without samples. samples[i] is the number of samples of class i. A
- * class without samples is not a problem, because a split need not have samples of each class. */
+ * class without samples is not reported as a problem, because a split (such as "val") need not have
+ * samples of each class. */
 uint64_t verify_unused(const atomic_uint_fast64_t *samples, size_t count);
 
 #endif

@@ -58,8 +58,9 @@ void dataset_forget_counts(struct sheaf_dataset *d)
 
 /* ---- Images ---------------------------------------------------------------------------------- */
 
-/* Returns the number of sources whose counts must be added up. It is 0 for a view, and for a data
- * set that is not a union (made of several data sets). */
+/* Returns the number of sources whose counts are added up. It is 0 if `d` is not a union (made of
+ * several data sets). It is also 0 if `d` is a view, which may have only some of the samples of its
+ * sources. */
 static size_t summed(const struct sheaf_dataset *d)
 {
     return d->sources != NULL && d->view == NULL ? d->source_count : 0;

@@ -58,8 +58,8 @@ static int view_read_text(const char *url, char **text, size_t *size, struct she
 }
 
 /* Returns an error if the source at `url` is a view (a mix of data sets), because a view cannot be
- * a source of another view. The source is not opened for this check, because it may be the same
- * view. */
+ * a source of another view. Only reads the text of the source and does not open it. If the source
+ * were the same view, opening it would not end. */
 static int view_refuse(const char *url, struct sheaf_error *err)
 {
     char *text = NULL;
@@ -487,8 +487,9 @@ int sheaf_view_write(const char *document, const char *path, int overwrite,
     for (size_t i = 0; code == SHEAF_OK && i < d->view->document.source_count; i++) {
         struct view_where *where = &d->view->document.sources[i].where;
 
-        /* In memory, the text of a condition has hashes instead of the names of key files. So the
-         * text is made again, with the names, before the view is written. */
+        /* In memory, the text of a condition names a key file by the hash of its content. In the
+         * file, a view must name it by its path. So the text is made again, with the paths, before
+         * the view is written. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
     }
     if (code == SHEAF_OK)

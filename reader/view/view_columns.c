@@ -17,7 +17,8 @@
  * column. */
 struct column_choice {
     struct choice *choice;
-    /* first condition on this column; later ones have the same column name */
+    /* first condition of the view on this column; there may be more conditions on the same column
+     * after it */
     const struct view_column *first;
     uint64_t *marks;            /* a bit for each sample that fulfils all conditions */
     struct watch watch;

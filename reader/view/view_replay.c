@@ -14,8 +14,8 @@
 /* State of the draws of one lane from one source. */
 struct replay_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
-    /* the line (sequence of samples before shuffling) of the range from which the lane draws at
-     * present; NULL if no range has begun */
+    /* The line (sequence of samples before shuffling) that contains the range from which the lane
+     * draws at present. NULL if the lane has not begun a range of this source. */
     struct source_line *line;
     /* `start` is the position of the range of samples from which the lane (a sequence of samples)
      * draws at present. `left` is the number of draws up to the end of this range. */
@@ -81,8 +81,9 @@ int view_replay_begin(struct view_replay **replay, const struct sheaf_dataset *d
     return code == SHEAF_OK ? view_replay_begin_lanes(r, err) : code;
 }
 
-/* Begins the stretch that contains the next draw from the source, and makes the draws before it. (A
- * stretch is a range of samples in one epoch of a source.) */
+/* Begins the stretch (range of samples in one epoch of a source) that contains the next draw from
+ * the source. If the draw is not the first of the stretch, computes the draws before it, because
+ * the state of the shuffle buffer depends on them. */
 static int view_replay_begin_stretch(struct view_replay *r, uint32_t lane, size_t source,
                                      struct sheaf_error *err)
 {

@@ -131,10 +131,11 @@ static int select_read(struct choice *c, const struct view_keys *keys,
     return code;
 }
 
-/* Finds the samples of a source that satisfy the conditions on keys and columns. Takes them from
- * the file in the view's directory (chosen_file.h) if the file contains them. Otherwise evaluates
- * the conditions. The file identifies a source by its fingerprint, so it is not used for foreign
- * shards, which have no fingerprint in a manifest. */
+/* Finds the samples of a source that satisfy the conditions on keys and columns.
+ *
+ * If the file in the view's directory (chosen_file.h) contains them, takes them from there.
+ * Otherwise evaluates the conditions. The file identifies a source by the fingerprint in its
+ * manifest. So it is not used for foreign shards, which have no manifest. */
 static int find_or_select(struct choice *c, const struct view_keys *keys,
                           const struct view_keys_how *how, struct sheaf_error *err)
 {
@@ -238,8 +239,8 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
 
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
-        /* The error message contains where->text. So this text is made again, with the names of
-         * the key files instead of their hashes. */
+        /* The error message shows where->text. In memory, this text names a key file by the hash of
+         * its content. So it is made again, with the paths of the key files. */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
         if (code == SHEAF_OK)
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
