@@ -108,7 +108,8 @@ struct needs {
     /* memory in bytes for the index sections of all shards that are open at one time */
     uint64_t sections;
     uint64_t tables;
-    /* memory for computing draws in advance, for all lanes (horizon.h) */
+    /* memory in bytes for computing the draws of all lanes (sequences of samples) in advance
+     * (horizon.h) */
     uint64_t foresight;
     uint64_t reserve;
 };

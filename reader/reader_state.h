@@ -74,7 +74,8 @@ struct sheaf_reader {
     struct gap *gaps;
     size_t gap_count, gap_capacity;
     uint64_t epoch_samples;
-    /* number of bytes taken from the budget for the tables of slots */
+    /* number of bytes that were taken from the budget for tables, such as the slots of the shuffle
+     * buffers */
     uint64_t table_bytes;
     /* largest number of samples of a lane (a sequence of samples) that may be in memory in its
      * shuffle buffer; 0 if there is no such limit */

@@ -26,7 +26,7 @@
 #include "reader/dataset/pipe.h"
 
 /* Damage that was found in a foreign shard (a shard without a manifest) when its headers were
- * scanned. The samples that were lost are not included in any count. */
+ * scanned. Samples that were lost through the damage are not included in any count of samples. */
 struct damage {
     uint32_t shard;
     struct sheaf_error error;

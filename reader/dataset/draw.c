@@ -29,7 +29,8 @@ struct class_drawing {
 
 /* ---- By class -------------------------------------------------------------------------------- */
 
-/* Returns the number of the sample with the index `rank` among the samples that can be drawn. */
+/* Returns the number that the sample with the index `rank` has in the data set. The index counts
+ * only the samples that an epoch can draw. */
 static uint64_t chosen_number(const struct sheaf_dataset *d, uint64_t rank)
 {
     uint64_t run;

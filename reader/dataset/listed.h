@@ -11,7 +11,8 @@
 /* Opens the cache of a data set that was opened offline, or is being opened offline by this thread.
  * Sets *cache to NULL if the data set is used with its servers. */
 int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struct sheaf_error *err);
-/* Opens an object whose size is not known. In all functions of this file, `cache` may be NULL. */
+/* Opens an object of a data set whose size is not known. In all functions of this file, `cache` is
+ * NULL if the object is not read through a cache. */
 int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
                     struct sheaf_error *err);
 /* Opens an object of a data set, for example a shard. `bytes` is its size in the manifest of

@@ -16,7 +16,8 @@
 #include "formats/key_table.h"
 
 #define SORT_BYTES  ((uint64_t)64 << 20)
-/* size of a shard's number and a record's number, highest byte first */
+/* Size in bytes of a place: the number of a shard and then the number of a record. The highest byte
+ * of each number is first, so that places can be sorted by comparing bytes. */
 #define PLACE_BYTES 12
 
 /* The place of a sample: its shard and its record. */

@@ -43,14 +43,14 @@ enum read_how {
     READ_STEPS,
 };
 
-/* Range of uncompressed bytes of the shard, from `begin` to `end` - 1. If the shard is compressed,
- * the bytes are in its blocks number `block` to `block_end` - 1. */
+/* Range of bytes of the uncompressed shard, from `begin` to `end` - 1. If the shard is compressed
+ * in blocks, these bytes are in the blocks `block` to `block_end` - 1. */
 struct extent {
     uint64_t begin, end;
     uint64_t block, block_end;
 };
-/* Returns the range of uncompressed bytes from the first to the last record of the run. It does not
- * include other bytes of their codec blocks. */
+/* Returns the range of uncompressed bytes from the first to the last record of the run. Other bytes
+ * of the codec blocks in which these records lie are not included. */
 struct extent extent_of(const struct run *run);
 /* Returns the range of uncompressed bytes of all codec blocks in which the records of the run lie.
  * If the shard is not compressed, returns the range of the records themselves. */

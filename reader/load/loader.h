@@ -43,8 +43,8 @@ struct loader {
     /* the queues of all lanes (sequences of samples) of this reader, in the order in which the
      * lanes return samples */
     struct queue *queues;
-    /* Number of structs lane. There is one for each lane (a sequence of samples) of this reader. In
-     * a view, there is one for each lane and each source. */
+    /* Number of structs lane. Usually there is one for each lane (a sequence of samples) of this
+     * reader. In a view (a mix of data sets), each lane has one for each source. */
     uint32_t lane_count;
     /* `queue_count` is the number of queues. The first `lane_count` queues are those from which the
      * lanes (sequences of samples) take samples.
@@ -78,8 +78,9 @@ struct loader {
     uint64_t lend_bytes;
     struct read *reads;             /* list of all reads */
     struct work *spare;             /* buffers of finished reads, which are used again */
-    /* Largest size in bytes of buffers that are kept for later reads. Larger buffers are freed,
-     * because only an unusually large sample has needed them. */
+    /* Buffers of a finished read are kept for later reads if they have at most this number of
+     * bytes. Larger buffers are freed, because only a read of an unusually large sample has needed
+     * them. */
     uint64_t spare_most_bytes;
     /* Total size of the spare buffers in bytes. budget.used + spare_bytes is never greater than
      * budget.limit. */
@@ -117,9 +118,9 @@ enum loader_share {
  * references. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);
-/* Begins a read of the single record `record`. Needs as little memory as possible: if the record is
- * in a codec block, decompresses only the record. `share` says which memory may be used, and
- * `repeats` whether the sample repeats another one as padding. Otherwise like loader_begin. */
+/* Begins a read of the single record `record`. If the record is in a codec block, decompresses only
+ * the record, so that little memory is needed. `share` says which memory may be used. `repeats` is
+ * true if the sample repeats another sample as padding. Otherwise like loader_begin. */
 int loader_begin_alone(struct loader *loader, struct shard *shard, uint64_t record, bool repeats,
                        enum loader_share share, struct read **read, struct sheaf_error *err);
 /* Makes a read without a plan. A stream will fill it with the samples that arrive next. */
@@ -144,7 +145,7 @@ uint8_t *loader_piece(const struct ref *ref);
 void loader_shrink(struct loader *loader);
 /* Frees spare buffers until the rest fits into the budget. */
 void loader_trim(struct loader *loader);
-/* Returns the free memory in the heap, for samples that have an allocation each. */
+/* Returns the free memory of the heap in bytes. Only for samples that have an allocation each. */
 static inline uint64_t loader_room(const struct loader *l)
 {
     return heap_room(l->heap);
@@ -159,7 +160,8 @@ int loader_is_full(const struct loader *loader, const struct shard *shard, uint6
 
 /* Makes all jobs end soon, and waits for them. */
 void loader_cancel(struct loader *loader);
-/* Frees all reads. No sample may refer to them any more. */
+/* Frees all reads. The caller must have released all samples, because samples may lie in the memory
+ * of reads. */
 void loader_clear(struct loader *loader);
 /* Frees the spare buffers and the heap. */
 void loader_free(struct loader *loader);

@@ -136,14 +136,15 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
     return loader->queue_ops->take(loader, queue, waits, ref, err);
 }
 
-/* The following functions are for the code of the kinds of queues. */
+/* The following functions are used only by the files that implement the kinds of queues: queue.c,
+ * queue_stream.c and warm.c. */
 
 /* Begins the read that `plan` describes, as the next read of the queue. Returns SHEAF_END if there
  * is not enough memory for the read now. */
 int queue_begin_read(struct loader *loader, struct queue *queue, const struct read_plan *plan,
                      struct sheaf_error *err);
-/* Implement `pump` and `take` of queue_ops for all kinds of queues except those for streams: the
- * samples must be known in advance. */
+/* Implement `pump` and `take` of queue_ops for all kinds of queues except those for streams. They
+ * plan reads in advance, so it must be known which samples come next. In a stream it is not. */
 int queue_pump_planned(struct loader *loader, struct sheaf_error *err);
 int queue_take_planned(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                        struct sheaf_error *err);

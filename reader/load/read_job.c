@@ -27,7 +27,7 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    /* range of the stored bytes in the shard: from `begin` to `end` - 1 */
+    /* the bytes of this range in the stored shard: from offset `begin` to offset `end` - 1 */
     uint64_t begin, end;
     /* memory into which these stored bytes are read */
     uint8_t *stored;
@@ -37,7 +37,8 @@ struct pass {
     uint8_t *data;
     /* memory for the lines of the .lst file for this range; NULL if there are none */
     char *names;
-    /* memory for the records in columns for this range, one column after another */
+    /* memory for the records that the columns have for this range: first all records of the first
+     * column, then those of the second, and so on */
     uint8_t *columns;
     bool is_marked;             /* true if is_bad is set in all items */
 };
@@ -45,7 +46,8 @@ struct pass {
 /* Visits the items of a pass in turn. */
 struct turn {
     size_t run, in_run, at;
-    /* number of the record, and total size in bytes of the records before it in the pass */
+    /* number of the record, and total size in bytes of the records that come before it in the pass
+     */
     uint64_t record, raw;
     struct item *item;
 };
@@ -153,8 +155,8 @@ static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
     return mark_range(p, begin, end, &error);
 }
 
-/* Marks the records in a part of a codec block as bad, because this part could not be decompressed.
- */
+/* Marks the records in one part of a codec block as bad, because this part of the block is damaged
+ * or missing and could not be decompressed. */
 static int mark_missing(struct pass *p, uint64_t block, const struct unpack *u,
                         const struct unpack_part *part, const struct sheaf_error *error)
 {
@@ -205,7 +207,8 @@ static struct portion column_portion(const struct pass *p, size_t column)
     return of;
 }
 
-/* Returns portion number `i` of a read's bytes. If the shard is truncated, it has fewer bytes than
+/* Returns portion number `i` of a read's bytes (for example, the stored bytes of the records). If
+ * the shard is truncated, the portion ends at the end of the shard. It then has fewer bytes than
  * the index states. */
 static struct portion portion_of(const struct pass *p, size_t i)
 {

@@ -24,7 +24,7 @@ struct stretch {
     const struct order_line *line;
     /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;
-    /* the open shard that contains the first sample of the new read */
+    /* the shard that contains the first sample of the new read; it must be open */
     struct shard *shard;
     /* Position in the lane's sequence of the first sample of the new read. For all positions before
      * it, reads are already planned. */

@@ -27,7 +27,7 @@ struct unpack_place {
     /* stored bytes of the present step that the decoder has not used yet */
     const uint8_t *data;
     size_t size;
-    /* offset in the shard at which the next step begins */
+    /* offset in the stored shard at which the bytes of the next step begin */
     uint64_t stored;
     uint64_t held, held_end;    /* stored bytes [held, held_end) are in memory */
     uint64_t raw;               /* offset in the uncompressed block */
@@ -75,8 +75,8 @@ static int unpack_fill(struct unpack *u, struct unpack_place *at, struct sheaf_e
     return code;
 }
 
-/* Copies wanted bytes from `output` to the parts. `output` has `size` uncompressed bytes of the
- * block, from offset `at` on. */
+/* Copies the wanted bytes from `output` to the parts that the caller wants. `output` has `size`
+ * uncompressed bytes of the block, which begin at offset `at` of the uncompressed block. */
 static void unpack_take(struct unpack *u, uint64_t at, const uint8_t *output, size_t size)
 {
     while (u->done < u->count) {

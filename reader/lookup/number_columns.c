@@ -95,7 +95,8 @@ static int number_columns_of(const struct sheaf_dataset *dataset,
 
 struct columned {
     struct sheaf_kept base;
-    /* memory of the samples, and then of the records of each layer (data set of a column) */
+    /* memory with the samples, and one more element for each layer (data set of a column) whose
+     * records were read */
     struct sheaf_kept **kept;
     size_t kept_count;
     struct sheaf_sample *samples;

@@ -139,7 +139,8 @@ int mix_turns_next(struct mix_turns *turns, size_t *source, struct sheaf_error *
  * one lane (a sequence of samples). */
 struct mix_stretch {
     uint64_t source_epoch;
-    /* first place of the stretch in the source's line, and number of places */
+    /* `start` is the position at which the stretch begins in the source's line (the sequence of its
+     * chosen samples before shuffling). `count` is the number of positions. */
     uint64_t start, count;
     /* number of the lane's draws from this stretch that come before the draw with which
      * mix_stretch_of was called */

@@ -52,7 +52,8 @@ struct order_line {
      * source. The line then consists of pieces (ranges of chosen samples) and not of shards.
      * Otherwise NULL. */
     const struct order_chosen *of;
-    /* numbers of the pieces, in the order of the line */
+    /* If the line consists of pieces (ranges of consecutive chosen samples): the numbers of the
+     * pieces, in the order in which they follow each other in the line. */
     uint32_t *pieces;
     uint64_t piece;                 /* number of samples in each piece */
     /* All pieces (ranges of consecutive chosen samples) have the same length, except that one may

@@ -63,7 +63,8 @@ struct check {
     size_t part;
     /* the table of keys of this part */
     struct key_table keys;
-    /* number of the shard's first sample in its part, and sum of key_table_part for its samples */
+    /* number of the shard's first sample in its part of the data set, and the sum of key_table_part
+     * (a hash of key and number) over all samples of the shard */
     uint64_t first_number, key_sum;
     struct sheaf_error *problems;
     size_t told;

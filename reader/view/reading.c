@@ -14,7 +14,8 @@
 
 struct reading {
     const struct index_section *section;
-    /* largest gap in bytes that is read with the records beside it */
+    /* largest gap in bytes between two chosen records that a reader reads and drops, because this
+     * is faster than another read */
     uint64_t gap;
     /* 1 + the number of the record that was added last; 0 if no record was added */
     uint64_t last;
