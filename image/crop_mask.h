@@ -9,12 +9,12 @@
 #include "image/crop_plan.h"
 #include "image/image.h"
 
-/* Makes the crops of a mask. They show the same rectangles that crop_pixels selects in a picture of
- * this size with this seed.
+/* Makes the crops of a mask. `plan` and `seed` must be those with which crop_pixels makes the crops
+ * of the picture. The crops of the mask then show the same rectangles.
  *
  * Writes the crops of group g of the plan (element g of options.views) to out[g], one byte for each
- * pixel. Returns SHEAF_ERR_CORRUPT if the mask's size differs from the size of `picture` after
- * turning it upright. If `picture` is NULL, the mask may have any size. */
+ * pixel. Returns SHEAF_ERR_CORRUPT if the mask's size differs from the size of `picture` after the
+ * picture is turned upright. If `picture` is NULL, the mask may have any size. */
 int crop_mask(const struct crop_plan *plan, const void *data, size_t size,
               const struct image_look *picture, uint64_t seed, const struct image_room *room,
               uint8_t *const *out, struct sheaf_error *err);

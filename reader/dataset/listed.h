@@ -15,12 +15,12 @@ int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struc
  * NULL if the object is not read through a cache. */
 int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
                     struct sheaf_error *err);
-/* Opens an object of a data set, for example a shard. `bytes` is its size in the manifest of
- * `source`. `proof` is a hash from the manifest that identifies the content, or "" for foreign
- * shards, which have no manifest.
+/* Opens an object of a data set, for example a shard, whose size and content are known. `bytes` is
+ * its size in the manifest of `source`. `proof` is a hash from the manifest that identifies the
+ * content, or "" for foreign shards, which have no manifest.
  *
- * Usually no request is sent for a remote object. The first read then fails if the object has
- * another size. If the whole object is in the cache, no server is needed. */
+ * Usually no request is sent to open a remote object. If the object has another size, the first
+ * read returns an error. If the whole object is in the cache, no server is needed. */
 int listed_open_known(struct cache *cache, const struct sheaf_dataset *source, const char *url,
                       const char *proof, uint64_t bytes, struct store_object **object,
                       struct sheaf_error *err);

@@ -245,10 +245,12 @@ bool shards_trim(struct shards *s)
 
 /* ---- Use ------------------------------------------------------------------------------------ */
 
-/* Adds a user to an open shard. If the shard is in memory of the reserve, which is only for samples
- * that are needed now, the new user may not be allowed to use it: `reserved` is false for a user
- * that reads in advance. The memory of the shard is then moved from the reserve to the rest of the
- * budget. Returns false if the rest of the budget is too small for it. */
+/* Adds a user to an open shard. `reserved` is false if this user reads in advance, and true if it
+ * needs a sample now.
+ *
+ * The memory of the shard may belong to the reserve, which is only for samples that are needed now.
+ * If the new user reads in advance, this memory is moved to the rest of the budget. Returns false
+ * if the rest of the budget has no room for it. */
 static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 {
     if (shard->is_reserved && !reserved) {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes future draws of a lane (a sequence of samples) with a second shuffle, a copy of the
- * lane's own shuffle that is some steps ahead; see foresight.h.
+ * Computes future draws of a lane (a sequence of samples) with a second shuffle; see foresight.h.
+ * The second shuffle is a copy of the lane's own shuffle that is some steps ahead.
  *
  * While new samples enter the buffer, a sample stays in its slot until it is drawn. When all
- * samples have entered, the shuffle also moves samples from slot to slot. The second shuffle is
- * ahead by more steps than there are slots. So when the lane begins to move samples, the steps of
- * all its remaining draws are known. If a sample is moved to another slot, the step of its draw is
- * moved with it. */
+ * samples have entered, the shuffle begins to move samples from slot to slot. At that time, the
+ * steps of all remaining draws of the lane are known, because the second shuffle is ahead by more
+ * steps than there are slots. If a sample is moved to another slot, the step of its draw is moved
+ * with it. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>
