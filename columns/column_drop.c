@@ -203,8 +203,8 @@ static int column_drop_take_file(void *context, const struct store_entry *entry)
 }
 
 /* Removes the other files of a layer (a data set of the column) whose manifest has been removed.
- * The shards and indexes are removed first, then incomplete uploads, then the journal. The claim is
- * removed last. */
+ * The shards and indexes are removed first, then incomplete uploads, then the journal (the list of
+ * finished shards). The claim is removed last, because it keeps other runs out. */
 static int remove_files(struct dropped_layer *l)
 {
     int code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
  * Detaches samples from a reader. Detached samples stay valid after the next call of the reader.
- * They are in one block of memory. The block contains, in this order: a struct sheaf_kept, a table
- * of lent pieces, the samples, the fields of all samples, the labels of all samples, keys and
- * names, and the bytes of fields that were copied.
+ * They are in one block of memory. The block contains, in this order:
+ * - a struct sheaf_kept,
+ * - a table of the pieces of memory that are lent to the program,
+ * - the samples, the fields of all samples, and the labels of all samples,
+ * - keys and names,
+ * - the bytes of fields that were copied.
  *
  * The bytes of a sample are in its frame (its record as it is stored). A frame lies in a piece (an
  * allocated range) of the reader's heap, alone or with frames near it. The heap may lend the piece
- * to the program, if the program may borrow that much of the reader's memory. Then no byte of the
- * piece is copied.
+ * to the program, unless the program would then borrow more of the reader's memory than it may. The
+ * bytes of a lent piece are not copied.
  *
- * All other bytes are copied: small frames, because they take less memory when they are stored
- * together, and bytes that are not in the heap. The copies are in the order of columns: the first
+ * All other bytes are copied. They are bytes that are not in the heap, and small frames, which take
+ * less memory when they are stored together. The copies are in the order of columns: the first
  * field of every sample, then the second field of every sample, and so on. So fields of equal size
  * form an array. */
 #include <stdlib.h>

@@ -48,8 +48,8 @@ struct framing {
     const struct format_ops *format;
     struct format_scan scan;
     uint64_t bytes;                 /* size of the shard; UINT64_MAX if unknown */
-    /* Offset at which the present frame (stored record) begins. The present frame is the frame that
-     * is being searched for, or else the frame that was found last. */
+    /* While a frame (stored record) is being searched for: the offset at which it begins. After it
+     * was found, and until the next search: the same offset. */
     uint64_t begin;
     uint64_t at;                    /* offset of the part that is examined next */
     /* true if the part at offset `at` was already examined, and `pending` describes it */

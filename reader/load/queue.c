@@ -215,7 +215,8 @@ static int queue_find_alone(struct loader *l, struct queue *q, struct order_run 
     return shards_use_reserved(&l->shards, run->shard, &q->alone, err);
 }
 
-/* Begins a read of the next record alone. It may use reserved memory. */
+/* Begins a read of the next record alone. The read may use the reserve, which is memory for samples
+ * that are needed now. */
 static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err)
 {
     struct order_run run;

@@ -78,7 +78,8 @@ struct read_plan {
 /* The memory of a read. */
 struct read_needs {
     uint64_t work;              /* buffers that are needed until the job has finished */
-    /* if items lie together: block that is kept until the last item is released */
+    /* if items lie together: size in bytes of the block that has all of them, and which is kept
+     * until the last item is released */
     uint64_t block;
     /* if items lie apart: sum of the items' allocations in the heap */
     uint64_t pieces;

@@ -71,7 +71,7 @@ struct shards {
     /* true if a truncated shard is read as far as possible */
     bool keep_short;
     struct index_files indexes;
-    /* shards by their numbers; NULL if a shard is not open */
+    /* element i is the shard with the number i, or NULL if it is not open */
     struct shard **open;
     struct shard *newest, *oldest;      /* list of idle shards, kept for the next use */
     size_t idle_count, idle_most;       /* number of idle shards, and the largest allowed number */

@@ -30,7 +30,8 @@
 struct order {
     uint64_t seed;
     uint64_t epoch;
-    /* false if shards are in manifest order and there are no shuffle buffers */
+    /* true if the order of shards is permuted and shuffle buffers are used; false if shards stay in
+     * manifest order and there are no shuffle buffers */
     bool shuffle;
     /* number of samples in the shuffle buffers of all lanes (sequences of samples) together */
     uint64_t buffer;

@@ -17,8 +17,9 @@ struct replay_drawing {
     /* The line (sequence of samples before shuffling) that contains the range from which the lane
      * draws at present. NULL if the lane has not begun a range of this source. */
     struct source_line *line;
-    /* `start` is the position of the range of samples from which the lane (a sequence of samples)
-     * draws at present. `left` is the number of draws up to the end of this range. */
+    /* `start` is the position in the line at which the lane's present range of samples begins.
+     * `left` is the number of draws that the lane (a sequence of samples) still makes from this
+     * range. */
     uint64_t start, left;
     struct shuffle shuffle;
     uint64_t *slots;                /* the input in each slot of the shuffle buffer */
