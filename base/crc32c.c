@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes CRC-32C with the library ISA-L. ISA-L's functions take the length as an int, so this
- * file cuts longer inputs into pieces. ISA-L leaves it to the caller to invert the CRC before and
- * after, so this file does that as well. ISA-L is fast for long inputs only. Therefore this file
- * uses the processor's CRC instruction for short inputs. The instruction needs half of ISA-L's time
- * on short inputs, and a tenth of it on the eight bytes of a TFRecord length. */
+ * Computes CRC-32C with the library ISA-L.
+ *
+ * ISA-L's functions take the length as an int, so this file cuts longer inputs into pieces. ISA-L
+ * does not invert the CRC at the beginning and at the end, so this file does.
+ *
+ * For short inputs, this file uses the processor's CRC instruction instead of ISA-L. The
+ * instruction needs half of ISA-L's time there, and a tenth of it on the eight bytes of a TFRecord
+ * length. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>

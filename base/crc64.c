@@ -14,8 +14,9 @@
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-/* Is `power` if bit `b` of the byte `v` is set, otherwise 0. ENTRY uses it for the eight bits of a
- * byte: the table entry for a byte is the XOR of the entries for its single bits. */
+/* Gives `power` if bit `b` of the byte `v` is set, otherwise 0. ENTRY XORs the results for the
+ * eight bits of a byte, because the table entry for a byte is the XOR of the entries for its single
+ * bits. */
 #define BIT(v, b, power) ((v) >> (b) & 1 ? (power) : 0)
 #define ENTRY(v, a, b, c, d, e, f, g, h)                                                        \
     (BIT(v, 0, a) ^ BIT(v, 1, b) ^ BIT(v, 2, c) ^ BIT(v, 3, d) ^ BIT(v, 4, e) ^ BIT(v, 5, f) ^  \

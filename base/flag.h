@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Flags of type int with which another thread or a signal handler asks a running function to end
- * early. A flag needs no memory order, because no other data is passed along with it. */
+ * Flags of type int. Another thread or a signal handler sets a flag to ask a running function to
+ * end early. A flag is read and written without a memory order, because no other data is passed
+ * along with it. */
 #ifndef BASE_FLAG_H
 #define BASE_FLAG_H
 
@@ -13,7 +14,7 @@ static inline void flag_raise(volatile int *flag)
     __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
 }
 
-/* Returns whether the flag is set. `flag` may be NULL, which means a flag that is never set. */
+/* Returns whether the flag is set. Returns false if `flag` is NULL. */
 static inline bool flag_is_raised(const volatile int *flag)
 {
     return flag != NULL && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;

@@ -37,7 +37,9 @@
 
 struct heap_block {
     struct heap_block *before;      /* the preceding neighbour, or NULL for the first block */
-    /* number of bytes of the block after its head; the lowest bits are the flags FREE and LENT */
+    /* number of bytes of the block after its head. Sizes are multiples of GRAIN, so the lowest bits
+     * are free for two flags: FREE for a free block, and LENT for a piece that was lent to other
+     * threads. */
     size_t size;
     atomic_size_t users;            /* for a LENT piece: the owner and the borrowers */
     /* The head of a block has only the fields above. The following fields are in the block's own
@@ -387,9 +389,9 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* The content of some freed small pieces: a stack of pointers to other freed pieces of the same
- * size. The pointers are kept here so that the other pieces need not be read or written when they
- * are freed or used again. */
+/* Pointers to freed small pieces of one size. The struct lies in the memory of a further freed
+ * piece of this size. So another piece can be freed or used again without an access to its own
+ * memory, which is rarely in the CPU's cache. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

@@ -60,11 +60,10 @@ struct heap {
     uint64_t reserved;          /* upper bound for all ranges together */
     uint64_t most_bytes;        /* upper bound of `size`; the owner may change it */
     struct heap_block *end;     /* the end mark after the last block */
-    /* bit r is set if there is a free block of 2^r to 2^(r + 1) bytes, that is, in a list of row r
-     * of the table of free blocks */
+    /* bit r is set if at least one of the lists free[r] has a block; these lists are for blocks of
+     * 2^r to 2^(r + 1) bytes */
     uint64_t rows;
-    /* slots[r] is for row r of the table of lists of free blocks: bit i is set if list i of the row
-     * has a block */
+    /* bit i of slots[r] is set if the list free[r][i] has a block */
     uint32_t slots[HEAP_ROWS];
     struct heap_block *free[HEAP_ROWS][HEAP_SLOTS];
     /* small[i] is the list of freed small pieces of one size; the piece that was freed last comes

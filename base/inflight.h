@@ -76,7 +76,8 @@ void inflight_begin(struct inflight *window, struct inflight_item *item);
 /* Reports that the work of an item is done. Another thread may collect and free the item before
  * this call returns, so the caller must not use the item any more. */
 void inflight_done(struct inflight_item *item);
-/* Runs item->run on one of the workers, or in this thread if `workers` is NULL. */
+/* Lets one of the workers call item->run, or calls item->run on this thread if `workers` is
+ * NULL. */
 void inflight_run(struct inflight *window, struct workers *workers, struct inflight_item *item);
 /* Returns the number of items that are not done. */
 size_t inflight_busy(struct inflight *window);
@@ -91,8 +92,8 @@ struct inflight_item *inflight_next(struct inflight *window);
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */
-/* Waits until another item is done, but at most 50 ms. Items that were done before the previous
- * call of this function do not end the wait. */
+/* Waits until an item is done, but at most 50 ms. Does not wait if an item was done after the last
+ * wait for this window. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

@@ -14,9 +14,9 @@ enum rng_purpose { RNG_SHARDS = 1, RNG_LANE = 2, RNG_FEED = 3, RNG_PIECES = 4, R
 
 struct rng { uint64_t s[4]; };
 
-/* Seeds the generator from four values: the purpose and three numbers. As little-endian 64-bit
- * words, these values form an array. Word i of the generator's state is the XXH3-64 hash of the
- * array, and i is the seed of this hash. */
+/* Seeds the generator from four values: the purpose and three numbers. The four values form an
+ * array of little-endian 64-bit words. Word i of the generator's state is the XXH3-64 hash of this
+ * array with the seed i. */
 void rng_seed(struct rng *rng, enum rng_purpose purpose, uint64_t seed, uint64_t epoch,
               uint64_t lane);
 

@@ -82,8 +82,8 @@ size_t sheaf_show(const char *text, char *out, size_t size)
         const bool escaped = sequence == 0 || is_unsafe(utf8_code_point(p, sequence));
         const size_t shown = escaped ? 4 * taken : taken;
 
-        /* Write the character only if it fits completely, and nothing after the first character
-         * that does not fit. */
+        /* Write the character only if all its bytes fit. Once a character did not fit, `used`
+         * differs from `total`, so nothing after it is written. */
         if (used == total && size > shown && used < size - shown) {
             if (!escaped)
                 memcpy(out + used, p, taken);

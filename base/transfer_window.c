@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 
-/* The consumer counts as slowed down in a round of measurement if it waited for at least 1/32 of
- * the round. */
+/* If the consumer waited for less than 1/32 of a round of measurement, it counts as not slowed
+ * down. */
 #define HARDLY_WAITED 32u
 /* Factor by which the rate must rise when the number of reads is doubled. Otherwise the number is
  * set back, because a smaller rise may be chance. */
@@ -63,9 +63,9 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* Ends the current round of measurement if it was long enough, and adjusts the number of
- * simultaneous reads (`now`). Returns whether the round has ended. Must be called each time that
- * `now` more reads are complete. */
+/* Ends the current round of measurement if it was long enough, and then adjusts `now`, the number
+ * of simultaneous reads. Returns whether the round has ended. The caller must call this function
+ * each time that `now` further reads are complete. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -87,10 +87,11 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
  * is slow. Returns whether `now` was raised.
  *
  * The rate so far is the number of received bytes divided by the time that the consumer has waited.
- * If the rate is below QUICK, `now` is multiplied by QUICK / rate. Nothing is changed until the
- * consumer has waited for the time in which a link of the rate QUICK delivers `now` reads of usual
- * size. A shorter wait proves nothing, because the first reads are smaller than usual and consist
- * mostly of latency. */
+ * If this rate is below QUICK, `now` is multiplied by QUICK / rate.
+ *
+ * Nothing is changed before the consumer has waited for (bytes of a usual read) x `now` / QUICK
+ * nanoseconds. After a shorter wait, the rate would be wrong, because the first reads are smaller
+ * than usual and consist mostly of latency. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

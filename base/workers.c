@@ -135,8 +135,9 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* Does not reset job->awaited, because another thread may already wait for this job. It may
-     * wait even before the job is submitted, while the job's data is still being fetched. */
+    /* job->awaited is not reset, because another thread may already wait for this job. A thread may
+     * begin to wait even before the job is submitted, while the job's data is still being
+     * fetched. */
     job->cancelled = false;
     *w->locked.last = job;
     w->locked.last = &job->next;

@@ -63,10 +63,12 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
     return destination_do_read_manifest(directory, STORE_PARTIAL "/" REPLACED_NAME, m, err);
 }
 
-/* Returns whether a manifest was written for the plan of the output `o`. The plan hashes must be
- * equal. Files with other content may still give the same hash. Therefore, if o->compares_origin is
- * set, the manifest's note is compared as well. The note is a text that some stores keep with an
- * object. It must be empty or equal o->origin. A run that resumes does not compare the note,
+/* Returns whether a manifest was written for the plan of the output `o`. `hash` is the plan hash in
+ * the manifest, and must equal the plan hash of `o`.
+ *
+ * A plan hash covers the names and sizes of the source files, but not their content. Therefore, if
+ * o->compares_origin is set, `note` is compared as well. This is a text that some stores keep with
+ * the manifest. It must be empty or equal o->origin. A run that resumes does not compare the note,
  * because it changes no finished data set. */
 static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
@@ -500,7 +502,7 @@ static int note_split(struct inspection *x, const char *name)
 }
 
 /* Examines the subdirectories and the shards that the listings have found. Most destinations have
- * neither, so usually no request is made. */
+ * neither a subdirectory nor a shard, so usually this function sends no request. */
 static int inspect_listed(struct inspection *x)
 {
     int code = SHEAF_OK;
@@ -544,9 +546,12 @@ static int list_below(void *inspection, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_UNSUPPORTED ? SHEAF_OK : code;
 }
 
-/* Returns whether this run would itself write a file of this name in this directory. Names of
- * shards are not tested here. A run, unless it is an edit, writes reports in DEST. Every run writes
- * an index and a table of keys (by which samples are found) in the directory of each split. */
+/* Returns whether this run would itself write a file named `name` in the directory l->directory.
+ * Such a file is stray if it is there before the run, because it then belongs to no data set.
+ *
+ * A run writes its reports in DEST, unless it is an edit. Every run writes an index and a table of
+ * keys (by which samples are found) in the directory of each split. Names of shards are not tested
+ * here. */
 static bool is_stray(const struct inspected_names *l, const char *name)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };

@@ -36,9 +36,9 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* Number of samples before the first append or edit, if the plan of this run has made the data
-     * set and the data set was appended to or edited later (MANIFEST_OF_OTHER_PLAN); otherwise
-     * 0. */
+    /* Number of samples that the data set had before its first append or edit. Set only if the plan
+     * of this run has made the data set, and the data set was changed later. `kind` is then
+     * MANIFEST_OF_OTHER_PLAN. Otherwise 0. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };
@@ -161,8 +161,10 @@ int destination_refuse_damaged(const struct output *output, struct sheaf_error *
  * resumed. */
 int destination_refuse_other_run(const struct output *output, const struct destination *found,
                                  struct sheaf_error *err);
-/* Returns an error with the message that this plan has no run at the destination that a process can
- * join. The code is SHEAF_ERR_NOT_FOUND, _CORRUPT or _CHANGED. */
+/* Returns the error that says why this process cannot join a run of this plan at the destination,
+ * or SHEAF_OK if it can. Some of the errors: there is no run (SHEAF_ERR_NOT_FOUND), the claim is
+ * damaged (_CORRUPT), a run of another plan packs there (_CHANGED), the destination has another
+ * data set (_EXISTS), or is not prepared yet (_STATE). */
 int destination_refuse_no_run(const struct output *output, const struct destination *found,
                               struct sheaf_error *err);
 

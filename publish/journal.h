@@ -99,8 +99,9 @@ struct journal {
     struct journal_plan plan;
     struct store_seen claim;    /* as the run itself has written it */
     /* path of the stage of the run that has the claim (the file that says which run packs here);
-     * NULL if the store has no stages. A stage is a directory through which files pass to their
-     * final names (see store/stage.h). */
+     * NULL if the store has no stages. A stage is a directory through which a run's files pass to
+     * their final names. Another run stops this run by renaming the directory (see
+     * store/stage.h). */
     char *stage;
     struct store_abilities can; /* the destination's store; once the run has claimed it */
 };
@@ -115,10 +116,13 @@ void journal_close(struct journal *journal);
  * it was read, so that the caller can notice a later change. */
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
-/* Claims the destination for a new run. Writes the claim (the file that says which run packs here).
- * If the caller has seen the claim of an earlier run `from` there (`seen`), replaces it. Returns
- * SHEAF_ERR_EXISTS if that claim has changed. After this call, the earlier run can no longer change
- * the destination, not even by a call that it has already begun. */
+/* Claims the destination for a new run: writes the claim (the file that says which run packs here).
+ * `seen` describes the claim that the caller has seen there. If there was one, it belongs to the
+ * run `from` and is replaced. Returns SHEAF_ERR_EXISTS if the claim there is not the one that
+ * `seen` describes.
+ *
+ * After this call, the earlier run can no longer change the destination, not even by a call that it
+ * has already begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -155,9 +159,9 @@ int journal_put_file(const struct journal *journal, const char *url, const void 
 /* Removes the file that was seen. */
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
-/* Commits `writer`: the written file gets its final name. An existing file of this name is
- * replaced, but only if it is the file that the caller has seen (`seen`). Frees the writer even
- * after an error. */
+/* Commits `writer`: the written file gets its final name. `seen` describes the file that the caller
+ * has seen under this name, if any. This file is replaced. If the name now has another file, the
+ * call fails. Frees the writer even after an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);

@@ -97,8 +97,8 @@ static void leave_stage(struct journal *j)
 }
 
 /* Makes the run's stage, and then writes the claim (the file that says which run packs here), so
- * that every claim has a stage. A stage is a directory through which the run publishes its
- * files. */
+ * that every claim has a stage. A stage is a directory through which the run publishes its files.
+ * Another run can stop this run by renaming the directory. */
 int journal_claim(struct journal *j, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err)
 {

@@ -101,7 +101,8 @@ static int hash_object(struct store_object *object, void *buffer, XXH3_state_t *
 }
 
 /* Returns whether an error code from opening or reading a file means that the file is missing or is
- * not the expected file. */
+ * not the expected file. After any other error, it is unknown whether the file is the expected
+ * one. */
 static bool is_another(int code)
 {
     return code == SHEAF_ERR_NOT_FOUND || code == SHEAF_ERR_ARGUMENT ||

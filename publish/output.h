@@ -21,7 +21,8 @@ struct output {
     const char *prefix;
     /* a flag of the caller, or NULL; if it is set, the run stops waiting for a lock */
     const volatile int *interrupt;
-    /* sources from which the run reads, or NULL; they must not lie in DEST */
+    /* sources from which the run reads, or NULL; they must not lie in DEST, because they would be
+     * deleted together with an old data set there */
     const char *const *sources;
     size_t source_count;
     struct journal journal;
@@ -34,8 +35,9 @@ struct output {
     /* set if the reports (lists of skipped and converted files) are published with another split of
      * the same run */
     bool lacks_reports;
-    /* in a commit: for each shard, the hash (output_entry_sum) of its journal entry, the stored
-     * facts about the shard, when the commit checked it; otherwise NULL */
+    /* Used only by a commit: for each shard, the hash (output_entry_sum) of its journal entry (the
+     * stored facts about the shard) at the time when the commit checked the shard. NULL in other
+     * runs. */
     const uint64_t *checked;
     uint32_t split_count;
     char *directories[SPLIT_LIMIT];     /* of each split's data set */
@@ -77,7 +79,8 @@ enum output_ask {
     ASK_JOIN,                                   /* to join the existing run */
     /* append to the data set output->grows, or edit it */
     ASK_GROW, ASK_GROW_RESUME, ASK_GROW_REPLACE,
-    /* make an index for shards that exist, or only its table of keys */
+    /* make an index for shards that exist: refuse (ASK_INDEX) or replace (ASK_INDEX_REPLACE) an
+     * existing index. ASK_KEYS: make only the table of keys, by which samples are found. */
     ASK_INDEX, ASK_INDEX_REPLACE, ASK_KEYS,
     ASKS
 };
@@ -132,15 +135,15 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 
 /* Ends a run that has appended or edited and has published its manifest. */
 int output_grown(struct output *output, struct sheaf_error *err);
-/* Ends a run that has failed to append or edit, and removes the files that it has made.
- * `keep_shards` is as in output_abandon. */
+/* Ends a run that has failed to append or edit, and removes the files that it has made. If
+ * keep_shards is true, files that a later run can use stay. */
 void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
-/* Joins the run of this plan, without changing files of other runs. Stores `parts`, the number of
- * parts of the plan, unless it is 0. *finished becomes true if DEST already has the finished data
- * set of this plan. */
+/* Joins the run of this plan, without changing files of other runs. `parts` is the number of parts
+ * into which the caller divides the plan. Unless it is 0, it is stored for output_parts. *finished
+ * becomes true if DEST already has the finished data set of this plan. */
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* Sets *parts to the number of parts into which the plan was last divided, or to 0 if unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
@@ -185,7 +188,8 @@ int output_listing_check(const struct output_listing *listing, const struct outp
                          uint32_t split, const struct journal_entry *entry,
                          enum output_shard_state *state, struct sheaf_error *err);
 /* Returns whether the listing alone shows that a shard and the files beside it are those of the
- * journal entry (the facts about a finished shard). */
+ * journal entry (the facts about a finished shard). If the result is false, the files must be read
+ * to find this out. */
 bool output_listing_is_known(const struct output_listing *listing, uint32_t split,
                              const struct journal_entry *entry);
 /* Sets *has to whether the listing shows a journal entry (the facts about a shard) for the shard

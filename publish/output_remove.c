@@ -156,9 +156,9 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
     return code;
 }
 
-/* Removes index files and tables of keys of a data set, for the parts `first` to `last` and the
- * edit number `edit`. Part 0 is from the first packing, and each append has made one further
- * part. */
+/* Removes the index files and the tables of keys of a data set that belong to the parts `first` to
+ * `last` and to the edit number `edit`. Part 0 is from the first packing, and each append has made
+ * one further part. The names of these files contain both numbers. */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {
@@ -367,8 +367,8 @@ static bool is_of_run(const struct output *o, const char *name)
 }
 
 /* Removes the manifest of a replaced data set from a directory in which this run makes no new data
- * set. One example is the directory of a split that this run does not have. The other is DEST
- * itself, if this run has splits and the old data set had none. */
+ * set. There are two such directories: the directory of a split that this run does not have; and
+ * DEST itself, if this run has splits and the old data set had none. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {
@@ -429,8 +429,9 @@ static int remove_entry_shard(const struct output *o, const char *directory,
     return code == SHEAF_OK ? output_remove(o, directory, entry->facts.name, err) : code;
 }
 
-/* Returns whether the manifest of the data set already contains the appended shard `shard`. This is
- * possible if the run was killed after it had published the new manifest. */
+/* Returns whether the manifest of the data set already contains the appended shard `shard`, which
+ * must then stay. This is possible if the run was killed after it had published the new
+ * manifest. */
 static bool is_published(const struct output *o, const char *shard)
 {
     for (size_t i = 0; o->grows != NULL && i < o->grows->shard_count; i++)
@@ -573,9 +574,10 @@ static int output_remove_find_shard(void *context, const struct store_entry *ent
                                                                                 : SHEAF_OK;
 }
 
-/* Returns whether no file with the name of a shard is left. A run that has lost the destination may
- * still have written a shard. In this case the claim (the file that says which run packs here)
- * stays, so that readers refuse the directory. */
+/* Returns whether no file with the name of a shard is left. If a file is left, the caller must
+ * leave the claim (the file that says which run packs here) in place, so that readers refuse the
+ * directory. Such a file may come from a run that had already lost the destination. In a store with
+ * stages this is impossible (store/stage.h), so the function does not look, and returns true. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

@@ -117,8 +117,8 @@ static int find_winner(struct publication *p, bool *won, struct sheaf_error *err
     return code;
 }
 
-/* Commits the writer *writer, and sets the pointer to NULL, because a commit always frees the
- * writer. */
+/* Commits the writer *writer, and sets *writer to NULL, because a commit frees the writer even if
+ * it fails. */
 static int put_writer(const struct publication *p, struct store_writer **writer,
                       const struct store_seen *seen, uint64_t *stamp, struct sheaf_error *err)
 {
@@ -186,7 +186,10 @@ static int refuse_finished(const struct publication *p, struct sheaf_error *err)
     return code;
 }
 
-/* Tries once to publish the shard. Returns SHEAF_END if files of the shard exist already, or if
+/* Tries once to publish the shard. `alone` says whether the caller holds the lock of the
+ * destination exclusively.
+ *
+ * If `alone` is false, the function returns SHEAF_END if files of the shard exist already, or if
  * another run has just begun to publish it. The caller must then take the lock exclusively and try
  * again. */
 static int publish_once(struct publication *p, bool alone, struct sheaf_error *err)
@@ -263,10 +266,13 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
 }
 
 /* Compares a shard that a repair has made again with the shard in the manifest. Returns
- * SHEAF_ERR_CHANGED if they differ. If the shard has a .lst file, the index sections are compared
- * as well, because their CRCs also cover the lines of this file. Without such a file, the hash of
- * the shard is enough. The section of an edited shard may lack the labels, because a deleted sample
- * had a label that an index cannot have. */
+ * SHEAF_ERR_CHANGED if they differ.
+ *
+ * The hash of the shard does not cover its .lst file. So if the shard has such a file, the index
+ * sections are compared as well, because their CRCs cover its lines. Without a .lst file, the
+ * sections are not compared. They may differ although the shards are equal: the section of an
+ * edited shard may lack the labels, because a deleted sample had a label that an index cannot
+ * have. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

@@ -101,8 +101,8 @@ int publish_file(void *to, const char *name, const void *data, size_t size,
  * says which run packs here) before. */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
-/* Adds classes to the manifest, from the first class that it does not have. The manifest's array of
- * classes must have room for `count` classes. */
+/* Adds the classes that the manifest does not have yet: if it has N classes, classes[N] to
+ * classes[count - 1]. The manifest's array of classes must have room for `count` classes. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
 /* Writes the index files for other programs that cover the whole data set. `name` is the name of

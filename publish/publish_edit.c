@@ -317,8 +317,9 @@ static int add_edit(struct editing *e, struct sheaf_error *err)
                                : name_replaced(e, edit, err);
 }
 
-/* Replaces the list of classes in the manifest. If the manifest has the number of samples of each
- * class, sets these numbers to 0, so that the caller can count again. */
+/* Replaces the list of classes in the manifest, and sets the number of samples of each class to 0,
+ * so that the caller can count again. If the manifest has classes but no such numbers, because they
+ * are unknown, the new manifest has no such numbers either. */
 static int set_classes(struct manifest *m, const struct publish_edit *edit,
                        struct sheaf_error *err)
 {

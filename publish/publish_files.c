@@ -19,8 +19,8 @@ static const char *const names[FILE_KINDS] = {
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* Returns the number of kinds of files to publish for this split. Reports are published only with
- * the first split. */
+/* Returns the number of kinds of files to publish for this split. These are all kinds for the split
+ * with which the reports are published, and all kinds except the reports for any other split. */
 static size_t publish_files_count_of(const struct publish_files *f)
 {
     return f->reports[0] == NULL ? FILE_SKIPPED : FILE_KINDS;

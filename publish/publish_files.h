@@ -31,9 +31,9 @@ struct publish_files {
     struct store_writer *writer;        /* of the index, until the index is published */
 };
 
-/* Requests the states of all files and of the manifest. `skipped` and `converted` are the lines of
- * the reports, or NULL if they were published with another split. The caller must call
- * publish_files_close even after a failure. */
+/* Requests the state (existence, size and stamp) of each file that will be written, and of the
+ * manifest. `skipped` and `converted` are the lines of the reports, or NULL if they were published
+ * with another split. The caller must call publish_files_close even after a failure. */
 int publish_files_open(struct publish_files *files, const struct output *output, uint32_t split,
                        const struct buf *skipped, const struct buf *converted,
                        struct sheaf_error *err);

@@ -107,9 +107,9 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Writes the numbers of converted and of made-smaller images, if the options ask for such changes
- * and options_json does not have the numbers yet. A 0 is written as well, because a missing number
- * means that it is unknown. */
+/* Appends the numbers of converted images and of images made smaller to `text`. A number is
+ * appended only if the packing options (options_json) ask for this change, and do not have the
+ * number yet. A 0 is appended as well, because a missing number means that it is unknown. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {
