@@ -103,8 +103,8 @@ enum sheaf_reason {
     /* With the code CHANGED: the data set at the destination differs from its own manifest. */
     SHEAF_REASON_ALTERED,
     SHEAF_REASON_EXCLUSIVE,         /* ARGUMENT: both resume and overwrite were set */
-    /* With the code ARGUMENT: the function that was called needs another kind of plan. The plan is
-     * for converting a data set (CONVERSION_PLAN) or for packing files (FILES_PLAN). */
+    /* With the code ARGUMENT: the plan that was passed is of the wrong kind for this function. It
+     * is a plan for converting a data set (CONVERSION_PLAN) or for packing files (FILES_PLAN). */
     SHEAF_REASON_CONVERSION_PLAN, SHEAF_REASON_FILES_PLAN,
     SHEAF_REASON_MEMORY, SHEAF_REASON_STREAM_MEMORY,    /* LIMIT: more memory_bytes are needed */
     SHEAF_REASON_FILE_EXISTS,       /* EXISTS: a file to be unpacked exists */
@@ -159,9 +159,9 @@ SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a
 
 /* Makes text safe for display on one line: replaces each byte of invalid UTF-8, of control
  * characters (including C1) and of characters that change the writing direction by \xNN. A program
- * that shows names of samples, shards or classes should call this function before; messages of this
- * library are already safe. Writes at most `size` bytes and returns the length of the full result,
- * like snprintf. */
+ * should call this function for names of samples, shards and classes before it shows them. Messages
+ * of this library are already safe. Writes at most `size` bytes and returns the length of the full
+ * result, like snprintf. */
 SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
 
 /* ---- Samples (sheaf_sample) ----------------------------------------------------------------- */
@@ -450,8 +450,9 @@ SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int over
     const struct sheaf_read_options *reading, struct sheaf_error *error);
 /* Computes two sizes for a source of a view (a selection of samples). The first is the total size
  * of the samples that the view selects. The second is the number of bytes that a reader must read
- * for these samples, including small gaps between them and whole codec blocks. Unless all samples
- * are selected, the call reads the index of the shards that contain selected samples. */
+ * for these samples. It also counts small gaps between the samples, which are read with them, and
+ * the whole blocks of a codec that contain them. Unless all samples are selected, the call reads
+ * the index of the shards that contain selected samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
 /* Describes stage number `stage` (from 0) of a view. A stage is a part of the training in which the
@@ -678,18 +679,18 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
  * the text, not from the options.
  *
  * If every lane (one of the equal sequences of an epoch) had returned the same number of samples
- * when the position was saved, it can be used with any world_size x workers that divides the number
- * of lanes. Otherwise only the same rank and worker can use the position.
+ * when the position was saved, the position can be used with any world_size x workers that divides
+ * the number of lanes. Otherwise only the same rank and worker can use the position.
  *
  * Returns SHEAF_ERR_CHANGED if the position belongs to another data set. Returns SHEAF_ERR_ARGUMENT
- * if the text is damaged, or if the position is outside of the epoch. For a stream,
- * sheaf_reader_next finds out later whether the position is outside of the epoch, and returns
- * SHEAF_ERR_ARGUMENT. */
+ * if the text is damaged, or if the position is outside of the epoch. For a stream, this call
+ * cannot know whether the position is outside of the epoch. In that case sheaf_reader_next returns
+ * SHEAF_ERR_ARGUMENT later. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint of the data set as sheaf_reader_position stores it in a position. This is
- * the position at which all ranks together have read `samples` samples of options->epoch. For a
- * view, the fingerprint covers only the stages up to this position. So a position stays valid when
- * another stage is appended to the view. */
+/* Writes the fingerprint that sheaf_reader_position stores in a position after all ranks together
+ * have read `samples` samples of options->epoch. For a view, this fingerprint covers only the
+ * stages up to this position (a stage is a part of the training with fixed weights). So the
+ * position stays valid when another stage is appended to the view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
@@ -1047,15 +1048,17 @@ struct sheaf_pack_options {
      * is the first N directories of this path. */
     uint32_t class_depth;
     /* Default NULL. Path of a data set, or of a file with class names (one per line, or a JSON
-     * array). Classes get the numbers that they have there. If a class of the source is missing
-     * there, the call fails. sheaf_append refuses this option, because an append always uses the
-     * classes of the existing data set. */
+     * array). Each class gets the number that it has in this data set or file. If the source has a
+     * class that is missing there, the call fails. sheaf_append refuses this option, because an
+     * append always uses the classes of the existing data set. */
     const char *classes;
     /* Default NULL. Called for each class of a plan. sheaf_plan_make always calls it, other calls
      * only if dry_run is set. */
     sheaf_class_count_fn *class_count;
-    enum sheaf_duplicate_keys duplicate_keys;   /* FAIL; for sheaf_packer_open, sheaf_convert, and
-                                                   sheaf_plan_make if the source is a data set */
+    /* Default FAIL. Says what packing does with a sample whose key an earlier sample has as well.
+     * Used only by sheaf_packer_open, by sheaf_convert, and by sheaf_plan_make if the source is a
+     * data set. */
+    enum sheaf_duplicate_keys duplicate_keys;
     /* Default FAIL. Says what packing does with a file that has vanished or changed since the
      * source was listed. SKIP leaves the file out, but only if on_error is SKIP as well. */
     enum sheaf_on_error on_change;
@@ -1079,8 +1082,9 @@ struct sheaf_pack_result {
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
     /* `shards` is the number of shards of the data set. shards_kept is the number of these shards
-     * that the option `resume` kept from an earlier run. sheaf_pack_part of an already published
-     * plan sets `shards` to 0 and shards_kept to the number of shards of the part. */
+     * that the option `resume` kept from an earlier run. If the data set of a plan is already
+     * published, sheaf_pack_part packs nothing, and sets `shards` to 0 and shards_kept to the
+     * number of shards of the part. */
     uint64_t shards, shards_kept;
     /* number of files that were skipped (sheaf_packer: number of samples that were skipped); a
      * report file in the destination lists each of them */
@@ -1500,8 +1504,9 @@ typedef void sheaf_field_fn(void *context, const struct sheaf_field_info *field,
 struct sheaf_verify_options {
     size_t sizeof_options;          /* set by _init */
     uint64_t memory_bytes;          /* 1 GiB */
-    unsigned threads;               /* 0 (the processors, at most 8; more if the shards are remote
-                                       and small) */
+    /* Default 0, which means one thread per processor, at most 8, or more if the shards are remote
+     * and small. */
+    unsigned threads;
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
                                                                    each problem */
     void *context; const volatile int *interrupt;
@@ -1590,11 +1595,13 @@ struct sheaf_column_result {
     uint64_t values, payload_bytes; /* fields; their bytes */
     /* Numbers of values that were left out. `unknown`: values whose key belongs to no sample of the
      * data set. `repeated`: values for a field of a sample that already got a value in this call.
-     * `present`: with only_missing, values for samples that were already in the column. */
+     * `present`: with the option only_missing, values for samples that already had a record in the
+     * column. */
     uint64_t unknown, repeated, present;
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
-    uint64_t elsewhere;             /* for a part of a plan: number of the source's values that
-                                     * belong to other parts */
+    /* number of the source's values that belong to other parts, if the call writes one part of a
+     * plan; otherwise 0 */
+    uint64_t elsewhere;
 };
 /* Adds a column (a field for the samples of a packed data set) with the values of a source. The
  * source is a JSON Lines file, a CSV file, or a directory or prefix of files KEY.EXT.
@@ -1830,8 +1837,8 @@ enum sheaf_crop {
 };
 enum sheaf_resampling { SHEAF_BILINEAR = 0, SHEAF_BICUBIC = 1, SHEAF_LANCZOS = 2 };
 enum sheaf_layout { SHEAF_NCHW = 0, SHEAF_NHWC = 1 };
-/* Says with which versions of Pillow the pixels agree: up to 12.3, or from 13.0 on. These versions
- * differ in the order of the two passes (horizontal and vertical) of resizing. */
+/* Says with which versions of Pillow the pixels of the crops agree: up to 12.3, or from 13.0 on.
+ * These versions differ in the order of the two passes (horizontal and vertical) of resizing. */
 enum sheaf_pillow { SHEAF_PILLOW12 = 0, SHEAF_PILLOW13 = 1 };
 /* Several random crops of one decoded picture. */
 struct sheaf_pixels_view { uint32_t count, width, height; double scale[2]; };

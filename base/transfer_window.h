@@ -35,8 +35,8 @@ struct window {
     double before_rate;         /* bytes per nanosecond before the trial */
     unsigned rest;              /* number of rounds until the next trial may begin */
     /* false from a change of `now` (the number of simultaneous reads) until `now` further reads are
-     * complete. The
-     * round in this time is not judged, because some of its reads were started before the change. */
+     * complete. The round in this time is not judged, because some of its reads were started before
+     * the change. */
     bool is_settled;
     unsigned reads;             /* number of reads in the current round of measurement */
     uint64_t bytes,             /* of these reads */

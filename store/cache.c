@@ -262,8 +262,9 @@ static int read_missing(struct cached_object *o, struct task *task, uint64_t fir
     return code;
 }
 
-/* Reads the bytes `p` of one block, and sometimes also the following blocks with the same request.
- * *done becomes the number of blocks that were read. */
+/* Reads the bytes `p` of one block, from the cache or from the original object. If the block is
+ * missing in the cache and `p` covers the whole block, the same request may also read the following
+ * blocks up to whole_end. *done becomes the number of blocks that were read. */
 static int cache_read_part(struct cached_object *o, struct task *task, const struct block_part *p,
                            uint64_t whole_end, uint64_t *done, struct sheaf_error *err)
 {
@@ -336,7 +337,7 @@ static void cache_run_task(struct job *job)
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
     /* Call `done` last, because another thread may close the object as soon as `done` is called.
-     * cached_close waits until this function has returned, but not longer. */
+     * The object is valid until this function returns, because cached_close waits for this. */
     read->done(read);
 }
 

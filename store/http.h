@@ -47,7 +47,7 @@ enum http_failure {
     HTTP_HEADERS_TOO_LONG,
     HTTP_NO_MEMORY,         /* for the request or for its response */
     HTTP_NOT_BEGUN,         /* `begin` failed */
-    /* the process is a forked child, and the engine belongs to its parent */
+    /* the exchange was submitted in a forked child, but the engine belongs to the parent process */
     HTTP_FORKED,
     HTTP_FAILED             /* anything else; `detail` says what */
 };
@@ -73,32 +73,35 @@ struct http_exchange {
     const char *ca_file;            /* NULL: libcurl's default */
     bool follow;                    /* redirects, five at most */
     bool no_proxy;                  /* for addresses of this machine or its host */
-    bool is_fresh;                  /* uses a new connection, because the last one may be faulty */
+    /* whether the exchange must use a new connection, because the last connection may be faulty */
+    bool is_fresh;
     uint64_t connect_ns;            /* 0: 10 s */
     struct stall stall;             /* its limits are the caller's */
     uint64_t deadline_ns;           /* on the monotonic clock; 0 for none */
 
     /* Memory of into_size bytes for the body of a response with a status 2xx; a longer body is an
      * error. If `into` is NULL, or if the status is not 2xx, the body goes to the buffer `reply`.
-     * The caller sets the limit of `reply`. If the body of an error is longer, its end is
-     * dropped. */
+     * The caller sets the size limit of `reply`. If the body of a response with an error status is
+     * longer than this limit, its end is dropped. */
     void *into;
     size_t into_size;
     struct buf reply;
-    /* Set for a request for a range of an object: the offset of its first byte. If the status is
-     * 200, the body is the whole object. Then the bytes before the range do not go to `into`, and
-     * the exchange ends as HTTP_TOO_LONG at the first byte after the range. */
+    /* has_range is set if the request asks for a range of an object; range_from is then the offset
+     * of the first byte of the range. A server may ignore the range, and send the whole object with
+     * the status 200. In that case, the bytes before the range do not go to `into`, and the
+     * exchange ends as HTTP_TOO_LONG at the first byte after the range. */
     bool has_range;
     uint64_t range_from;
 
-    /* Sets headers that depend on the time, such as a date or a signature. May be NULL. Called on
-     * the engine's thread just before the exchange (a request and its response) starts. Returns
-     * SHEAF_END if the exchange must wait: the engine then calls `begin` again after *wait_ns
-     * nanoseconds. Returns a negative code if the exchange must fail. */
+    /* Sets headers that depend on the time, such as a date or a signature. `begin` is NULL if there
+     * are no such headers. Called on the engine's thread just before the exchange (a request and
+     * its response) starts. Returns SHEAF_END if the exchange must wait: the engine then calls
+     * `begin` again after *wait_ns nanoseconds. Returns a negative code if the exchange must
+     * fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
     /* Returns how many nanoseconds the exchange (a request and its response) may be silent before
      * it ends as HTTP_LATE, or 0 if there is no limit. Called on the engine's thread several times
-     * a second. A NULL pointer means no limit. */
+     * a second. If `patience` is NULL, there is no limit. */
     uint64_t (*patience)(const struct http_exchange *exchange);
     /* Called once, on the engine's thread, when the exchange (a request and its response) has
      * ended. The function must not block. The function may free the exchange, or submit the

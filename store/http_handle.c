@@ -28,7 +28,9 @@
 
 /* ---- libcurl's callbacks --------------------------------------------------------------------- */
 
-/* Puts bytes of a whole object, which the server has sent instead of a range, in place. */
+/* Copies the requested range out of a whole object, which the server has sent instead of the range.
+ * Skips the bytes before the range. If bytes follow after the range, ends the exchange as
+ * HTTP_TOO_LONG. */
 static size_t on_whole(struct http_exchange *x, const char *data, size_t size)
 {
     const size_t passed = (size_t)MIN((uint64_t)size, x->range_from - x->passed);
@@ -175,8 +177,9 @@ static CURLcode set_method(CURL *easy, struct http_exchange *x)
     return code;
 }
 
-/* Sets the proxy, even if the URL itself needs no proxy, because the server may redirect to a URL
- * that needs one. libcurl then decides for each URL whether it uses the proxy. */
+/* Sets the proxy for the URL. If the URL needs no proxy, but redirects are followed, sets nothing.
+ * libcurl then chooses the proxy of each URL itself, because the server may redirect to a URL that
+ * needs a proxy. */
 static CURLcode set_proxy(CURL *easy, struct http_exchange *x)
 {
     const char *proxy = x->no_proxy ? "" : proxy_of(x->url);

@@ -10,8 +10,8 @@
 struct http_object {
     struct remote_object base;
     struct target target;
-    /* "Bearer TOKEN" for the Authorization header of requests for this object; owned by the object,
-     * or NULL */
+    /* text "Bearer TOKEN" for the Authorization header of requests for this object; owned by the
+     * object; NULL if the requests have no token */
     char *bearer;
     char *commit;               /* may be `base.base.version`; owned by the object; or NULL */
 };

@@ -12,7 +12,7 @@ struct listing {                /* zero-initialised */
     size_t count, capacity;
 };
 
-/* Adds a copy of an entry to the listing. The copy has the name, but not the ETag. */
+/* Adds a copy of an entry to the listing. The ETag of the entry is not copied. */
 int listing_add(struct listing *listing, const struct store_entry *entry, struct sheaf_error *err);
 /* Removes all entries from the listing. */
 void listing_clear(struct listing *listing);

@@ -28,8 +28,9 @@ int store_check_seen(const char *url, const struct store_seen *seen, struct shea
  * if `url` still has the object `seen` (or still has no object, if the caller saw none). Otherwise
  * they write nothing and return SHEAF_ERR_CHANGED.
  *
- * On success, *now describes the object at `url`. This may also be an object with the same bytes
- * that another writer has written earlier. now->stamp is 0 if the store does not tell the stamp. */
+ * On success, *now describes the object at `url`. If another writer has already written the same
+ * bytes there, this is the object of that writer. now->stamp is 0 if the store does not tell the
+ * stamp. */
 int store_commit_over(struct store_writer *writer, const struct store_seen *seen,
                       struct store_seen *now, struct sheaf_error *err);
 int store_put_over(const char *url, const void *data, size_t size, const struct store_seen *seen,

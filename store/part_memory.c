@@ -14,8 +14,9 @@
 #include "base/transfer_window.h"
 #include "base/workers.h"
 
-/* PARTS_FIRST and PARTS_MOST limit the number of parts that are sent at the same time: PARTS_FIRST
- * at the beginning, PARTS_MOST later. PART_BYTES is the usual size of a part in bytes. */
+/* Limits for the number of parts that are sent at the same time. The limit is PARTS_FIRST at the
+ * beginning, and may rise to PARTS_MOST if that makes the uploads faster. PART_BYTES is the usual
+ * size of a part in bytes. */
 #define PARTS_FIRST 8u
 #define PARTS_MOST  32u
 #define PART_BYTES  ((uint64_t)8 << 20)

@@ -33,9 +33,9 @@ void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);
 
-/* Both count the parts that are being sent. part_memory_begin is called before a part is sent to
- * the store. part_memory_end is called when the store has acknowledged the part, or when sending
- * has failed. */
+/* part_memory_begin and part_memory_end count the parts that are being sent. part_memory_begin must
+ * be called before a part is sent to the store, and part_memory_end when the store has acknowledged
+ * the part or sending has failed. */
 void part_memory_begin(struct part_memory *memory);
 void part_memory_end(struct part_memory *memory, size_t size);
 /* Returns whether enough parts are being sent at present, so that a writer should wait before it

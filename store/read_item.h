@@ -15,7 +15,7 @@ struct read_item {
     struct store_read read;     /* the caller sets object, offset, data and size */
 };
 
-/* The function `done` of a read. Called on a thread of the store. */
+/* Is called on a thread of the store when a read has ended (store_read.done). */
 static inline void read_item_done(struct store_read *read)
 {
     inflight_done((struct inflight_item *)(void *)((char *)read -

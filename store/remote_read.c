@@ -62,9 +62,10 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
            *first <= *last && *last < *total;
 }
 
-/* Returns whether a Content-Range says that the object is empty: "bytes 0--1/0" (from Adobe's
- * S3Mock), "bytes * /0" (without the second blank), or NULL because the response has no such
- * header. */
+/* Returns whether the header Content-Range of a response says that the object is empty. `range` is
+ * its value, or NULL if the response has no such header. The value is "bytes 0--1/0" (from Adobe's
+ * S3Mock) or "bytes * /0" (without the second blank) for an empty object. A missing header counts
+ * as empty. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -158,7 +159,8 @@ static int check_identity(const struct remote_reading *g, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Checks the size of the object as the response states it; UINT64_MAX if it states none. */
+/* Compares the size `total`, which the response states for the object, with the known size of the
+ * object. Returns an error if they differ. `total` is UINT64_MAX if the response states no size. */
 static int check_total(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     const struct remote_object *o = remote_read_object_of(g->read);
@@ -174,8 +176,9 @@ static int check_total(const struct remote_reading *g, uint64_t total, struct sh
     return remote_read_changed(g, "size", size, err);
 }
 
-/* Requests the range again after a response that contradicts the request, on another connection,
- * because the response may belong to another request. */
+/* Handles a response that contradicts its request: such a response may belong to another request.
+ * Sets *again to true, so that the range is requested again, on another connection. After
+ * WRONG_MOST such responses, sets *again to false. */
 static void ask_anew(struct remote_reading *g, bool *again)
 {
     *again = ++g->wrong < WRONG_MOST;
@@ -213,9 +216,10 @@ static int check_object(struct remote_reading *g, uint64_t total, bool *again,
     return code;
 }
 
-/* Handles a response with the whole object. It is accepted if the whole object was requested, or if
- * the object is small, because the requested range was then cut out of it (see has_range in
- * http.h). With a large object, each read of a part would bring all of it. */
+/* Handles a response with the whole object. The response is accepted if the read asked for the
+ * whole object. It is also accepted if the object has at most WHOLE_MOST bytes; the requested range
+ * was then cut out of it (see has_range in http.h). For a larger object it is refused, because each
+ * read of a part would transfer the whole object. */
 static int take_whole(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     const struct remote_object *o = remote_read_object_of(g->read);
@@ -241,9 +245,11 @@ static int take_whole(struct remote_reading *g, bool *again, struct sheaf_error 
     return code == SHEAF_OK && o->is_new ? meet(g, total, err) : code;
 }
 
-/* Returns whether a range ends before the end of the request and of an object whose size was not
- * known before. Either the size or the end is probably wrong. A server that always sends less than
- * was requested is believed in the end. */
+/* Returns whether the end of the range in a response is suspicious. `last` is the last byte of the
+ * range, and `total` the size of the object as the response states it. If the size was not known
+ * before, and the range ends before the end of both the request and the object, then either the
+ * size or the end is probably wrong. After WRONG_MOST such responses, the end is believed, because
+ * some servers always send less than was requested. */
 static bool is_odd_end(const struct remote_reading *g, uint64_t last, uint64_t total)
 {
     return remote_read_object_of(g->read)->base.bytes == UINT64_MAX && g->wrong + 1 < WRONG_MOST &&

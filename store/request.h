@@ -69,8 +69,8 @@ struct target {
      * another region; set by `move` */
     const struct target *moved;         /* atomic */
     /* Sets `moved` to a target in `region`. Returns false if this is not possible. Called by
-     * `classify`, on the engine's thread. The pointer is NULL if requests to this target cannot be
-     * sent to another region. */
+     * `classify`, on the engine's thread. `move` is NULL if requests to this target cannot be sent
+     * to another region. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
@@ -102,8 +102,8 @@ struct request {
     int (*classify)(struct request *request, bool *again, struct sheaf_error *err);
     /* Checks that the text of an expected response is complete. Returns SHEAF_ERR_CORRUPT if the
      * text was damaged in transit, so that another attempt may succeed. The message must not
-     * contain `what`, because the caller adds it. Called on the thread of the HTTP engine. The
-     * pointer is NULL if any text is accepted. */
+     * contain `what`, because the caller adds it. Called on the thread of the HTTP engine. `check`
+     * is NULL if any text is accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
     /* Called once when the request has ended, as http_exchange.done is. */
     void (*done)(struct request *request);
@@ -112,8 +112,8 @@ struct request {
     int code;
     struct sheaf_error error;
 
-    /* The following fields are set by the functions of store/request.c and by the functions that
-     * sign the request. */
+    /* The fields from here on are set by the functions of store/request.c and by the functions that
+     * sign the request. The caller must not set them. */
     const struct target *at;            /* destination of the last attempt: `target` or its
                                            `moved` */
     struct retry retry;

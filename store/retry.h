@@ -31,7 +31,8 @@ struct retry {
 
 /* Decides whether another attempt follows an attempt that failed temporarily at the time now_ns. If
  * another attempt follows, returns true and sets *wait_ns to the time before this attempt.
- * retry_after_ns is the server's Retry-After, or 0. `dice` is a random number of 64 bits. */
+ * retry_after_ns is the wait that the server's header Retry-After demands, or 0 if there is no such
+ * header. `dice` is a random number of 64 bits, from which the wait is drawn. */
 bool retry_again(const struct retry_policy *policy, struct retry *retry, uint64_t now_ns,
                  uint64_t retry_after_ns, uint64_t dice, uint64_t *wait_ns);
 

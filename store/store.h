@@ -173,16 +173,16 @@ struct store_ops {
      * and hidden names are left out. */
     int (*list)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
 
-    /* Lists the directories directly in the directory `url`, except hidden ones. The pointer is
-     * NULL if the store cannot list directories. */
+    /* Lists the directories directly in the directory `url`, except hidden ones. `list_directories`
+     * is NULL if the store cannot list directories. */
     int (*list_directories)(const char *url, store_entry_fn *each, void *context,
                             struct sheaf_error *err);
 
     /* Lists all objects under `url`, also in subdirectories, in any order. Objects that mark
-     * directories (store_is_mark) are listed as well. The pointer is NULL if the store cannot do
-     * this; the caller then lists one directory after another. */
+     * directories (store_is_mark) are listed as well. `walk` is NULL if the store cannot do this;
+     * the caller then lists one directory after another. */
     int (*walk)(const char *url, store_entry_fn *each, void *context, struct sheaf_error *err);
-    /* Implements store_stat_start. The pointer is NULL if requesting a size early has no advantage
+    /* Implements store_stat_start. `stat_start` is NULL if requesting a size early has no advantage
      * in this store. */
     void (*stat_start)(struct store_stat *stat);
     /* store_open_known. NULL if opening is cheap. */
@@ -193,8 +193,8 @@ struct store_ops {
     int (*etag_is_md5)(const char *url, bool *is, struct sheaf_error *err);
 
     /* Refuses the action `what`, such as "writing" or "removing", because the store can only be
-     * read. Sets *err and returns its code. The pointer is NULL if the store can be written. If it
-     * is not NULL, the pointers to all functions that change objects are NULL. */
+     * read. Sets *err and returns its code. `refuse` is NULL if the store can be written. If
+     * `refuse` is not NULL, the pointers to all functions that change objects are NULL. */
     int (*refuse)(const char *url, const char *what, struct sheaf_error *err);
 
     int (*create)(const char *url, struct store_writer **writer, struct sheaf_error *err);
@@ -207,7 +207,7 @@ struct store_ops {
     /* Makes the object durable, and gives it its name. An existing object of this name is replaced.
      * Frees the writer, even on failure. */
     int (*commit)(struct store_writer *writer, struct sheaf_error *err);
-    /* Implements store_commit_over. Frees the writer, even on failure. The pointer is NULL if the
+    /* Implements store_commit_over. Frees the writer, even on failure. `commit_over` is NULL if the
      * store cannot compare and commit in one step. */
     int (*commit_over)(struct store_writer *writer, const struct store_seen *seen,
                        struct store_seen *now, struct sheaf_error *err);
@@ -240,19 +240,20 @@ struct store_ops {
     int (*make_directory)(const char *url, struct sheaf_error *err);
     /* store_lock. NULL if the store has no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
-    /* Makes a stage, or takes one over if `from` is not NULL (see store/stage.h). The pointer is
-     * NULL if the store has no stages. */
+    /* Makes a stage, or takes one over if `from` is not NULL. A stage is a directory through which
+     * a run's files pass to their final names (see store/stage.h). `stage_take` is NULL if the
+     * store has no stages. */
     int (*stage_take)(const char *partial, const char *from, const char *stage,
                       struct sheaf_error *err);
     bool (*stage_is_there)(const char *stage);
     int (*stage_drop)(const char *partial, const char *only, const char *except,
                       struct sheaf_error *err);
     int (*stage_remove)(const char *url, const char *stage, struct sheaf_error *err);
-    /* Implements store_find_abilities. The pointer is NULL if the abilities of the store do not
-     * depend on the server. */
+    /* Implements store_find_abilities. `find_abilities` is NULL if the abilities of the store do
+     * not depend on the server. */
     int (*find_abilities)(const char *directory, struct store_abilities *abilities,
                           struct sheaf_error *err);
-    /* Implements store_scope_open, but is never called with `texts` NULL. The pointer is NULL if
+    /* Implements store_scope_open, but is never called with `texts` NULL. `scope_open` is NULL if
      * the store has no settings. */
     int (*scope_open)(const char *url, const char *const *texts, struct store_scope **scope,
                       struct sheaf_error *err);
@@ -288,8 +289,9 @@ bool store_is_dangling(const char *url);
 bool store_names_one(const char *url);
 /* Returns the place of a URL in words for messages, such as "S3", "HTTP", "local disk" or "NFS". */
 const char *store_place(const char *url);
-/* If the URL is on a network file system such as NFS, returns the size in bytes from which on reads
- * are efficient; otherwise returns 0. */
+/* If the URL is on a network file system such as NFS, returns the number of bytes that a read
+ * should have at least to be efficient. Otherwise returns 0, because reads of any size are
+ * efficient. */
 size_t store_read_bytes(const char *url);
 
 /* store_open and the functions after it call the function of the same name in the store of the URL.

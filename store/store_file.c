@@ -283,7 +283,8 @@ static int sync_directory(const char *path, struct sheaf_error *err)
 
     if (fd < 0)
         return err_errno(err, errno, "%s: cannot open", path);
-    /* fsync of a directory returns EINVAL on file systems that do not need it. */
+    /* fsync fails with EINVAL on file systems whose directories need no fsync. This is not an
+     * error. */
     if (fsync(fd) != 0 && errno != EINVAL)
         failed = errno;
     close(fd);

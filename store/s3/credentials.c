@@ -122,9 +122,9 @@ enum credentials_age credentials_age(int64_t obtained_ms, int64_t expires_ms, in
 
 /* ---- The cache ------------------------------------------------------------------------------- */
 
-/* Returns when to ask the source again for a new set of credentials. The source was just asked, but
- * has failed or has returned the old set again. It is asked again when a quarter of the set's
- * remaining time has passed, but after AGAIN_MOST_MS at the latest. */
+/* Returns the time at which to ask the source again for a new set of credentials, after the source
+ * has failed or has returned the old set again. This is the time when a quarter of the set's
+ * remaining life has passed, but it is at least 100 ms and at most AGAIN_MOST_MS from now. */
 static int64_t next_renewal(const struct credentials *set, int64_t now_ms)
 {
     const int64_t left = set == NULL || set->expires_ms == CREDENTIALS_NEVER

@@ -69,7 +69,8 @@ static int spawn(const char *command, pid_t *pid, int *fd, struct sheaf_error *e
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "credential_process: cannot start");
 }
 
-/* Reads all output of a program. Fails if the program does not end in time. */
+/* Reads all output of a program from the pipe `fd`. Returns an error if the output does not end
+ * within PROCESS_SECONDS seconds. */
 static int read_output(int fd, struct buf *output, struct sheaf_error *err)
 {
     const uint64_t end_ns = clock_ns() + PROCESS_SECONDS * SECOND_NS;
@@ -110,8 +111,8 @@ static int of_process(const char *command, struct credentials **set, struct shea
     close(fd);
     if (code != SHEAF_OK)
         kill(pid, SIGKILL);
-    /* waitpid fails if this process ignores SIGCHLD. In this case the exit status of the command is
-     * unknown, and only its output decides about success. */
+    /* waitpid fails if this process ignores SIGCHLD. The exit status of the command is then
+     * unknown, and the command counts as successful if its output is valid. */
     if (TEMP_FAILURE_RETRY(waitpid(pid, &status, 0)) == pid && status != 0 && code == SHEAF_OK)
         code = err_set(err, SHEAF_ERR_ACCESS, "credential_process failed: exit status %d",
                        WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));

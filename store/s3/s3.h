@@ -39,8 +39,8 @@ struct s3_bucket {
     struct target target;
     /* for a directory bucket: the server for writes, with a session that may write */
     struct target writing;
-    /* the server in the region in which the bucket was found, if it is not the configured region;
-     * otherwise its origin is NULL */
+    /* the server to which requests go if the bucket was found in another region than the configured
+     * one; its `origin` is NULL as long as no other region was found */
     struct target there;
     char *regions[2];           /* of `target` and `there` */
     const char *scheme;         /* "s3", "gs" */

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 
-/* largest number of pages of a listing. A page has a thousand keys, so memory is too small for
- * more. */
+/* Largest number of pages of a listing. A page has at most a thousand keys, so this allows a
+ * billion keys, which is more than fits into memory. */
 #define PAGES_MOST 1000000
 /* Largest number of empty pages in a row. A store may return an empty page if it skips removed
  * objects. */

@@ -23,8 +23,8 @@ struct s3_pages {
     uint64_t kept;
 };
 
-/* Returns SHEAF_ERR_CORRUPT for a listing of `prefix` with the key `key`, which does not begin with
- * `prefix`. Implemented in s3_list.c. */
+/* Sets and returns the error SHEAF_ERR_CORRUPT. The message says that a listing of `prefix` has the
+ * key `key`, which does not begin with `prefix`. Implemented in s3_list.c. */
 int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err);
 
 /* A request for one page of a listing, and the values of this page from the response. The caller

@@ -20,8 +20,8 @@
 #define VARIABLE "SHEAF_S3_"
 
 /* The type of a function that checks the value of a setting, and returns whether it is valid. If
- * the value of the header differs from the value of the setting, the function sets *header to the
- * header's value, in allocated memory. If *header is "", the header is not sent. */
+ * the header must have another value than the setting, the function sets *header to this other
+ * value, in allocated memory. If it sets *header to "", the header is not sent. */
 typedef bool take_fn(const char *value, char **header);
 
 enum on { ON_NEW_OBJECTS, ON_EVERY_REQUEST, ON_BODIES };
@@ -30,8 +30,8 @@ static take_fn s3_settings_take_key, take_context, take_tags, take_owner, take_p
 
 static const struct setting {
     const char *name;
-    /* the possible values, separated by '|'. If the function `take` checks the value, a description
-     * of the possible values for messages. */
+    /* the possible values, separated by '|'; or, if the function `take` checks the value, a
+     * description of the possible values for messages */
     const char *values;
     const char *header;
     enum on on;

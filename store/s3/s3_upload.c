@@ -121,8 +121,10 @@ static bool is_by_etag(struct s3_put *put, const char *crc)
     return crc == NULL || __atomic_load_n(&put->proving->content_md5, __ATOMIC_RELAXED);
 }
 
-/* Prepares another attempt if this attempt has stored damaged bytes. If the write has a condition
- * on the existing object, the damaged object is now the object that must still exist. */
+/* Prepares another attempt after this attempt has stored damaged bytes. If the write has a
+ * condition on the object that it replaces, the next attempt must replace the damaged object. So
+ * the condition becomes the strong ETag of the damaged object. If the response has no strong ETag,
+ * *again becomes false. */
 static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     struct request *r = &put->request;
@@ -349,7 +351,9 @@ static int complete_check(struct request *r, struct sheaf_error *err)
     return s3_xml_completed(r->http.reply.data, r->http.reply.size, err);
 }
 
-/* Appends the ETag of a part. S3 has no weak ETags, so a proxy has made an ETag weak that is. */
+/* Appends the ETag of a part to the request that completes an upload. Leaves out the prefix W/ of a
+ * weak ETag, because S3 itself has only strong ETags, and a proxy has added the prefix. If the ETag
+ * is unknown, appends the MD5 of the part. */
 static int complete_etag(const struct s3_proof *part, struct buf *body, struct sheaf_error *err)
 {
     if (part->etag[0] != '\0')

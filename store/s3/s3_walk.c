@@ -75,7 +75,8 @@ static int push_prefix(struct prefix_walk *w, char *prefix, struct sheaf_error *
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* The function `done` of a request. Called on the engine's thread. */
+/* Is called on the engine's thread when a request for a page of a listing has ended
+ * (request.done). */
 static void page_done(struct request *r)
 {
     inflight_done((struct inflight_item *)(void *)((char *)r - offsetof(struct walk_lane,

@@ -123,7 +123,7 @@ static struct part_slot *s3_writer_slot_of(struct s3_put *put)
     return (struct part_slot *)(void *)((char *)put - offsetof(struct part_slot, put));
 }
 
-/* The function `done` of a request. Called on the engine's thread. */
+/* Is called on the engine's thread when the request that sends a part has ended (request.done). */
 static void s3_writer_part_done(struct request *r)
 {
     s3_writer_end_part(s3_writer_slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL
@@ -329,9 +329,10 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
     return code;
 }
 
-/* Returns whether the object that made the server refuse this write has our bytes. An earlier
- * attempt may have written it, although its response was lost. The number of attempts does not show
- * this, because libcurl itself repeats a request if the server has closed a kept connection. */
+/* Returns whether the object that made the server refuse this conditional write has the bytes of
+ * this write. If it does, an earlier attempt has written it, and the response of that attempt was
+ * lost. The number of attempts does not show this, because libcurl itself repeats a request if the
+ * server has closed a kept connection. */
 static bool is_ours(const struct s3_writer *w, struct store_seen *now)
 {
     const size_t size = (size_t)w->bytes;

@@ -299,8 +299,8 @@ static bool is_listing(const char *root)
 }
 
 /* Stores a value that belongs to a whole page of a listing. A page is parsed twice, once for these
- * values and once for the entries, because some servers send the values before the entries and
- * others after. */
+ * values and once for the entries, because some servers send these values before the entries and
+ * others after them. */
 static int page_visit(void *context, const char *parent, const char *name, const char *text,
                       struct sheaf_error *err)
 {

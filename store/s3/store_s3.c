@@ -17,9 +17,9 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Computes what all reads of an object have in common: the path and the headers that the user's
- * settings require. The path has the form "/encoded%20key"; a request puts "/bucket" before it if
- * necessary. */
+/* Computes the path and the headers that all reads of an object have in common. Returns the path,
+ * and stores the headers, which the user's settings require, in `o`. The path has the form
+ * "/encoded%20key"; a request puts "/bucket" before it if necessary. */
 static char *store_s3_take_path(struct remote_object *o, const struct s3_bucket *bucket,
                                 const char *key, struct sheaf_error *err)
 {
@@ -52,7 +52,8 @@ static int locate_object(const char *url, const struct s3_bucket **bucket, char 
 }
 
 /* Completes the opening of the object `o`, whose size and other facts the caller has set. `code` is
- * the caller's result so far. If `code` is an error, or if the function fails itself, frees `o`. */
+ * the caller's result so far. If `code` is an error, or if the function itself fails, frees `o` and
+ * returns the error. Otherwise sets *object to the opened object. */
 static int finish_open(struct remote_object *o, const char *url, const struct s3_bucket *bucket,
                        const char *key, int code, struct store_object **object,
                        struct sheaf_error *err)
