@@ -200,9 +200,9 @@ struct sheaf_sample {
      * reader. Corrupt records that the reader skips are counted as well. The field is not set in a
      * stream that was resumed. */
     uint64_t ordinal;
-    /* set by the reader: 1 if it has already returned this sample in the epoch and repeats it to
-     * fill its lane (one of the sequences of an epoch), which is one sample shorter than other
-     * lanes */
+    /* set by the reader: 1 if it has already returned this sample in the epoch, and returns it
+     * again because its lane (one of the sequences of an epoch) is one sample shorter than other
+     * lanes; otherwise 0 */
     int repeated;
     /* A seed from which a program should draw everything random about the sample. The reader
      * computes the seed as a hash of its option `seed`, the source, the number of the pass through
@@ -491,13 +491,13 @@ SHEAF_API void sheaf_read_options_init(struct sheaf_read_options *options, size_
 
 /* Reads `count` samples by their numbers (sheaf_sample.number). samples[i] becomes the sample with
  * the number numbers[i]. Numbers may be in any order and may be repeated. `options` may be NULL.
+ * Any number of threads may call this function for one data set.
  *
- * Any number of threads may call this function for one data set. Samples that are close together
- * are read with one request: within 64 KiB in a file, within 1 MiB in a remote object, or in one
- * block of a codec. Requests run concurrently. The checksum of each sample is verified. If one
- * sample is bad, the call fails and returns no sample.
+ * Samples that are close together are read with one request: within 64 KiB in a file, within 1 MiB
+ * in a remote object, or in one block of a codec. Requests run concurrently. The checksum of each
+ * sample is verified. If one sample is bad, the call fails and returns no sample.
  *
- * The samples are valid until sheaf_kept_free, and only while the data set is open. For later
+ * The samples are valid until sheaf_kept_free, but only while the data set is open. For later
  * calls, the data set keeps its 64 most recently used shards open, and up to 256 MiB of their
  * indexes. A forked child process opens the shards again.
  *
@@ -556,9 +556,9 @@ struct sheaf_reader_options {
     /* Default 1 GiB. Hard limit of the memory for reading ahead, for the shuffle buffers and for
      * the index. */
     uint64_t memory_bytes;
-    /* Default 0, which means one per processor, at most 8. Number of threads that read and check
-     * samples ahead of time. For local files, 0 means one thread fewer than this, because
-     * sheaf_reader_next does part of the work on the thread of its caller. */
+    /* Default 0, which means one per processor, at most 8; for local files one fewer, because the
+     * thread that calls sheaf_reader_next then does part of the work. Number of threads that read
+     * and check samples ahead of time. */
     unsigned threads;
     /* Default FAIL, so a bad record ends the epoch with an error. SKIP leaves bad records out. A
      * record with more than 1,024 fields or 65,536 labels is also bad. If all records are bad, the
@@ -615,13 +615,14 @@ SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
  *
  * memory_bytes must be enough for the largest sample, the index of its shard, and 64 bytes per
  * sample of the shuffle buffers. With a codec, 64 KiB more are needed, and for remote shards 1 MiB
- * more. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT and names a sufficient size.
+ * more. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT, and the message names a
+ * sufficient size. The process needs at most 32 MiB more than memory_bytes for connections, stacks
+ * and codecs.
  *
  * If memory_bytes has no room for the content of all samples in the shuffle buffer, the reader
  * reads some samples only when the shuffle selects them. With a codec, the reader must decompress a
- * whole block for such a sample. The reader keeps the other samples of the block as far as
- * memory_bytes allows. The process needs at most 32 MiB more than memory_bytes for connections,
- * stacks and codecs. */
+ * whole block for such a sample. It keeps the other samples of the block as far as memory_bytes
+ * allows. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
@@ -723,8 +724,9 @@ struct sheaf_reader_stats {
     uint64_t lost_bytes;
     uint64_t chosen_bytes;          /* bytes of the chosen samples alone; read_bytes includes
                                        gaps */
-    /* number of HTTP requests of the whole process, and number of requests that were repeated. If
-     * `reader` is NULL, only these two fields are set. */
+    /* number of HTTP requests of the whole process, and number of requests that were repeated.
+     * These two fields are also set if sheaf_reader_get_stats is called with `reader` NULL; all
+     * other fields are not. */
     uint64_t requests, retries;
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
     /* with `missing` SKIP: number of samples that were left out because a column (a field added
@@ -1018,7 +1020,8 @@ struct sheaf_pack_options {
     const struct sheaf_filter *filters;
     size_t filter_count;
     /* Default NULL. Called for facts about the run that the user may want to know and that are not
-     * errors. The code is SHEAF_OK. */
+     * errors. The code of the struct sheaf_error is then SHEAF_OK, and its message states the
+     * fact. */
     sheaf_report_fn *note;
     const char *const *field_aliases;   /* NULL; "jpeg=jpg", ..., ended by NULL */
     /* Default FIRST_DOT: the key ends at the first dot of the base name. LAST_DOT: the key ends at
@@ -1244,12 +1247,13 @@ SHEAF_API void sheaf_repair_options_init(struct sheaf_repair_options *options, s
  * `count` sources from which the data set was packed (as in sheaf_pack_sources), or one copy of the
  * data set with the same fingerprint.
  *
- * The sources must have the files of the samples in the damaged shards, including appended ones, as
- * they were when they were packed or edited. They may also have other files.
+ * The sources must have the files of all samples in the damaged shards, as these files were when
+ * they were packed, appended or edited. The sources may also have other files.
  *
- * If a file cannot be repaired, the call still repairs all other files. At the end it returns the
- * error of the first file that could not be repaired: SHEAF_ERR_CHANGED if the sources of this file
- * have changed, or _UNSUPPORTED if only a copy of the data set can repair it. */
+ * If a file of the data set cannot be repaired, the call still repairs all other files. At the end
+ * it returns the error of the first file that could not be repaired: SHEAF_ERR_CHANGED if the
+ * sources of this file have changed, or _UNSUPPORTED if only a copy of the data set can repair
+ * it. */
 SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t count,
     const struct sheaf_repair_options *options, struct sheaf_repair_result *result,
     size_t sizeof_result, struct sheaf_error *error);
@@ -1335,8 +1339,8 @@ struct sheaf_plan_info {
     /* number of parts into which the last sheaf_pack_part divided the plan; 0 if unknown */
     uint32_t parts;
     size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
-    /* number of fields `cls` that planning has examined, and number of these fields that do not
-     * consist of numbers */
+    /* number of fields `cls` (which should have the label as a number) that planning has examined,
+     * and number of these fields that do not consist of numbers */
     uint64_t cls_looked, cls_words;
     /* for a conversion: number of samples whose key an earlier sample has, and number of these
      * samples that are left out; the others get new keys */
@@ -1630,10 +1634,10 @@ SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
 /* Returns the number of the sample whose fields the program must append next. */
 SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
 /* Returns the number after the last sample of the current range. A range is a sequence of samples
- * that the program must append. With `resume`, there may be several ranges, because samples in
- * shards that an earlier run has finished are skipped. After the last sample of a range, the next
- * range becomes the current one. After the last range, sheaf_column_next and sheaf_column_end
- * return the same number. */
+ * that the program must append one after another. With `resume`, there may be several ranges,
+ * because the samples in shards that an earlier run has finished are left out. After the last
+ * sample of a range, the next range becomes the current one. After the last range,
+ * sheaf_column_next and sheaf_column_end return the same number. */
 SHEAF_API uint64_t sheaf_column_end(const struct sheaf_column_writer *writer);
 SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
     const struct sheaf_field *fields, size_t count, struct sheaf_error *error);
@@ -1771,7 +1775,8 @@ struct sheaf_feed_options {
 SHEAF_API void sheaf_feed_options_init(struct sheaf_feed_options *options, size_t size);
 struct sheaf_feed_result {
     uint64_t epochs;            /* epochs that had a reader */
-    /* number of epochs in which the reading program closed the pipe before the end */
+    /* number of epochs in which the reading program closed the pipe before it had read the whole
+     * epoch */
     uint64_t closed_early;
     uint64_t objects, bytes;    /* objects written completely, and bytes written, over all epochs */
     /* number of files in the directory of a data set that were not fed because they are not shards

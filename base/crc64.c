@@ -76,10 +76,10 @@ static uint64_t raw_by_tables(uint64_t crc, const uint8_t *p, size_t size)
 
 #define FOLD_LEAST ((size_t)128)
 
-/* Factors for fold(), which moves a 16-byte value D bits forward. In by_64_bytes, D is 512; in
- * by_16_bytes, D is 128. The first word of the value is multiplied by x^(D + 63), and its second
- * word by x^(D - 1), both modulo the polynomial. The exponents are one lower than D + 64 and D,
- * because the product of two words with reversed bits is one power too high. */
+/* Factors for fold(), which moves a 16-byte value D bits forward: D is 512 in by_64_bytes, and 128
+ * in by_16_bytes. The first word of the value is multiplied by x^(D + 63), and the second word by
+ * x^(D - 1), both modulo the polynomial. One would expect the exponents D + 64 and D. They are one
+ * lower, because the product of two words with reversed bits is one power too high. */
 static const uint64_t by_64_bytes[2] = { 0x0c32cdb31e18a84au, 0x62242240ace5045au };
 static const uint64_t by_16_bytes[2] = { 0xeadc41fd2ba3d420u, 0x21e9761e252621acu };
 

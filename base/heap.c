@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * A heap that cuts memory into pieces (allocations); see heap.h.
+ * Implements the heap of heap.h.
  *
- * The memory is a sequence of blocks without gaps. A block is a head and the bytes after it. The
- * bytes are a piece if the block is in use. The last block is followed by an end mark, which is a
- * head without bytes. Two neighbouring blocks are never both free.
+ * The memory of the heap is a sequence of blocks without gaps. A block is a head and the bytes
+ * after it. If the block is in use, these bytes are a piece (an allocation). After the last block
+ * follows an end mark, a head without bytes. Two neighbouring blocks are never both free.
  *
  * Free blocks are in lists by size. Row r of the table of lists has HEAP_SLOTS lists, for blocks of
- * 2^r to 2^(r + 1) bytes. A freed small piece first goes to a separate list, and its block still
- * counts as used. join_small() later turns all such pieces into free blocks.
+ * 2^r to 2^(r + 1) bytes. A small piece that is freed first goes to a separate list, and its block
+ * still counts as used. join_small() later turns all such pieces into free blocks.
  *
  * The heap reserves ranges of addresses before it needs them, because reserved addresses take no
  * memory. They cost nothing unless the process has a limit for addresses (ulimit -v). If the newest

@@ -43,7 +43,8 @@ struct inflight {
     enum inflight_order order;
     inflight_fn *cancel;
     const volatile int *interrupt;
-    /* nonzero after a cancellation: the window then skips all work that has not begun */
+    /* nonzero after a cancellation: the window (the list of work that is under way) then skips all
+     * work that has not begun */
     int is_cancelled;
     pthread_mutex_t lock;
     pthread_cond_t landed;
@@ -54,18 +55,20 @@ struct inflight {
     } locked;
 };
 
-/* Opens a window. A cancellation calls `cancel` for each running item, so that its work ends soon.
- * If `cancel` is NULL, running work continues, and a cancellation only skips items of inflight_run
- * that no worker has started. `interrupt` is a flag of the caller, or NULL. inflight_next cancels
- * all work if the flag is set. */
+/* Opens a window (a list of jobs and requests that are under way). `interrupt` is a flag of the
+ * caller, or NULL. If the flag is set, inflight_next cancels all work.
+ *
+ * A cancellation calls `cancel` for each running item, so that its work ends soon. If `cancel` is
+ * NULL, running work continues, and a cancellation only skips items of inflight_run that no worker
+ * has started. */
 void inflight_open(struct inflight *window, enum inflight_order order, inflight_fn *cancel,
                    const volatile int *interrupt);
-/* Cancels all work that is not done, and waits until it has ended. Must be called before the
- * workers are closed. */
+/* Cancels all work of the window that is not done, and waits until this work has ended. Must be
+ * called before the workers (the threads that do the work) are closed. */
 void inflight_close(struct inflight *window);
 
-/* Adds an idle item to the window, that is, an item without work. The item is either new, or was
- * collected and can be used again. */
+/* Adds an idle item to the window (the list of jobs and requests that are under way). An idle item
+ * has no work. It is either new, or was collected and can be used again. */
 void inflight_add(struct inflight *window, struct inflight_item *item);
 /* Removes an idle item (an item without work) from the window and returns it, so that the caller
  * can begin work with it. Returns NULL if the window has no idle item. */
@@ -82,10 +85,10 @@ void inflight_run(struct inflight *window, struct workers *workers, struct infli
 /* Returns the number of items that are not done. */
 size_t inflight_busy(struct inflight *window);
 
-/* Waits for the next item in the window's order, removes it from the window and returns it. Returns
- * NULL if no item is left. If the interrupt flag is set, cancels all work, so that the remaining
- * items can be collected soon. Because of the cancellation, the work of these items may have
- * failed. */
+/* Waits for the next item in the window's order, removes it from the window (the list of work that
+ * is under way) and returns it. Returns NULL if no item is left. If the interrupt flag is set,
+ * cancels all work, so that the remaining items can be collected soon. Their work may then have
+ * failed because of the cancellation. */
 struct inflight_item *inflight_next(struct inflight *window);
 /* Returns the next item like inflight_next, but does not wait. Returns NULL if the work of the next
  * item is not done. */

@@ -4,8 +4,8 @@
  *
  * Entries fill the buffer from its start. Refs (small structs that point to the entries) fill the
  * buffer from its end. When the buffer is full, its entries are sorted and appended to a temporary
- * file. These entries form a run, that is, a sorted sequence. The file is created only when the
- * buffer is full for the first time.
+ * file as a run, that is, a sorted sequence. The file is created only when the buffer is full for
+ * the first time.
  *
  * An entry in a run consists of its number `order` (u64), the size of its key (varint), the size of
  * its value (varint), its key and its value. Entries are sorted by `order` first. */

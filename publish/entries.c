@@ -13,9 +13,9 @@
 /* Number of journal entries (the facts about finished shards) that are read at the same time. An
  * entry in a remote store takes about 20 ms, so this makes 1,600 entries per second. */
 #define AT_ONCE 32u
-/* Limit in bytes for the journal entries (the facts about finished shards) that are read ahead. An
- * entry also has the shard's section of the index. Entries are read ahead only as far as this limit
- * allows if each of them is as large as the largest entry so far. */
+/* Limit in bytes for the journal entries (the facts about finished shards) that are read ahead.
+ * Entries may be large, because each has its shard's section of the index. The size of an entry is
+ * unknown before it is read. Therefore each counts as large as the largest entry so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {

@@ -82,7 +82,8 @@ struct journal_entry {
     /* key_hash() of the key of each sample, in order, as little-endian u64. Empty if unknown,
      * because the release that wrote this entry had no tables of keys. */
     struct buf keys;
-    /* number of samples that have each field, as text (a tally); empty if unknown */
+    /* number of samples that have each field, as a text with one line per field; empty if
+     * unknown */
     struct buf fields;
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */

@@ -21,15 +21,15 @@ struct output {
     const char *prefix;
     /* a flag of the caller, or NULL; if it is set, the run stops waiting for a lock */
     const volatile int *interrupt;
-    /* sources from which the run reads, or NULL; they must not lie in DEST, because they would be
-     * deleted together with an old data set there */
+    /* sources from which the run reads, or NULL; they must not lie in the destination, because they
+     * would be deleted together with an old data set there */
     const char *const *sources;
     size_t source_count;
     struct journal journal;
     int lock;                   /* lock of `dest`, from output_claim on; -1: none */
     bool is_shared;             /* other processes also work there: output_join */
-    /* whether this process joins the run that has claimed DEST and may still be working; if false,
-     * a process that resumes takes DEST over from that run */
+    /* whether this process joins the run that has claimed the destination and may still be working;
+     * if false, a process that resumes takes the destination over from that run */
     bool joins;
     bool is_visible;            /* a manifest may exist */
     /* set if the reports (lists of skipped and converted files) are published with another split of
@@ -89,17 +89,17 @@ static inline enum output_ask output_ask(bool resume, bool overwrite, bool grows
     return (enum output_ask)((grows ? ASK_GROW : ASK_PACK) + (resume ? 1 : overwrite ? 2 : 0));
 }
 
-/* Prepares DEST for a request (enum output_ask). Refuses if DEST has files that must not be
- * replaced. Otherwise claims DEST, removes the files to be replaced, and begins the journal.
- * *finished becomes true if DEST already has the finished data set of this plan. The table in
- * output_claim.c decides what is done. */
+/* Prepares the destination for a request (enum output_ask). Refuses if the destination has files
+ * that must not be replaced. Otherwise claims the destination, removes the files to be replaced,
+ * and begins the journal. *finished becomes true if the destination already has the finished data
+ * set of this plan. The table in output_claim.c decides what is done. */
 int output_claim(struct output *output, enum output_ask ask, bool *finished,
                  struct sheaf_error *err);
-/* Locks DEST, and creates it if necessary. Then checks whether output_claim would refuse, and
- * returns the error that it would return. Does not change files. */
+/* Locks the destination, and creates it if necessary. Then checks whether output_claim would
+ * refuse, and returns the error that it would return. Does not change files. */
 int output_check(struct output *output, enum output_ask ask, struct sheaf_error *err);
 /* Checks whether output_claim would refuse, and returns the error that it would return. Does not
- * lock DEST or change files. */
+ * lock the destination or change files. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
 /* Reads a shard and the files beside it. Sets *intact to whether these files have the sizes and
@@ -122,8 +122,9 @@ uint64_t output_entry_sum(const struct journal_entry *entry);
  * run. (output_shard.c) */
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
-/* Locks DEST for a process that has joined a run. If `shared` is true, other processes may hold the
- * lock at the same time if theirs is shared as well. *lock becomes -1 if the store has no locks. */
+/* Locks the destination for a process that has joined a run. If `shared` is true, other processes
+ * may hold the lock at the same time if theirs is shared as well. *lock becomes -1 if the store has
+ * no locks. */
 int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
 /* Makes the name of a shard from its number in the split, for example "PREFIX-000000.tar.gz". All
  * names of a split have the same number of digits, so that the order by name is the order by
@@ -143,7 +144,7 @@ void output_abandon_grow(const struct output *output, bool keep_shards);
 
 /* Joins the run of this plan, without changing files of other runs. `parts` is the number of parts
  * into which the caller divides the plan. Unless it is 0, it is stored for output_parts. *finished
- * becomes true if DEST already has the finished data set of this plan. */
+ * becomes true if the destination already has the finished data set of this plan. */
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* Sets *parts to the number of parts into which the plan was last divided, or to 0 if unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
@@ -165,8 +166,9 @@ int output_find_shard(const struct output *output, uint32_t split, const char *n
 /* Removes temporary files and incomplete uploads of killed runs, because the user has asked to
  * resume or to overwrite. Shards of killed runs are removed in output_remove.c. */
 int output_clean(const struct output *output, struct sheaf_error *err);
-/* Removes incomplete uploads at the end of a run. The run does not know all of its uploads: if the
- * response to the request that began an upload was lost, the run never learned the upload's id. */
+/* Removes incomplete uploads at the end of a run. A listing of uploads is needed for this, because
+ * the run may not know all of its uploads: if the response to the request that began an upload was
+ * lost, the run never learned the upload's id. */
 int output_clean_lost(const struct output *output, struct sheaf_error *err);
 
 /* A listing of the directories of an output. It shows the state of many shards without a request

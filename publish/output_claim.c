@@ -98,10 +98,12 @@ static const unsigned firsts[ASKS] = {
 };
 
 /* The table of actions. The action for a request comes from the first row whose condition is true
- * and whose action is not NEXT. `needs` are findings for the condition that are inspected when the
- * row is reached. The columns are the requests in the order of enum output_ask. For a new data set:
- * pack, resume, replace, join. For an append or edit: begin, resume, replace. For an index: make,
- * replace. The last column is for a table of keys. */
+ * and whose action for this request is not NEXT. `needs` are findings that the condition uses; they
+ * are inspected only when the row is reached.
+ *
+ * The columns are the requests in the order of enum output_ask. For a new data set: pack, resume,
+ * replace, join. For an append or edit: begin, resume, replace. For an index: make, replace. The
+ * last column is for a table of keys. */
 static const struct row {
     bool (*is)(const struct output *output, const struct destination *found);
     unsigned needs;

@@ -21,7 +21,8 @@ int output_grown(struct output *o, struct sheaf_error *err)
             code = output_end(o, err);
     } else if (code == SHEAF_OK && d.claim == CLAIM_ABSENT) {
         /* Remove stages of a run that was killed after it had removed its claim (the file that says
-         * which run packs here). A stage is a directory through which files get their names. */
+         * which run packs here). A stage is a directory through which a run's files pass to their
+         * final names. It is of no use without its run. */
         code = stage_drop(o->journal.directory, NULL, NULL, err);
     }
     destination_clear(&d);

@@ -375,9 +375,9 @@ static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_er
     return code;
 }
 
-/* Aborts incomplete uploads of killed runs at the end of a run. The data set is already complete.
- * Nevertheless returns an error if the store does not answer, so that the user resumes the run and
- * the uploads are aborted then. */
+/* Aborts incomplete uploads of killed runs at the end of a run. If the store does not answer,
+ * returns an error although the data set is already complete. The user then resumes the run, and
+ * the uploads are aborted at that time. */
 int output_clean_lost(const struct output *o, struct sheaf_error *err)
 {
     struct sheaf_error failed;

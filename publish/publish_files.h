@@ -43,9 +43,9 @@ void publish_files_close(struct publish_files *files);
  * run packs here). Returns SHEAF_ERR_CHANGED if the destination belongs to another run. */
 int publish_files_make(struct publish_files *files, struct publish_index *index,
                        struct sheaf_error *err);
-/* Publishes all files. `fingerprint` is the fingerprint of the manifest that the caller will
- * publish afterwards. Also checks the claim (the file that says which run packs here), so that the
- * caller may then replace the present manifest (files->there). */
+/* Publishes all files. `fingerprint` is the fingerprint (a hash) of the manifest that the caller
+ * will publish afterwards. Also checks the claim (the file that says which run packs here), so that
+ * the caller may then replace the present manifest (files->there). */
 int publish_files_put(struct publish_files *files, const char *fingerprint,
                       struct sheaf_error *err);
 

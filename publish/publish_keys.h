@@ -32,12 +32,12 @@ int publish_keys_add_hash(struct publish_keys *keys, uint64_t hash, struct sheaf
 int publish_keys_add(struct publish_keys *keys, const struct journal_entry *entry,
                      struct sheaf_error *err);
 /* Writes the table of keys of a data set, or of one part of it (the first packing or an append).
- * The table contains the fingerprint of the data set. Readers do not see it until *writer is
- * committed. */
+ * The table contains the fingerprint of the data set (a hash of its manifest). Readers do not see
+ * it until *writer is committed. */
 int publish_keys_write(const struct publish_keys *keys, const char *url, const char *fingerprint,
                        struct store_writer **writer, struct sheaf_error *err);
-/* Publishes the table as the file `name` in DEST. If some hashes of keys are unknown, there can be
- * no table, and an existing file `name` is removed. */
+/* Publishes the table as the file `name` in the destination. If some hashes of keys are unknown,
+ * there can be no table, and an existing file `name` is removed. */
 int publish_keys_put(const struct publish_keys *keys, const struct output *output,
                      const char *name, const char *fingerprint, struct sheaf_error *err);
 void publish_keys_close(struct publish_keys *keys);

@@ -14,8 +14,8 @@ struct store_abilities {
     /* whether the store can check, in one step with a write, that the existing object has not
      * changed */
     bool compares;
-    /* whether the store can tell that an object was replaced, even if the new object has the same
-     * size */
+    /* whether the store can tell that an object was replaced even if the new object has the same
+     * size, for example because the store gives each object an ETag */
     bool identifies;
     bool locks;         /* store_lock keeps other processes out */
 };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Handles the files of a cache. Only one file has a lock: `total`, which stores the total size of
- * all blocks. A process holds this lock while it changes the total or removes blocks. Threads of
- * one process share the descriptor of `total`, so the lock does not exclude them from each other.
- * Therefore a thread first takes a mutex, and then the lock.
+ * all blocks. A process holds this lock while it changes the total or removes blocks. Reading a
+ * block needs no lock, because an open file stays readable after it is removed.
  *
- * Reading a block needs no lock, because an open file stays readable after it is removed.
+ * Threads of one process share the descriptor of `total`, so the lock does not exclude them from
+ * each other. Therefore a thread first takes a mutex, and then the lock.
  *
  * A temporary file gets its full size at the moment when its bytes are added to the total. So if a
- * process computes the total again from the sizes of all files, files that are still being written
- * are counted as well. */
+ * process computes the total again from the sizes of all files, it also counts files that are still
+ * being written. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

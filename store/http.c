@@ -3,9 +3,9 @@
  * The thread of the HTTP engine and its queues. An exchange is one HTTP request and its response.
  *
  * http_submit, which any thread may call, puts an exchange into the list `submitted`, which has a
- * lock. The engine's thread moves the exchange to the list `queued`, which is sorted by the time at
- * which exchanges are due. When an exchange is due and a slot is free, the thread hands the
- * exchange to libcurl. When the exchange has ended, the thread calls its function `done`.
+ * lock. The thread of the HTTP engine moves the exchange to the list `queued`, which is sorted by
+ * the time at which exchanges are due. When an exchange is due and a slot is free, the thread hands
+ * the exchange to libcurl. When the exchange has ended, the thread calls its function `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
  * handles. Used easy handles are kept in a list. libcurl keeps connections with the multi handle,

@@ -94,17 +94,17 @@ struct http_exchange {
     uint64_t range_from;
 
     /* Sets headers that depend on the time, such as a date or a signature. `begin` is NULL if there
-     * are no such headers. Called on the engine's thread just before the exchange (a request and
-     * its response) starts. Returns SHEAF_END if the exchange must wait: the engine then calls
-     * `begin` again after *wait_ns nanoseconds. Returns a negative code if the exchange must
-     * fail. */
+     * are no such headers. Called on the thread of the HTTP engine just before the exchange (a
+     * request and its response) starts. Returns SHEAF_END if the exchange must wait: the engine
+     * then calls `begin` again after *wait_ns nanoseconds. Returns a negative code if the exchange
+     * must fail. */
     int (*begin)(struct http_exchange *exchange, uint64_t *wait_ns);
     /* Returns how many nanoseconds the exchange (a request and its response) may be silent before
-     * it ends as HTTP_LATE, or 0 if there is no limit. Called on the engine's thread several times
-     * a second. If `patience` is NULL, there is no limit. */
+     * it ends as HTTP_LATE, or 0 if there is no limit. Called on the thread of the HTTP engine
+     * several times a second. If `patience` is NULL, there is no limit. */
     uint64_t (*patience)(const struct http_exchange *exchange);
-    /* Called once, on the engine's thread, when the exchange (a request and its response) has
-     * ended. The function must not block. The function may free the exchange, or submit the
+    /* Called once, on the thread of the HTTP engine, when the exchange (a request and its response)
+     * has ended. The function must not block. The function may free the exchange, or submit the
      * exchange again. */
     void (*done)(struct http_exchange *exchange);
 
@@ -137,7 +137,7 @@ struct http_engine;
 
 int http_engine_open(struct http_engine **engine, struct sheaf_error *err);
 /* Ends all exchanges (requests and their responses) with the failure HTTP_CANCELLED, and then ends
- * the engine's thread. Exchanges that are submitted later fail at once. */
+ * the thread of the HTTP engine. Exchanges that are submitted later fail at once. */
 void http_engine_stop(struct http_engine *engine);
 /* Stops the engine if it still runs, and frees it. Does nothing if `engine` is NULL. */
 void http_engine_close(struct http_engine *engine);

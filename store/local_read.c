@@ -256,8 +256,9 @@ static int reopen(struct file_object *o, struct sheaf_error *err)
     return code;
 }
 
-/* Decides whether a failed read may be tried again. If so, waits before the next attempt or opens
- * the file again if necessary, and returns SHEAF_OK. */
+/* Handles a failed read. If the read may be tried again, waits, opens the file again if its
+ * descriptor has become stale (ESTALE), and returns SHEAF_OK. Otherwise returns the error. An
+ * interrupted read (EINTR) may be tried again at once. */
 static int recover(struct file_object *o, int failed, uint64_t offset, size_t size,
                    unsigned *tries, struct sheaf_error *err)
 {

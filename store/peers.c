@@ -16,8 +16,8 @@
 #define TIMES_MOST 5u
 #define PEERS_LEAST 4u              /* before that little is known, and a read gets */
 #define PATIENCE_FIRST (5 * SECOND)
-/* weight of a new value in an average: with each new value, the average moves towards it by 1 /
- * MEAN_OF of the difference */
+/* weight of a new value in an average: the average moves towards the new value by 1 / MEAN_OF of
+ * the difference between them */
 #define MEAN_OF 16u
 #define SPENT_MOST 64u
 #define REQUEST_COSTS 4u

@@ -3,11 +3,10 @@
  * Recognises reads that are late compared with their peers, which are earlier reads that the same
  * server has answered.
  *
- * Sometimes one of many connections stalls while the other connections go on. The consumer then
- * waits for the stalled read, although later reads are done. Therefore a read that waits much
- * longer for its answer than its peers did is sent again on another connection. The new request is
- * for the missing bytes only, which go to the same memory. Before each further repetition, the read
- * waits twice as long.
+ * Sometimes one of many connections stalls. The consumer then waits for the read on this
+ * connection, although later reads are done. Therefore a read that waits much longer for its answer
+ * than its peers did is sent again on another connection. The new request is for the missing bytes
+ * only, which go to the same memory. Before each further repetition, the read waits twice as long.
  *
  * A read is also compared with answers that came after it had begun. So even the first reads of a
  * process can be recognised as late.

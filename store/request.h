@@ -69,8 +69,8 @@ struct target {
      * another region; set by `move` */
     const struct target *moved;         /* atomic */
     /* Sets `moved` to a target in `region`. Returns false if this is not possible. Called by
-     * `classify`, on the engine's thread. `move` is NULL if requests to this target cannot be sent
-     * to another region. */
+     * `classify`, on the thread of the HTTP engine. `move` is NULL if requests to this target
+     * cannot be sent to another region. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
@@ -105,7 +105,8 @@ struct request {
      * contain `what`, because the caller adds it. Called on the thread of the HTTP engine. `check`
      * is NULL if any text is accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
-    /* Called once when the request has ended, as http_exchange.done is. */
+    /* Called once when the request has ended. As in struct http_exchange, the function must not
+     * block, and may free the request. */
     void (*done)(struct request *request);
 
     /* The outcome. */

@@ -312,9 +312,10 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-/* Renames a file if no file has the new name. Not every file system can do this in one step. On a
+/* Renames a file, but only if no file has the new name. On most file systems this is one step. On a
  * file system without links, the function first checks whether the name is free, and then renames
- * the file. Another process can then create the name between the check and the renaming. */
+ * the file. Between these two steps, another process can create a file of this name, which is then
+ * replaced. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;

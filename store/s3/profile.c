@@ -120,8 +120,7 @@ struct parse {
     enum profile_file file;
     char section[NAME_MOST];    /* empty: none yet */
     size_t section_at;          /* its first entry */
-    /* key of the setting whose nested settings may follow in indented lines; "" if the last line
-     * cannot have nested settings */
+    /* key of the last setting, if nested settings (indented lines) may follow it; otherwise "" */
     char outer[NAME_MOST];
 };
 
@@ -139,8 +138,8 @@ static bool is_there(const struct parse *p, size_t first, const char *section, c
     return false;
 }
 
-/* Begins a section, and adds an entry that has the section's name but no key. So the section exists
- * even if it has no settings. */
+/* Begins a section, and adds an entry that has the section's name but no key. This entry makes the
+ * section exist even if it has no settings. */
 static int begin_section(struct parse *p, char *text, struct sheaf_error *err)
 {
     p->outer[0] = '\0';

@@ -18,7 +18,8 @@
 #include "store/s3/s3_google.h"
 #include "store/s3/s3_signing.h"
 
-/* largest size in bytes of an encoded key, and of a message that contains a name */
+/* Size in bytes of two kinds of buffers: for the percent-encoded key of an object, and for a
+ * message that contains the name of an object. */
 #define NAME_MOST 3200
 
 struct s3_context {

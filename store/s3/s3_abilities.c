@@ -71,9 +71,9 @@ static enum told_etag told(const char *etag)
     return etag_is_strong(etag) ? ETAG_STRONG : etag_stamp(etag) != 0 ? ETAG_WEAK : ETAG_NONE;
 }
 
-/* Result codes of the three test writes. If the server answers the first write with an error that
- * says that it has no conditions, the other two writes are not made. Their codes are then that of
- * the first write. */
+/* Result codes of the three test writes. If the server answers to the first write that it does not
+ * support conditions, the other two writes are not made, and their codes are set to the code of the
+ * first write. */
 struct answers {
     int first, second, over_another;
     enum told_etag etag;            /* the worst of all responses */

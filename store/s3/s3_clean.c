@@ -183,9 +183,9 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
 }
 
 /* Makes the test upload, and sets *listed to whether the store can list the uploads of a directory.
- * Afterwards aborts all uploads of the test's key. This is necessary because the id of the test
- * upload is unknown if its response was lost, and because the store may have refused the abort. If
- * the server does not answer any more, the next run removes the uploads. */
+ * Afterwards aborts all uploads of the test's key. The id of the test upload is not enough for
+ * this, because it is unknown if the response was lost, and because the store may have refused to
+ * abort the upload. If the server does not answer any more, the next run removes the uploads. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;

@@ -162,8 +162,9 @@ static int put_classify(struct request *r, bool *again, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return lacks_md5(r) ? give_md5(put, again, err) : code;
-    /* The response says that the write has succeeded. If one of the following checks fails, the
-     * response or the object was damaged in transit, and another attempt may succeed. */
+    /* The response says that the write has succeeded. If one of the following checks fails
+     * nevertheless, the response or the object was damaged in transit. Then another attempt may
+     * succeed. */
     *again = true;
     keep_etag(put, etag);
     p->is_md5 = is_by_etag(put, crc) && p->md5_text[0] != '\0' && is_md5_etag(p->etag, "") &&

@@ -21,8 +21,8 @@
 /* Says by which means the writer proves that the store has received an object unchanged. */
 struct s3_proving {
     const struct s3_checksum *checksum; /* NULL: none, so ETags are compared */
-    /* whether the store has a checksum of the whole object, and not only a checksum of the
-     * checksums of parts */
+    /* whether the store computes a checksum of the whole object; if false, it only computes a
+     * checksum of the checksums of the parts */
     bool of_whole;
     /* whether the header Content-MD5 is sent; any thread may set it after the store has required
      * the header */

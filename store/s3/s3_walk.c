@@ -75,7 +75,7 @@ static int push_prefix(struct prefix_walk *w, char *prefix, struct sheaf_error *
 
 /* ---- Pages ----------------------------------------------------------------------------------- */
 
-/* Is called on the engine's thread when a request for a page of a listing has ended
+/* Is called on the thread of the HTTP engine when a request for a page of a listing has ended
  * (request.done). */
 static void page_done(struct request *r)
 {

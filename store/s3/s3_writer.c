@@ -123,7 +123,8 @@ static struct part_slot *s3_writer_slot_of(struct s3_put *put)
     return (struct part_slot *)(void *)((char *)put - offsetof(struct part_slot, put));
 }
 
-/* Is called on the engine's thread when the request that sends a part has ended (request.done). */
+/* Is called on the thread of the HTTP engine when the request that sends a part has ended
+ * (request.done). */
 static void s3_writer_part_done(struct request *r)
 {
     s3_writer_end_part(s3_writer_slot_of((struct s3_put *)r), r->code == SHEAF_OK ? NULL
