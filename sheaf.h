@@ -274,8 +274,8 @@ SHEAF_API void sheaf_on_notice(sheaf_report_fn *notice, void *context);
  * - The fingerprint of a union combines the fingerprints of its sources in order. Therefore a
  *   position is valid only for the same union. */
 struct sheaf_shard_info {
-    /* name of the shard in its source's directory; for a foreign shard (written by other software),
-     * the path that the caller gave */
+    /* name of the shard in the directory of its source; if the shard is foreign (written by other
+     * software), the path that the caller gave */
     const char *name;
     /* size of the stored shard in bytes, total size of the content of its fields in bytes, and
      * number of samples; each is 0 if unknown */
@@ -345,7 +345,7 @@ struct sheaf_dataset_info {
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
     /* 32 hexadecimal digits that identify the data set in saved positions; "" for standard input,
-     * where positions cannot be saved */
+     * for which positions cannot be saved */
     const char *fingerprint;
     /* text of the manifest; NULL for foreign shards (written by other software) or several
      * sources */
@@ -376,8 +376,8 @@ struct sheaf_dataset_info {
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples whose files were added to an earlier sample with the same key */
     uint64_t joined_keys;
-    /* number of values of list files (such as cells of a CSV) that the packer could not store as
-     * fields */
+    /* number of values in list files (such as cells of a CSV) that the packer has left out because
+     * it could not store them as fields */
     uint64_t left_out_values;
     /* number of samples whose .cls file contained a word instead of numbers when the data set was
      * packed; such a sample has the label of its directory, or no label */
@@ -630,8 +630,8 @@ SHEAF_API void sheaf_reader_free(struct sheaf_reader *reader);
 /* Starts an epoch at its beginning, even if the reader is in the middle of another epoch. */
 SHEAF_CALL int sheaf_reader_begin_epoch(struct sheaf_reader *reader, uint64_t epoch);
 /* Starts an epoch at sample number `sample` (from 0) of this reader's part of the epoch, without
- * reading the earlier samples. Returns SHEAF_ERR_ARGUMENT if the part has fewer samples, or if the
- * data set is a stream. */
+ * reading the earlier samples. Returns SHEAF_ERR_ARGUMENT if the part has no sample of this number,
+ * or if the data set is a stream. */
 SHEAF_CALL int sheaf_reader_seek(struct sheaf_reader *reader, uint64_t epoch, uint64_t sample);
 /* Returns the number of samples in this reader's part of the epoch. Corrupt records are counted as
  * well. Returns UINT64_MAX for a stream, because its number of samples is unknown. */
@@ -1102,7 +1102,8 @@ struct sheaf_pack_result {
     uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
     uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
                                    ... */
-    /* number of samples without a label, if other samples of the source have a label */
+    /* number of samples without a label, if at least one sample of the source has a label;
+     * otherwise 0 */
     uint64_t unlabelled;
     /* key of the first sample without a label, in byte order of keys; may be cut off */
     char first_unlabelled[512];
@@ -1339,7 +1340,7 @@ struct sheaf_plan_info {
     /* number of parts into which the last sheaf_pack_part divided the plan; 0 if unknown */
     uint32_t parts;
     size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
-    /* number of fields `cls` (which should have the label as a number) that planning has examined,
+    /* number of fields `cls` (files named .cls, which have labels) that planning has examined,
      * and number of these fields that do not consist of numbers */
     uint64_t cls_looked, cls_words;
     /* for a conversion: number of samples whose key an earlier sample has, and number of these

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
  * A heap within a memory budget. An allocation from the heap is called a piece. Pieces, such as the
- * samples of a shuffle buffer, have any size and may be freed in any order. The owner of the heap
- * can lend a piece to other threads. The memory of a lent piece stays valid until they have
- * returned it, even if the owner has freed the piece or closed the heap.
+ * samples of a shuffle buffer, have any size and may be freed in any order.
+ *
+ * The owner of the heap can lend a piece to other threads. The memory of a lent piece stays valid
+ * until these threads have returned it, even if the owner has freed the piece or closed the heap.
  *
  * The heap replaces malloc for one reason. If one thread allocates memory and another thread frees
- * it, malloc keeps the freed memory for the first thread, and no budget counts this memory. The
- * process would then need more and more memory for new samples. This heap reuses its memory, and
- * the budget counts all of it, including holes between pieces.
+ * it, malloc keeps the freed memory for the first thread, and no budget counts it. The process
+ * would then need more and more memory for new samples. This heap reuses its memory, and the budget
+ * counts all of it, including holes between pieces.
  *
  * The heap does not ask for huge pages. On virtual machines that return free huge pages to their
  * host, a new huge page would cost more time than small pages.
  *
- * The algorithm is two-level segregated fit. Allocating and freeing take a constant number of
+ * The algorithm is two-level segregated fit: allocating and freeing take a constant number of
  * steps, and free neighbours are merged. A freed small piece is first kept in a list for its size,
  * because merging would read the heads of its neighbours, which are rarely in the CPU's cache.
  * Small pieces are merged only if no other free block is large enough.
  *
- * Only the thread that plans the work may call the heap. But any thread may write to a piece, and
- * any thread may return a lent piece. */
+ * Only one thread, the thread that plans the work of the reader, may call the heap. But any thread
+ * may write to a piece, and any thread may return a lent piece. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 
@@ -101,8 +102,8 @@ void *heap_take(struct heap *heap, size_t size);
  * after the piece has been returned as well. */
 void heap_give(struct heap *heap, void *piece);
 
-/* Lends a piece, so that its memory stays valid even after heap_give. The piece must be returned
- * once for each call of heap_lend. Any thread may return it. */
+/* Lends a piece, so that its memory stays valid even after the owner has freed it with heap_give.
+ * The piece must be returned once for each call of heap_lend. Any thread may return it. */
 void heap_lend(struct heap *heap, void *piece);
 void heap_return(struct heap *heap, void *piece);
 

@@ -325,10 +325,10 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 
 /* ---- Merging --------------------------------------------------------------------------------- */
 
-/* Reads a range of the file, and then gives the disk space of this range back to the file system.
- * This is possible because each range is read only once. So the disk need not hold all entries
- * twice, in this file and in the caller's output. On a file system that cannot free a part of a
- * file, the file keeps its size. */
+/* Reads a range of the file, and then gives the disk space of this range back to the file system,
+ * because each range is read only once. So the disk need not hold all entries twice, in this file
+ * and in the caller's output. On a file system that cannot free a part of a file, the file keeps
+ * its size. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {

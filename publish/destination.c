@@ -206,8 +206,7 @@ int destination_split(const struct output *o, const char *directory, const char 
 struct inspected_names {
     struct inspection *inspection;
     /* directory that is listed, and the name of its split ("" if there are no splits). In a run
-     * with splits, the parent directory DEST of the splits is listed as well. For DEST, `split` is
-     * NULL. */
+     * with splits, the parent directory of the splits is listed as well; its `split` is NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a file that belongs to no data set but has the name of a report, an index or a table

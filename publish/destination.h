@@ -4,10 +4,11 @@
  * (A run claims a destination by a file in it; see journal.h.)
  *
  * Every function that prepares a destination, joins a run, commits or shows progress calls
- * destination_inspect. That function never refuses anything. If the caller wants to refuse, it
- * calls one of the functions destination_refuse..., which have the messages. A finding may already
- * be out of date, because only the run that holds the claim can be sure that no other run changes
- * the destination. */
+ * destination_inspect, which never refuses anything. A caller that wants to refuse calls one of the
+ * functions destination_refuse..., which make the error and its message.
+ *
+ * A finding may already be out of date when the caller gets it. Only the run that holds the claim
+ * can be sure that no other run changes the destination. */
 #ifndef PUBLISH_DESTINATION_H
 #define PUBLISH_DESTINATION_H
 
@@ -92,8 +93,8 @@ struct destination {
     enum claim_holder claim;
     struct journal_plan holder; /* for the last two kinds of claims: its holder */
     struct store_seen claim_seen;
-    /* path of a directory that contains a data set, of this plan or of another plan; NULL if there
-     * is no data set */
+    /* path of a directory that contains a data set, of this plan or of another plan; NULL if the
+     * destination has no data set */
     char *dataset;
     /* whether this plan's data set is complete, with all its splits */
     bool is_finished;

@@ -9,8 +9,9 @@
 
 struct entries;
 
-/* The shard whose journal entry is to be read. A function of the caller (entries_shard_fn) fills
- * this struct in. The function returns SHEAF_END for a shard without an entry, which is skipped. */
+/* The shard whose journal entry (the stored facts about the shard) is to be read. A function of the
+ * caller (entries_shard_fn) fills this struct in. The function returns SHEAF_END for a shard
+ * without an entry, and the shard is then skipped. */
 struct entries_shard {
     uint32_t split;
     uint64_t number;            /* within the split, as in its name */

@@ -55,8 +55,8 @@ struct journal_plan {
     char prefix[SHARD_NAME_BYTES];
     char splits[SPLIT_LIMIT][SPLIT_NAME_BYTES];     /* "" without splits */
     uint32_t split_count;
-    /* random number that identifies the run; "" if release 0.1 has written the claim (the file that
-     * says which run packs here) */
+    /* random number that identifies the run; "" if the claim (the file that says which run packs
+     * here) was written by release 0.1, which had no such number */
     char run[RUN_SIZE];
     char holder[HOLDER_SIZE];   /* who made the claim, and when: for messages */
     enum claim_state state;
@@ -82,8 +82,7 @@ struct journal_entry {
     /* key_hash() of the key of each sample, in order, as little-endian u64. Empty if unknown,
      * because the release that wrote this entry had no tables of keys. */
     struct buf keys;
-    /* number of samples that have each field, as a text with one line per field; empty if
-     * unknown */
+    /* counts of the fields of the shard's samples, as text (formats/tally.h); empty if unknown */
     struct buf fields;
     struct buf skipped;         /* lines of skipped.tsv */
     struct buf converted;       /* lines of converted.tsv; older releases have none */

@@ -19,7 +19,8 @@ struct output {
     const struct codec_ops *codec;      /* NULL: none */
     const char *interop;        /* list of readers that get index files; or NULL */
     const char *prefix;
-    /* a flag of the caller, or NULL; if it is set, the run stops waiting for a lock */
+    /* a flag of the caller, or NULL if the caller has none; once the flag is set, the run stops
+     * waiting for a lock */
     const volatile int *interrupt;
     /* sources from which the run reads, or NULL; they must not lie in the destination, because they
      * would be deleted together with an old data set there */
@@ -33,7 +34,7 @@ struct output {
     bool joins;
     bool is_visible;            /* a manifest may exist */
     /* set if the reports (lists of skipped and converted files) are published with another split of
-     * the same run */
+     * the same run, so that this output must not publish them */
     bool lacks_reports;
     /* Used only by a commit: for each shard, the hash (output_entry_sum) of its journal entry (the
      * stored facts about the shard) at the time when the commit checked the shard. NULL in other
@@ -47,8 +48,8 @@ struct output {
      * set */
     const struct manifest *grows;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* number of edits of the data set, including the present run if it is an edit; the names of new
-     * index files contain this number */
+    /* number of edits of the data set, counting the present run if it is an edit. The names of new
+     * index files contain this number, so that they differ from the names of older index files. */
     size_t generation;
     /* whether the run edits the data set `grows`. An edit writes some shards again, under the new
      * names `names`. */
@@ -60,7 +61,8 @@ struct output {
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
     /* whether a manifest counts as a manifest of this plan only if its note (a text that the store
-     * keeps with it) is empty or equals `origin`; if false, an equal plan hash is enough */
+     * keeps with it) is empty or equals `origin`. If false, only the plan hash (a hash of the
+     * packing options and of the names and sizes of the source files) must be equal. */
     bool compares_origin;
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Claims a destination for a run. The action depends on the state of the destination and on the
- * request of the caller. All splits at the destination count as one data set, even if this run has
- * other splits. A file is removed only if a manifest or a journal names it as a file of a data
- * set. */
+ * request of the caller. All splits that the destination has count as one data set, even if this
+ * run has other splits. A file is removed only if a manifest or a journal names it as a file of a
+ * data set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,9 +336,9 @@ static int touch(const struct output *o, const struct manifest_found *f, struct 
     return code == SHEAF_ERR_CHANGED ? refuse_changed(o, err) : code;
 }
 
-/* Checks that the data set is still the one that this run has opened. After this check, no other
- * run can change the data set, because this run has the claim (the file that says which run packs
- * here). */
+/* Checks that the data set is still the one that this run has opened. Must be called after this run
+ * has written its claim (the file that says which run packs here). From then on, no other run can
+ * change the data set, so one check is enough. */
 static int output_claim_check_same(const struct output *o, bool was_claimed,
                                    struct sheaf_error *err)
 {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Removes a data set that is being replaced. The run must have claimed the destination (see
- * journal.h).
+ * journal.h). First a copy of the manifest is stored, because the manifest lists the files of the
+ * data set. Then the manifest is removed, so that the data set no longer exists. Then its files are
+ * removed. If the run is killed before the end, the next run that claims the destination continues.
+ * Only files that a manifest or a journal entry (the facts about a finished shard) names are
+ * removed.
  *
- * First a copy of the manifest is stored, because the manifest lists the files of the data set.
- * Then the manifest is removed, so that the data set no longer exists. Then its files are removed.
- * If the run is killed before the end, the next run that claims the destination continues. Only
- * files that a manifest or a journal entry (the facts about a finished shard) names are removed.
- *
- * In a store without stages (store/stage.h), the manifest is replaced by a stand-in that names the
- * run. Without a stand-in, the name of the manifest would be free. A run that has lost its claim
- * (the file that says which run packs here) without noticing could then publish its own
- * manifest. */
+ * A store without stages (store/stage.h) cannot stop a run that has lost its claim (the file that
+ * says which run packs here) without noticing. If the name of the manifest were free, such a run
+ * could publish its own manifest. Therefore the manifest is then not removed, but replaced by a
+ * stand-in, a file that names the present run. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -197,7 +196,8 @@ static int remove_part(const struct output *o, const char *directory, size_t par
     return several_close(&c.several, code, err);
 }
 
-/* Removes files of the data set that its edits have replaced by others. */
+/* Removes files of the data set that its edits have replaced by others. Readers no longer need
+ * these files. */
 static int remove_edited(struct output_clearing *c, const struct manifest *m,
                          struct interop_writer *interop, struct sheaf_error *err)
 {

@@ -16,8 +16,8 @@
 #include "store/file_system.h"
 #include "store/store.h"
 
-/* Returns whether `dest` is the directory of the source, or the parent of this directory. The
- * directory of a source file is the directory that contains the file. */
+/* Returns whether `dest` is the directory `source`, or the parent of this directory. If `source` is
+ * a file, the directory that contains the file is used instead. */
 static bool is_at(const char *source, const char *dest)
 {
     char *real = realpath(local_path(source), NULL);

@@ -19,8 +19,8 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
-    /* number of files that were left out; files whose samples were already in the data set are not
-     * counted */
+    /* number of files that were left out; files that were left out only because the data set
+     * already had their samples are not counted */
     uint64_t skipped_count;
 };
 
@@ -57,7 +57,7 @@ int publish_grown_put(struct output *output, const struct manifest_found *there,
 struct publish_edit {
     const char *plan;           /* its hash */
     /* numbers of the shards that were written again, in ascending order. Each of these shards has a
-     * journal entry (the facts about a finished shard) under its new name. */
+     * new name and, under this name, a journal entry (the facts about a finished shard). */
     const size_t *shards;
     size_t shard_count;
     const uint64_t *payloads;   /* payload of each of them afterwards */

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Publishes an edited data set: its index files and tables of keys under new names, and then the
- * manifest, which replaces the old one.
+ * manifest, which replaces the old manifest.
  *
- * The index sections of unchanged shards are copied. Tables of keys are copied without deleted
- * samples, and with the new numbers of the other samples. Index files for other programs are
- * written last. They must not be written earlier, because they name shards that are removed again
- * if the run fails before the manifest is written. */
+ * The index sections of unchanged shards are copied. Tables of keys are copied without the deleted
+ * samples; the other samples get new numbers in them.
+ *
+ * Index files for other programs are written last. They must not be written earlier, because they
+ * name the new shards. If the run fails before the manifest is written, these shards are removed
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Publishes appended samples. First the index and the table of keys of these samples are written.
- * Then the manifest of the whole data set is written. The new manifest replaces the one that was
- * there when the append was planned. Index files for other programs cover the whole data set. They
- * are written last, because they name the new shards, which are removed again if the run fails
- * before the manifest is written. */
+ * Publishes appended samples. First the index and the table of keys of these samples are written,
+ * and then the manifest of the whole data set. The new manifest replaces the manifest that was
+ * there when the append was planned.
+ *
+ * Index files for other programs cover the whole data set. They are written last, because they name
+ * the new shards. If the run fails before the manifest is written, these shards are removed
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 
