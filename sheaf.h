@@ -295,9 +295,9 @@ struct sheaf_field_info {       /* statistics of a field over all samples */
     /* smallest, median and largest size of the field in bytes; the median may be wrong by up to
      * 5% */
     uint64_t least_bytes, median_bytes, most_bytes;
-    /* histogram of the field's size: element 0 counts the samples in which the field has less than
-     * 1 kB, element 1 the samples in which it has 1 kB to less than 10 kB, and so on; the last
-     * element has no upper limit */
+    /* histogram of the field's size. Element 0 counts the samples in which the field has less than
+     * 1 kB, element 1 the samples in which it has 1 kB or more but less than 10 kB, and so on by
+     * powers of ten. The last element has no upper limit. */
     uint64_t decades[SHEAF_SURVEY_DECADES];
 };
 /* Information about one source of a data set. All numbers are the same as if this source were
@@ -322,9 +322,9 @@ struct sheaf_source_info {
      * this source if the data set is not a view (a selection of samples). `share` is the fraction
      * of an epoch's samples that comes from this source. */
     uint64_t chosen; double share;
-    /* `weight` is the source's weight in the first stage of the view (a stage is a part of the
-     * training with fixed weights). `shared` is the number of samples that the view selects both
-     * from this source and from the earlier source with the same content (same_as). */
+    /* `weight` is the weight of the source in the first stage of the view (a stage is a part of the
+     * training with fixed weights). `shared` is the number of samples that the view selects from
+     * this source and also from the earlier source `same_as`, which has the same content. */
     uint64_t weight, shared;
 };
 struct sheaf_dataset_info {
@@ -736,8 +736,8 @@ struct sheaf_reader_stats {
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
     struct sheaf_reader_stats *stats, size_t sizeof_stats);
-/* Returns the last error of this reader. The error stays valid until the next call on the
- * reader. */
+/* Returns the last error of this reader. The returned pointer and the message are valid until the
+ * next call on the reader. */
 SHEAF_API const struct sheaf_error *sheaf_reader_error(const struct sheaf_reader *reader);
 
 /* ---- Channels (sheaf_channel) ---------------------------------------------------------------
@@ -876,8 +876,8 @@ struct sheaf_coming {
     /* position of this occurrence in the epoch, from 0, counted over the samples of all ranks */
     uint64_t sample;
     uint32_t rank;
-    /* number of this occurrence in its rank's part of the epoch; if a rank reads batches of B
-     * samples, this occurrence is in batch number ordinal / B */
+    /* number of this occurrence in its rank's part of the epoch. For example, if the rank reads
+     * batches of B samples, the sample is in batch number `ordinal` / B (rounded down). */
     uint64_t ordinal;
 };
 typedef void sheaf_coming_fn(void *context, const struct sheaf_coming *coming);
@@ -1622,13 +1622,13 @@ struct sheaf_column_result {
 SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
+struct sheaf_column_writer;
 /* Writes a column sample by sample, in the order of the data set. After sheaf_column_open, a
  * program calls sheaf_column_append for each sample, beginning with the number that
  * sheaf_column_next returns. After the last sample, the program calls sheaf_column_finish and
  * sheaf_column_free. A sample without fields has no value in the column. If sheaf_column_free is
  * called before sheaf_column_finish, readers do not see the column, but finished shards stay for a
  * run with `resume`. */
-struct sheaf_column_writer;
 SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
     const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
     struct sheaf_error *error);

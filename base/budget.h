@@ -73,10 +73,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Moves `bytes` bytes out of the reserve. budget_take_reserved must have taken them before. The
- * bytes stay taken, but now count as if budget_take had taken them. So this part of the reserve
- * becomes free again. Returns false and changes nothing if there is not enough room outside the
- * reserve. */
+/* Makes `bytes` bytes of the reserve free again. These bytes were taken with budget_take_reserved.
+ * They stay taken, but from now on they count as if budget_take had taken them. Returns false and
+ * changes nothing if the room outside the reserve is too small for them. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -146,8 +146,8 @@ const char *glob_problem(const char *pattern, size_t size)
 
 bool glob_match(const char *pattern, size_t pattern_size, const char *text, size_t text_size)
 {
-    /* `star` is the index in the pattern after the last star that was reached (SIZE_MAX if there
-     * was none). `taken` is the index in the text after the bytes that this star matches so far. */
+    /* `star` is the index in the pattern after the last star that was reached, or SIZE_MAX if there
+     * was none. This star matches a range of bytes of the text, which ends at the index `taken`. */
     size_t p = 0, t = 0, star = SIZE_MAX, taken = 0;
 
     while (t < text_size || p < pattern_size) {

@@ -30,8 +30,8 @@
 #define STEP_MOST  ((size_t)2 << 20)
 #define RESERVED_MOST ((uint64_t)1 << 42)  /* addresses */
 #define RANGE_LEAST   ((size_t)64 << 20)
-/* flag in the lowest bit of `size` for a free block; sizes are multiples of GRAIN, so this bit is
- * otherwise 0 */
+/* flag in `size` for a free block; it is the lowest bit, which sizes do not use because they are
+ * multiples of GRAIN */
 #define FREE       ((size_t)1)
 #define LENT       ((size_t)2)              /* flag: the piece is or was lent */
 
@@ -389,9 +389,9 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* Pointers to freed small pieces of one size. The struct lies in the memory of a further freed
- * piece of this size. So another piece can be freed or used again without an access to its own
- * memory, which is rarely in the CPU's cache. */
+/* Pointers to freed small pieces of one size. The pointers lie in the memory of another freed piece
+ * of this size. So most pieces can be freed and used again without an access to their own memory,
+ * which is rarely in the CPU's cache. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

@@ -41,9 +41,10 @@ struct heap_range;
 #define HEAP_SLOTS 16u          /* size steps in a row */
 #define HEAP_SMALL 64u          /* small sizes: the multiples of 16 bytes */
 
-/* Memory that the caller gives to the heap. If `needed` is not NULL, the heap calls this function
- * each time before it uses more of the memory. `bytes` is the number of bytes that will then be in
- * use. `needed` returns nonzero if these bytes cannot be used. */
+/* Memory that the caller gives to the heap. If `needed` is not NULL, the heap calls it before it
+ * uses a larger part of this memory. `bytes` is the number of bytes that the heap will then use in
+ * total. `needed` returns nonzero if these bytes cannot be used, and the heap then does without
+ * them. */
 struct heap_memory {
     void *base;                 /* page-aligned */
     int (*needed)(void *context, size_t bytes);

@@ -33,9 +33,9 @@ json_t *json_make_array(size_t count, json_make_fn *make, const void *from, json
  * json_make_number makes a number from an element of an array of uint64_t. */
 json_make_fn json_make_string, json_make_number;
 
-/* The next two functions find values in a JSON text without parsing it. With them, a caller can
- * parse a large array one element at a time, or copy a value as it was written. The two functions
- * do not check whether the text is valid. */
+/* json_text_blanks and json_text_value find values in a JSON text without parsing it. With them, a
+ * caller can parse a large array one element at a time, or copy a value as it was written. They do
+ * not check whether the text is valid. */
 
 /* Returns the first byte at or after `text` that is not a blank. */
 const char *json_text_blanks(const char *text, const char *end);

@@ -37,8 +37,8 @@ struct sort_ref {
 /* State of a run (a sorted part of the temporary file) while the runs are merged. Its window is a
  * buffer with the next bytes of the run. */
 struct sort_run {
-    /* start and end, as offsets in the file, of the run's bytes that were not yet read into the
-     * window */
+    /* start and end, as offsets in the file, of the part of the run that was not yet read into the
+     * window (a buffer in memory) */
     uint64_t offset, end;
     uint8_t *window;
     size_t capacity, used, at;

@@ -548,9 +548,9 @@ static int list_below(void *inspection, struct sheaf_error *err)
 /* Returns whether this run would itself write a file named `name` in the directory l->directory.
  * Such a file is stray if it is there before the run, because it then belongs to no data set.
  *
- * A run writes its reports in DEST, unless it is an edit. Every run writes an index and a table of
- * keys (by which samples are found) in the directory of each split. Names of shards are not tested
- * here. */
+ * A run writes its reports in the destination, unless it is an edit. Every run writes an index and
+ * a table of keys (by which samples are found) in the directory of each split. Names of shards are
+ * not tested here. */
 static bool is_stray(const struct inspected_names *l, const char *name)
 {
     static const char *const names[] = { SKIPPED_NAME, CONVERTED_NAME, INDEX_NAME, KEYS_NAME };

@@ -125,8 +125,8 @@ uint64_t output_entry_sum(const struct journal_entry *entry);
 int output_publish_shard(const struct output *output, uint32_t split, struct shard_files *files,
                          struct journal_entry *entry, struct sheaf_error *err);
 /* Locks the destination for a process that has joined a run. If `shared` is true, other processes
- * may hold the lock at the same time if theirs is shared as well. *lock becomes -1 if the store has
- * no locks. */
+ * may hold a shared lock at the same time. If `shared` is false, no other process may hold the
+ * lock. *lock becomes -1 if the store has no locks. */
 int output_lock(const struct output *output, bool shared, int *lock, struct sheaf_error *err);
 /* Makes the name of a shard from its number in the split, for example "PREFIX-000000.tar.gz". All
  * names of a split have the same number of digits, so that the order by name is the order by

@@ -66,8 +66,8 @@ int output_join(struct output *o, uint32_t parts, bool *finished, struct sheaf_e
 /* ---- Finding shards -------------------------------------------------------------------------- */
 
 /* The type of a function that finds the size and the stamp of a file. The stamp is a number that is
- * different if the file was replaced. Returns SHEAF_ERR_NOT_FOUND if there is no such file,
- * possibly without a message. */
+ * different if the file was replaced. Returns SHEAF_ERR_NOT_FOUND if there is no such file; the
+ * function may leave the error without a message in this case. */
 typedef int find_fn(const void *context, uint32_t split, const char *name, uint64_t *bytes,
                     uint64_t *stamp, struct sheaf_error *err);
 

@@ -368,7 +368,7 @@ static bool is_of_run(const struct output *o, const char *name)
 
 /* Removes the manifest of a replaced data set from a directory in which this run makes no new data
  * set. There are two such directories: the directory of a split that this run does not have; and
- * DEST itself, if this run has splits and the old data set had none. */
+ * the destination itself, if this run has splits and the old data set had none. */
 static int withdraw_other(const struct output *o, const char *directory,
                           const struct manifest_found *f, struct sheaf_error *err)
 {

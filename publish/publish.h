@@ -41,10 +41,10 @@ int publish_grown(struct output *output, const struct publish_facts *facts,
  * samples. Must be called after the manifest was written. */
 int publish_grown_interop(const struct output *output, struct sheaf_error *err);
 
+struct manifest_found;
 /* Reads the manifest of the data set output->grows into *there, so that the caller can later
  * replace exactly this manifest. Returns SHEAF_ERR_CHANGED if another run has changed or replaced
  * the data set since this run opened it. */
-struct manifest_found;
 int publish_grown_find(const struct output *output, struct manifest_found *there,
                        struct sheaf_error *err);
 /* Replaces that manifest by the new text. */

@@ -41,8 +41,8 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    /* text with which the caller identifies the content of the object; NULL if the content is
-     * identified by the version of `inner`, the original object */
+    /* text with which the caller identifies the content of the object; NULL if the caller has given
+     * none, and the version (such as an ETag) of the original object `inner` identifies it */
     char *version;
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
@@ -143,8 +143,8 @@ static void cache_fetch_done(struct store_read *read)
     pthread_mutex_unlock(&f->owner->lock);
 }
 
-/* Reads bytes from the original object, not from the cache. Stops early if the task is
- * cancelled. */
+/* Reads bytes from the original object, not from the cache. If the task is cancelled, stops before
+ * all bytes are read. */
 static int cache_do_fetch(struct cached_object *o, struct task *task, uint64_t offset, void *data,
                           size_t size, struct sheaf_error *err)
 {

@@ -199,9 +199,9 @@ static CURLcode set_connection(CURL *easy, struct http_exchange *x)
     const uint64_t connect_ms = x->connect_ns != 0 ? x->connect_ns / MS : CONNECT_MS;
 
     SET(CURLOPT_NOSIGNAL, 1L);
-    /* Makes libcurl give up name servers that do not answer when a transfer ends. Without this
-     * option, libcurl would wait for them, and would block all exchanges (requests and their
-     * responses) of this thread. */
+    /* Makes libcurl stop waiting for name servers that do not answer, as soon as a transfer has
+     * ended. Without this option, libcurl would go on waiting, and would block all exchanges
+     * (requests and their responses) of this thread. */
     SET(CURLOPT_QUICK_EXIT, 1L);
     SET(CURLOPT_PROTOCOLS_STR, "http,https");
     SET(CURLOPT_REDIR_PROTOCOLS_STR, strncmp(x->url, "https:", 6) == 0 ? "https" : "http,https");

@@ -22,8 +22,8 @@ int http_object_make(const struct store_ops *ops, const char *name, const char *
                      struct http_object **object, struct sheaf_error *err);
 /* Requests the size, ETag and time of the object. */
 int http_object_probe(struct http_object *object, struct sheaf_error *err);
-/* Finishes the opening of an object: if `code` is SHEAF_OK, sets *out to the object; otherwise
- * closes the object. Returns `code`. */
+/* Finishes the opening of an object. If `code`, the result so far, is SHEAF_OK, sets *out to the
+ * object. Otherwise closes the object. Returns `code`. */
 int http_object_give(struct http_object *object, int code, struct store_object **out);
 void http_object_close(struct store_object *object);
 

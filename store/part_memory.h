@@ -23,8 +23,8 @@ int part_memory_open(struct part_memory **memory, uint64_t limit_bytes, struct s
 /* Frees all memory; all buffers must be given back before. */
 void part_memory_close(struct part_memory *memory);         /* NULL is fine */
 
-/* Takes a buffer of `size` bytes. Returns SHEAF_END if there is no room until another buffer is
- * given back. Returns SHEAF_ERR_LIMIT if the limit is too small for a buffer of this size. */
+/* Does not wait if a buffer was given back since the caller got `seen` from part_memory_given().
+ * Otherwise waits until any buffer is given back. */
 int part_memory_take(struct part_memory *memory, size_t size, uint8_t **data,
                      struct sheaf_error *err);
 /* Waits until any buffer is given back. The caller gets `seen` from part_memory_given() beforehand.

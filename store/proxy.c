@@ -8,8 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Returns the value of the environment variable `lower`, or the value of `upper` if `lower` is not
- * set, or "" if neither is set. If `lower` is set to the empty string, `upper` is not used. */
+/* Returns the value of the environment variable `lower` if it is set, even to the empty string.
+ * Otherwise returns the value of `upper`, or "" if that is not set either. */
 static const char *either(const char *lower, const char *upper)
 {
     const char *value = getenv(lower);

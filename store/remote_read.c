@@ -110,8 +110,8 @@ static int remote_read_changed(const struct remote_reading *g, const char *what,
                    "%s is now %.80s", g->request.what, what, now);
 }
 
-/* Handles the first response for an object that was opened without a request. This response
- * determines the version of the object; all later responses must be for the same version. */
+/* Handles the first response for an object that was opened without a request. Stores the ETag and
+ * the time of the object from this response. All later responses must be for the same object. */
 static int meet(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     struct remote_object *o = remote_read_object_of(g->read);

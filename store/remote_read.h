@@ -12,9 +12,9 @@
 #include "store/request.h"
 #include "store/store.h"
 
-/* Best size of a read in bytes, which S3's own clients also use. With smaller reads, the time until
- * the first byte would dominate; with larger reads, the caller would wait longer for the whole
- * read. */
+/* Best size of a read in bytes, which S3's own clients also use. A smaller read would mostly wait
+ * for its first byte. With a larger read, the caller would wait longer until the whole read is
+ * done. */
 #define REMOTE_BLOCK ((size_t)8 << 20)
 
 struct remote_object {
@@ -25,9 +25,9 @@ struct remote_object {
     /* the object's stamp (see etag_stamp), if the stamp is known and the ETag is not; otherwise
      * 0 */
     uint64_t stamp;
-    /* the object's header Last-Modified, or NULL. It identifies the object if there is no usable
-     * ETag. If the server sends neither ETag nor Last-Modified, a replacement of the same size is
-     * not noticed. */
+    /* the object's header Last-Modified, or NULL if the server has sent none. The header identifies
+     * the object if there is no usable ETag. If the server sends neither header, an object that has
+     * been replaced by another of the same size is not noticed. */
     char *modified;
     /* set if the object was opened without a request: the first response then sets the size and
      * version of the object, and later responses must have the same size and version */

@@ -199,10 +199,10 @@ static void request_finish(struct request *r, int code)
     r->done(r);
 }
 
-/* Returns the retry policy for this request. There are fewer attempts if the process has never got
- * an answer from any server, and no server can be reached. Probably the address is mistyped or
- * there is no network, and the user should learn this soon. If a server has answered before, it is
- * probably restarting, and waiting may help. */
+/* Returns the retry policy for this request. If the process has never got an answer from any
+ * server, and no server can be reached, fewer attempts are made. In this case the address is
+ * probably mistyped or there is no network, and the user should learn this soon. If a server has
+ * answered before, it is probably restarting, so that waiting may help. */
 static struct retry_policy policy_of(const struct request *r)
 {
     struct retry_policy policy = r->target->patience->retry;
@@ -226,7 +226,7 @@ static int check_text(struct request *r, bool *again)
 }
 
 /* Sends a notice to the program that the server has asked to wait. Many requests may get this
- * response, so the notice is sent only once in NOTICE_WAIT_NS. */
+ * response, so the notice is sent at most once in NOTICE_WAIT_NS nanoseconds. */
 static void say_wait(const struct request *r)
 {
     static atomic_uint_fast64_t quiet_until_ns;

@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 
-/* Returns the upper limit of a wait: base * 2^(failures - 1), but at most the policy's longest
- * wait. */
+/* Returns the upper limit of the wait after `failures` failed attempts: base * 2^(failures - 1),
+ * but at most the policy's longest wait. */
 static uint64_t ceiling(const struct retry_policy *policy, unsigned failures)
 {
     uint64_t wait = policy->base_ns;

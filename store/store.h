@@ -108,8 +108,8 @@ typedef int store_entry_fn(void *context, const struct store_entry *entry);
  * store_clean, judged by the form of the name. */
 typedef bool store_is_ours_fn(const void *context, const char *name);
 
-/* A request for the size of an object, which store_stat_start begins. The struct and the URL must
- * stay valid until the request is done. */
+/* A request for the size, the stamp and other facts of an object, which store_stat_start begins.
+ * The struct and the URL must stay valid until the request is done. */
 struct store_stat {
     const char *url;
     void (*done)(struct store_stat *stat);      /* as store_read.done */

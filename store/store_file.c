@@ -71,8 +71,9 @@ static int store_file_add(struct listing *all, const char *name, const struct st
     return listing_add(all, &entry, err);
 }
 
-/* Sets *failed to errno, and sets the error: the directory `url` cannot be listed, or the
- * attributes of its entry `name` cannot be read. */
+/* Sets *failed to errno, and sets the error for a failed system call. If `name` is "", the
+ * directory `url` could not be listed. Otherwise the attributes of its entry `name` could not be
+ * read. */
 static int failed_to(const char *url, const char *name, int *failed, struct sheaf_error *err)
 {
     *failed = errno;

@@ -152,9 +152,9 @@ static bool has_keys(const struct profiles *p, const char *profile)
            profiles_get(p, profile, "aws_secret_access_key") != NULL;
 }
 
-/* Checks the profile `source`, which a profile names as the source of its keys. The chain of such
- * profiles must not be too long, and must not be circular. As an exception, a profile that has keys
- * may name itself. */
+/* Checks the profile `source`, which another profile names as the source of its keys. The chain of
+ * profiles that name each other in this way must not be too long, and must not be circular. As an
+ * exception, a profile that has keys may name itself. */
 static int credentials_profile_check_source(const struct profiles *p, const char *source,
                                             const struct step *step, struct sheaf_error *err)
 {
@@ -286,8 +286,9 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-/* Returns whether the role of a profile must be assumed. If this profile has keys, and another
- * profile names it as the source of its keys, these keys are used, and not the role. */
+/* Returns whether the role of a profile must be assumed to get its credentials. The role is not
+ * assumed if the profile has keys, and another profile names it as the source of its keys. These
+ * keys are used in that case. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

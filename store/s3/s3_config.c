@@ -207,8 +207,8 @@ static int load_region(struct s3_config *c, struct sheaf_error *err)
 }
 
 /* Reads the flags that choose between host names. If the profile sets a flag both for all services
- * and for S3 alone, the flag for all services counts. There is one exception: dual-stack hosts are
- * used if either of the two flags use_dualstack_endpoint is true. */
+ * and for S3 alone, the flag for all services takes precedence. As an exception, dual-stack hosts
+ * are used if either of the two flags use_dualstack_endpoint is true. */
 static int load_flags(struct s3_config *c, struct sheaf_error *err)
 {
     bool is_s3_dual = false;

@@ -106,9 +106,10 @@ static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 }
 
 /* Returns whether the ETag of the response must be compared with the MD5 of the bytes. `crc` is the
- * checksum in the response, or NULL. A store that returns a checksum has checked the bytes by this
- * checksum. The ETag is then compared only if the bucket requires MD5s. Also records whether the
- * store returns checksums. */
+ * checksum in the response, or NULL if it has none. A store that returns a checksum has checked the
+ * bytes by this checksum, so the ETag is then compared only if the bucket requires MD5s. Without a
+ * checksum in the response, the ETag is always compared. Also records whether the store returns
+ * checksums. */
 static bool is_by_etag(struct s3_put *put, const char *crc)
 {
     enum s3_repeats *repeats = put->proving->repeats;
@@ -138,8 +139,8 @@ static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *
     return code;
 }
 
-/* Keeps the ETag of the response. If there is none, the MD5 takes its place when the upload is
- * completed, because nearly all stores use MD5s as ETags of parts. */
+/* Keeps the ETag of the response. If the response has no ETag, the request that completes the
+ * upload uses the MD5 of the part instead, because nearly all stores use MD5s as ETags of parts. */
 static void keep_etag(struct s3_put *put, const char *etag)
 {
     struct s3_proof *p = &put->proof;
