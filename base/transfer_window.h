@@ -5,16 +5,16 @@
  * reads. For uploads, an acknowledged part counts as a consumed read, and a waiting producer as a
  * waiting consumer.
  *
- * A server nearby is not faster with 32 requests than with 4, but each request needs memory of its
- * own that is in no CPU cache. A distant server is faster with more requests. So only a few reads
- * are started at first. If the consumer still has to wait, twice the number is tried for a while.
- * If the throughput is then hardly higher, the number is set back, and the next trial comes much
- * later. For example, a trial of 8 reads follows 4 reads. If 8 are faster, a trial of 16 follows,
- * otherwise the number is 4 again.
+ * A distant server is faster with more requests. A server nearby is not faster with 32 requests
+ * than with 4, and each request needs memory of its own that is in no CPU cache. So only a few
+ * reads are started at first. If the consumer still has to wait, a trial begins: twice the number
+ * of reads runs for a while. If the throughput is then hardly higher, the number is set back, and
+ * the next trial comes much later. For example, a trial of 8 reads follows 4 reads. If 8 are
+ * faster, a trial of 16 follows, otherwise the number is 4 again.
  *
  * On a slow link, the number is doubled after each round without a trial, up to the limit `most`,
- * because memory then costs little compared with waiting. If even the first reads are slow, the
- * number rises in one step, by the factor by which the link is too slow.
+ * because waiting then costs much more than memory. If even the first reads are slow, the number
+ * rises at once, by the factor by which the link is too slow.
  *
  * The functions use no clock and no threads. */
 #ifndef BASE_TRANSFER_WINDOW_H

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads and writes the files of the journal. A journal entry has the facts about one finished
- * shard. The entry consists of, in this order:
+ * shard. It consists of these parts, in this order:
+ *
  * - a magic number, which tells the release that wrote the entry;
  * - 64-bit numbers, called words (enum word);
- * - the plan hash, the XXH3 of the shard, the shard's name, and its section of the index;
- * - its lines of skipped.tsv, and the list of the files beside it (`sides`);
- * - the name of the compression library, the hashes of the keys, the counts of the fields, and its
- *   lines of converted.tsv;
+ * - the plan hash (a hash of the packing options and of the names and sizes of the source files),
+ *   the XXH3 of the shard, the shard's name, and its section of the index;
+ * - the shard's lines of skipped.tsv, and the list of the files beside the shard (`sides`);
+ * - the name of the compression library, the hashes of the keys, the counts of the fields, and the
+ *   shard's lines of converted.tsv;
  * - an XXH3-64 of all other bytes of the entry.
  *
- * Only entries of known releases are read. Entries of release 0.2 lack the words for the number of
- * resized images and for the number of samples with a word in their field `cls`. Entries of release
+ * Only entries of known releases are read. Entries of release 0.2 lack two words: the number of
+ * resized images, and the number of samples with a word in their field `cls`. Entries of release
  * 0.1 lack the words from WORD_LIBRARY_SIZE on, and the parts after `sides`. */
 #include "publish/journal.h"
 

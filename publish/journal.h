@@ -5,21 +5,20 @@
  * destination DEST.
  *
  * While a run packs, the journal is the directory DEST/.sheaf-partial. Its file "plan" is the
- * claim. The claim has the plan hash, the prefix of the names of shards, the names of the splits,
- * and the number and state of the run. For messages, the claim also says which process made it and
- * when. Each finished shard has a journal entry, the file [SPLIT.]SHARD.HASH.done. HASH is the
+ * claim. The claim has the plan hash (a hash of the packing options and of the names and sizes of
+ * the source files), the prefix of the names of shards, the names of the splits, and the number and
+ * state of the run. For messages, the claim also says which process made it and when.
+ *
+ * Each finished shard has a journal entry, the file [SPLIT.]SHARD.HASH.done, where HASH is the
  * beginning of the plan hash. The entry has the facts about the shard for the manifest and the
- * index.
+ * index. It is written before the shard, at first without the shard's stamp, a number by which the
+ * shard is recognised without reading it. When the shard has its final name, the entry is replaced
+ * by an entry with the stamp. When the directory .sheaf-partial has no file left, it is removed.
  *
  * A run writes or removes a file in DEST in three steps: it looks at the file, checks that it still
  * has the claim, and then acts only if the file has not changed (store_commit_over). A run that
  * takes over a destination replaces the claim first. So a run that was paused between the steps
- * cannot undo the work of a later run. packer/PLAN.md has the reasons.
- *
- * The journal entry of a shard is written before the shard, at first without the shard's stamp. The
- * stamp is a number by which the shard is recognised without reading it. When the shard has its
- * final name, the entry is replaced by an entry with the stamp. When the directory .sheaf-partial
- * has no file left, it is removed. */
+ * cannot undo the work of a later run. packer/PLAN.md has the reasons. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 

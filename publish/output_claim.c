@@ -19,40 +19,48 @@
 enum action {
     NEXT,                       /* this row does not decide */
     /* Refusals. */
-    /* refuse: the manifest cannot be read, or a file that the manifest names is missing */
+    /* the run refuses the destination: its manifest cannot be read, or a file that the manifest
+     * names is missing */
     FAULTY,
     FULL,                       /* refuse: there is a data set */
     OTHER,                      /* refuse: there is a data set of another plan */
-    /* refuse to make an index: Sheaf itself has packed this data set, and its manifest has facts
-     * that could not be found again in the shards, such as the names of classes */
+    /* the run refuses to make an index: Sheaf itself has packed this data set. Its manifest has
+     * facts that could not be found again in the shards, such as the names of classes. */
     OURS,
-    /* refuse: this process packs one part of a plan, but there is no run to join */
+    /* the run refuses the destination: this process packs one part of a plan, but there is no run
+     * that it could join */
     NO_RUN,
     O_RUN,                      /* refuse: the run there has another plan */
-    /* refuse: another run is working at the destination, or was killed before it had finished */
+    /* the run refuses the destination: another run is working there, or was killed before it had
+     * finished */
     BUSY,
     PACKS,                      /* refuse: such a run, which packs */
     GROWS,                      /* refuse: such a run, which appends */
     BROKEN,                     /* refuse: the claim is damaged */
-    /* refuse: a file has the name of a shard, but belongs to no data set */
+    /* the run refuses the destination: a file there has the name of a shard, but belongs to no data
+     * set */
     ALIEN,
-    /* refuse: a file has the name of a report, an index or a table of keys of this run, but belongs
-     * to no data set */
+    /* the run refuses the destination: a file there has the name of a report, an index or a table
+     * of keys of this run, but belongs to no data set */
     STRAY,
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
-    /* only remove remaining files of the run: the data set is already published */
+    /* the data set is already published, so only the remaining files of the run that made it are
+     * removed */
     END,
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    /* claim, look again, and remove the files of a run whose claim is damaged */
+    /* write the claim (the file that says which run packs here), inspect the destination again, and
+     * remove the files of the run whose claim is damaged */
     MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
-    /* claim, in order to append; keep the samples that a run of this plan has already appended */
+    /* write the claim (the file that says which run packs here), in order to append; keep the
+     * samples that an earlier run of this plan has already appended */
     G_ON,
-    /* claim, in order to append; first remove the samples that an unfinished run has appended */
+    /* write the claim (the file that says which run packs here), in order to append; first remove
+     * the samples that an unfinished run has appended */
     G_ANEW,
     INDEX,                      /* claim; nothing is removed before the index is made */
 };

@@ -75,7 +75,9 @@ int cache_files_open(struct cache_files *files, const char *directory, uint64_t 
                      struct sheaf_error *err);
 void cache_files_close(struct cache_files *files);
 
-/* Makes the name "<hash>" of an object's directory in the cache, for one version of it. */
+/* Makes the name "<hash>" of an object's directory in the cache. `version` is a text that
+ * identifies the content of the object, so that each version of the object has a directory of its
+ * own. */
 void cache_files_name(const struct store_object *object, const char *version,
                       char name[CACHE_NAME_BYTES]);
 

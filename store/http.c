@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The thread of the HTTP engine and its queues. An exchange is one HTTP request and its response.
+ * Runs the thread of the HTTP engine, and keeps its queues. An exchange is one HTTP request and its
+ * response.
  *
  * http_submit, which any thread may call, puts an exchange into the list `submitted`, which has a
- * lock. The thread of the HTTP engine moves the exchange to the list `queued`, which is sorted by
- * the time at which exchanges are due. When an exchange is due and a slot is free, the thread hands
- * the exchange to libcurl. When the exchange has ended, the thread calls its function `done`.
+ * lock. The engine's own thread moves the exchange to the list `queued`, which is sorted by the
+ * time at which exchanges are due. When an exchange is due and libcurl runs fewer than ACTIVE_MOST
+ * exchanges, the thread hands the exchange to libcurl. When the exchange has ended, the thread
+ * calls its function `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
- * handles. Used easy handles are kept in a list. libcurl keeps connections with the multi handle,
- * so a used easy handle can be reset and used for another server. */
+ * handles. An easy handle that was used is kept in a list for another exchange, even with another
+ * server. This is possible because libcurl keeps connections with the multi handle. */
 #include "store/http.h"
 
 #include <curl/curl.h>

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes and ends the HTTP engine and the S3 context, which the whole process shares. They are the
- * only state of the library that belongs to no object.
+ * only state of the library that belongs to no object. They are shared because a process opens and
+ * closes many data sets and readers, and because a new TLS connection, or new credentials of a
+ * role, would cost more than most requests.
  *
- * A process opens and closes many data sets and readers. A new TLS connection, or new credentials
- * of a role, would cost more than most requests. Therefore connections and credentials are shared.
+ * The shared state is made when the first remote URL is used. A forked child makes its own state.
+ * The environment and the configuration files are read when a bucket is first used, and only they
+ * determine what a URL means.
  *
- * The shared state is made when the first remote URL is used. A forked child makes its own. The
- * environment and the configuration files are read when a bucket is first used. Only they determine
- * what a URL means.
- *
- * An exit handler ends the threads. It must run before the exit handlers of libcurl and OpenSSL,
- * because no thread may use OpenSSL while OpenSSL cleans up. Therefore it is registered after these
- * two libraries were started. */
+ * An exit handler ends the threads. It is registered after libcurl and OpenSSL were started, so
+ * that it runs before the exit handlers of these libraries. This is necessary because no thread may
+ * use OpenSSL while OpenSSL cleans up. */
 #include "store/remote.h"
 
 #include <pthread.h>

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Aborts incomplete uploads that earlier runs of Sheaf have left in a directory. A listing of
- * uploads has only their keys and ids. So uploads of Sheaf are recognised by their keys.
+ * uploads has only their keys and ids, so uploads of Sheaf are recognised by their keys.
  *
  * In each round, first the whole listing is read, and then its uploads are aborted. Rounds are
- * repeated until the listing has no such upload. After ROUNDS_MOST rounds the function returns an
- * error. The request does not ask for encoded keys, because radosgw does not say in its response
- * that the keys are encoded.
+ * repeated until the listing has no upload of Sheaf. After ROUNDS_MOST rounds the function returns
+ * an error.
  *
- * Some stores (MinIO) list uploads only if the prefix is a whole key. So if the listing is empty, a
- * test upload shows whether this store can list the uploads of a directory. Other stores answer 404
- * instead of an empty listing, with the error NoSuchUpload (gofakes3, rclone) or without a text. If
- * a store cannot list uploads at all (400, 404, 405 or 501), none are found. */
+ * Stores differ. Some stores (MinIO) list uploads only if the prefix is a whole key. So if the
+ * listing is empty, a test upload shows whether this store can list the uploads of a directory.
+ * Other stores answer 404 instead of an empty listing, with the error NoSuchUpload (gofakes3,
+ * rclone) or without a text. If a store cannot list uploads at all (400, 404, 405 or 501), none are
+ * found. The request does not ask for percent-encoded keys, because radosgw would encode them
+ * without saying so in its response. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

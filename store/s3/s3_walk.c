@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Lists all objects under a prefix, with several listings at the same time. One listing of a
- * million keys would take minutes, because a page has at most a thousand keys, and a page is needed
- * to request the next one.
+ * Lists all objects under a prefix, with several listings at the same time. A single listing of a
+ * million keys would take minutes: a page has at most a thousand keys, and a page can be requested
+ * only when the page before it has arrived.
  *
  * Prefixes are split at their slashes until there are at least LANES prefixes. For example,
- * "images/" is split into "images/cat/", "images/dog/" and so on. Then up to LANES prefixes are
- * listed at the same time. Each of these listings is called a lane. A prefix with more entries than
- * fit on one page is not split, because that could take more requests than it saves. The caller's
- * thread calls `each` for all entries. */
+ * "images/" is split into "images/cat/", "images/dog/" and so on. A prefix with more entries than
+ * fit on one page is not split, because that could take more requests than it saves.
+ *
+ * Then up to LANES prefixes are listed at the same time. Each of these listings is called a lane.
+ * The caller's thread calls `each` for all entries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

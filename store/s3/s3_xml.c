@@ -219,9 +219,9 @@ static bool may_be_encoded(const char *text)
     return *text == '\0';
 }
 
-/* Stores a key in *field, and decodes it if is_encoded is set. Returns SHEAF_ERR_CORRUPT if the key
- * cannot be an encoded text. Some servers (s3s-fs) say that keys are encoded, but send them as they
- * are. */
+/* Stores a key in *field, and decodes it if is_encoded is set. Returns SHEAF_ERR_CORRUPT if
+ * is_encoded is set and the key cannot be an encoded text. This happens with servers (s3s-fs) that
+ * say that keys are encoded, but send them without encoding. */
 static int s3_xml_keep_key(char **field, const char *text, bool is_encoded, struct sheaf_error *err)
 {
     int code = s3_xml_keep_text(field, text, err);
