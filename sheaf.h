@@ -129,7 +129,8 @@ enum sheaf_reason {
     SHEAF_REASON_SOURCE_LOST,       /* packing: the source cannot be read, whatever the file */
     SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
     SHEAF_REASON_TOO_MANY_SKIPPED,  /* packing: max_skipped */
-    /* With the code UNSUPPORTED: a file to be unpacked has the same name as a directory. */
+    /* With the code UNSUPPORTED: of two files to be unpacked, one would need a directory with the
+     * name of the other, for example `a` and `a/b`. */
     SHEAF_REASON_FILE_OR_DIRECTORY,
     SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
@@ -340,7 +341,8 @@ struct sheaf_dataset_info {
     enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
     /* `bytes` is the total size of all shards. payload_bytes is the total size of the content of
-     * all fields. If has_manifest is 0, a payload_bytes of 0 means that the size is unknown. */
+     * all fields. If the data set has no manifest (has_manifest is 0), payload_bytes may be 0,
+     * which means that this size is unknown. */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
@@ -474,8 +476,8 @@ SHEAF_CALL int sheaf_view_write_numbers(const struct sheaf_dataset *source, cons
 enum sheaf_missing { SHEAF_MISSING_FAIL = 0, SHEAF_MISSING_SKIP = 1, SHEAF_MISSING_NONE = 2 };
 struct sheaf_read_options {
     size_t sizeof_options;          /* set by _init */
-    /* Default 1 GiB. Hard limit of the memory for running reads and for samples that are not yet
-     * freed. */
+    /* Default 1 GiB. Hard limit of the memory for reads in progress and for the returned samples
+     * that were not yet freed (sheaf_kept_free), both together. */
     uint64_t memory_bytes;
     /* Default NULL. Called from time to time while sheaf_dataset_read waits for data. In these
      * calls, all counts of the progress are 0. */
@@ -554,7 +556,7 @@ struct sheaf_reader_options {
      * sheaf_remainder). */
     enum sheaf_remainder remainder;
     /* Default 1 GiB. Hard limit of the memory for reading ahead, for the shuffle buffers and for
-     * the index. */
+     * the index, all together. */
     uint64_t memory_bytes;
     /* Default 0, which means one per processor, at most 8; for local files one fewer, because the
      * thread that calls sheaf_reader_next then does part of the work. Number of threads that read
@@ -1102,8 +1104,8 @@ struct sheaf_pack_result {
     uint64_t passed_over;       /* S3: marks of directories, old versions, objects elsewhere */
     uint64_t left_out;          /* ignored files: hidden directories, .DS_Store, ._*, Thumbs.db,
                                    ... */
-    /* number of samples without a label, if at least one sample of the source has a label;
-     * otherwise 0 */
+    /* number of samples without a label; 0 if no sample of the source has a label, because labels
+     * are then not expected */
     uint64_t unlabelled;
     /* key of the first sample without a label, in byte order of keys; may be cut off */
     char first_unlabelled[512];
@@ -1337,7 +1339,8 @@ struct sheaf_plan_info {
     uint64_t done_shards;           /* shards that exist as they were packed */
     uint64_t done_samples, done_payload_bytes;
     int committed;                  /* whether the data set is published */
-    /* number of parts into which the last sheaf_pack_part divided the plan; 0 if unknown */
+    /* number of parts into which the last call of sheaf_pack_part divided the plan; 0 if it is
+     * unknown, for example because no part was packed yet */
     uint32_t parts;
     size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
     /* number of fields `cls` (files named .cls, which have labels) that planning has examined,
@@ -1493,8 +1496,8 @@ struct sheaf_unpack_result { uint64_t samples, files, bytes;   /* that were writ
     uint64_t duplicates; };     /* samples with a repeated key: renamed, or left out */
 /* Writes each field of each sample to a file `directory`/KEY.SUFFIX. The directory is created, and
  * nothing is written outside of it. Returns SHEAF_ERR_EXISTS if one of the files already exists.
- * From `reading`, the call uses the options that sheaf_convert uses, and also memory_bytes and
- * threads. */
+ * The call uses those fields of `reading` (the options of a reader) that sheaf_convert uses, and
+ * also memory_bytes and threads. */
 SHEAF_CALL int sheaf_unpack(const struct sheaf_dataset *dataset, const char *directory,
     const struct sheaf_unpack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_unpack_result *result, struct sheaf_reader_stats *stats,
@@ -1553,9 +1556,9 @@ SHEAF_CALL int sheaf_verify(const struct sheaf_dataset *dataset,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);
 /* Turns the foreign shards (written by other software) in a directory into a data set. Reads the
- * shards once, and writes dataset.index, dataset.keys and dataset.json beside them. `index` is as
- * in struct sheaf_pack_options. Returns SHEAF_ERR_EXISTS if the directory has a manifest and
- * `overwrite` is 0. */
+ * shards once, and writes dataset.index, dataset.keys and dataset.json beside them. `index` names
+ * the other readers for which index files are written, as in struct sheaf_pack_options. Returns
+ * SHEAF_ERR_EXISTS if the directory has a manifest and `overwrite` is 0. */
 SHEAF_CALL int sheaf_index(const char *directory, const char *index, int overwrite,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);

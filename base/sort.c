@@ -57,7 +57,8 @@ struct sort {
     size_t run_count, run_capacity;
     uint8_t *out;               /* output buffer */
     struct sort_run *runs;
-    /* the runs as a binary heap (priority queue); the run with the least next entry is the first */
+    /* the runs as a binary heap (priority queue), ordered by their next entries; the run with the
+     * smallest next entry is the first */
     struct sort_run **heap;
     size_t heap_size;
     size_t window;
@@ -408,8 +409,8 @@ static bool sort_is_before(const struct sort_run *a, const struct sort_run *b)
     return order != 0 ? order < 0 : a->number < b->number;
 }
 
-/* Moves the run at index `at` of the merge heap down in the heap, until its next entry is not
- * greater than the next entries of the runs below it. */
+/* Moves the run at index `at` of the merge heap (a binary heap of runs) down, until its next entry
+ * is not greater than the next entries of its two children. */
 static void sink(struct sort *s, size_t at)
 {
     struct sort_run *run = s->heap[at];

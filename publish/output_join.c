@@ -133,9 +133,9 @@ int output_stamp(const struct output *o, uint32_t split, const struct journal_en
     return code;
 }
 
-/* Returns whether a shard and the files beside it have stayed the same while they were read.
- * Another run may have replaced the files for a moment, for example by bytes that were damaged in
- * transit. */
+/* Returns whether a shard and the files beside it have stayed the same while they were read. If
+ * they have not, another run has replaced the files meanwhile, and the bytes that were read prove
+ * nothing. */
 static bool is_still(const struct output *o, uint32_t split, const struct journal_entry *entry,
                      uint64_t stamp)
 {

@@ -34,7 +34,8 @@ static bool is_at(const char *source, const char *dest)
     return is;
 }
 
-/* Returns the length of a URL, without the slashes at its end. */
+/* Returns the length of a URL without the slashes at its end, so that "s3://b/d/" and "s3://b/d"
+ * are equal. */
 static size_t trimmed(const char *url)
 {
     size_t size = strlen(url);

@@ -47,8 +47,8 @@ struct cached_object {
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
-    /* signalled when a thread has finished its work on a block (the block is no longer BUSY), or
-     * when a fetch is done */
+    /* signalled when a thread has finished its work on a block (the block is no longer BUSY), and
+     * when a fetch from the original object is done */
     pthread_cond_t settled;
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;

@@ -73,8 +73,9 @@ static int hf_read_token(char **token, struct sheaf_error *err)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Reads the user's token for the hub, and keeps only its first word, because the token becomes part
- * of a header line. */
+/* Reads the user's token for the hub, from the variable HF_TOKEN or else from a file. Keeps only
+ * the first word of the text, because the token becomes part of a header line, which must not
+ * contain a line break. */
 static int load_token(struct hf_hub *hub, struct sheaf_error *err)
 {
     const char *named = hf_environment("HF_TOKEN");

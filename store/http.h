@@ -137,7 +137,7 @@ struct http_engine;
 
 int http_engine_open(struct http_engine **engine, struct sheaf_error *err);
 /* Ends all exchanges (requests and their responses) with the failure HTTP_CANCELLED, and then ends
- * the thread of the HTTP engine. Exchanges that are submitted later fail at once. */
+ * the thread of the HTTP engine. Exchanges that are submitted after this call fail at once. */
 void http_engine_stop(struct http_engine *engine);
 /* Stops the engine if it still runs, and frees it. Does nothing if `engine` is NULL. */
 void http_engine_close(struct http_engine *engine);
@@ -169,9 +169,9 @@ int http_add_header(struct http_exchange *exchange, const char *name, const char
 void http_clear_headers(struct http_exchange *exchange);
 void http_exchange_free(struct http_exchange *exchange);
 
-/* Returns the value of a header of the response, or NULL if there is no such header. `name` may be
- * in upper or lower case. May be called only inside `done`; the value is valid until `done`
- * returns. */
+/* Returns the value of a header of the response, or NULL if the response has no such header. Upper
+ * and lower case in `name` are equal. The function may be called only inside `done` of the
+ * exchange, and the value is valid until `done` returns. */
 const char *http_answer_header(const struct http_exchange *exchange, const char *name);
 
 /* ---- http_error.c ---- */

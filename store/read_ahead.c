@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads an object ahead, piece by piece. The window is the sequence of pieces that are being read
- * or already wait in memory. Its first piece contains the read position or begins after it. */
+ * or already wait in memory. The read position is in the first piece of the window, or before
+ * it. */
 #include "store/read_ahead.h"
 
 #include <stdlib.h>
@@ -50,7 +51,7 @@ static void begin_pieces(struct ahead *a)
 }
 
 /* Makes the next piece of the window (the pieces that are read ahead) the current piece, and sets
- * a->here to it. Sets a->here to NULL if the next piece was not requested. */
+ * a->here to it. If no further piece was requested, sets a->here to NULL. */
 static void turn(struct ahead *a)
 {
     if (a->here != NULL)

@@ -22,8 +22,8 @@ struct remote_object {
     const struct target *target;
     char *path;                     /* encoded, as requests have it */
     char *etag;                     /* as the server sent it, or NULL */
-    /* the object's stamp (see etag_stamp), if the stamp is known and the ETag is not; otherwise
-     * 0 */
+    /* the object's stamp (a number computed from its ETag), if only the stamp is known and not the
+     * ETag; otherwise 0 */
     uint64_t stamp;
     /* the object's header Last-Modified, or NULL if the server has sent none. The header identifies
      * the object if there is no usable ETag. If the server sends neither header, an object that has

@@ -73,9 +73,8 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Sends later attempts to another region. If another request has already changed the region of this
- * target (the server), the region stays as that request has set it, because the region of a target
- * changes only once. */
+/* Sends later attempts to another region. The region of a target (the server) changes only once. If
+ * another request has already changed it, the region stays as that request has set it. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;
@@ -239,7 +238,8 @@ static void say_wait(const struct request *r)
                    "%d): waiting", (double)wait_ns / 1e9, r->http.status);
 }
 
-/* Adds to the error's message why no further attempt is made. */
+/* Adds to the error's message why no further attempt is made, for example that a number of attempts
+ * have failed in a certain time. */
 static void explain_end(struct request *r, const struct retry_policy *policy, uint64_t now_ns)
 {
     const uint64_t spent_ns = now_ns - r->retry.began_ns;

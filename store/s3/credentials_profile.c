@@ -197,8 +197,9 @@ static int of_role_source(const struct credentials_context *c, const struct step
     return code;
 }
 
-/* Returns the session tags for assuming a role. The environment can set tags only for the profile
- * in use, and not for other profiles in the chain, from which its keys come. */
+/* Returns the session tags for assuming the role of a profile. For the profile in use, these are
+ * the tags in the environment, or else the tags of the profile. For other profiles in the chain
+ * (the profiles from which its keys come), the environment is not used. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
@@ -237,9 +238,9 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Returns a setting of the environment if it is set there, otherwise of the profile. The
- * environment is used only for the profile in use, and not for other profiles in the chain, from
- * which its keys come. */
+/* Returns the value of a setting. For the profile in use, this is the value in the environment if
+ * it is set there, otherwise the value in the profile. For other profiles in the chain (the
+ * profiles from which its keys come), the environment is not used. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {

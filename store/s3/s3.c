@@ -402,8 +402,8 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
     return code == SHEAF_OK ? made : code;
 }
 
-/* A HEAD request and its result. The headers of the response can be read only in the function
- * `classify` of the request. */
+/* A HEAD request and its result. The result is stored here by the function `classify` of the
+ * request, because the headers of the response can be read only there. */
 struct head_request {
     struct request base;
     struct s3_head *head;

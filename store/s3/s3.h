@@ -99,8 +99,9 @@ void s3_head_free(struct s3_head *head);
 int s3_head(const struct s3_bucket *bucket, const char *key, struct s3_head *head,
             struct sheaf_error *err);
 
-/* Returns whether the ETag in a response may be the MD5 of the object. If the object is encrypted
- * with a key, the ETag is not the MD5, even if it has the form of an MD5. */
+/* Returns whether the ETag in a response may be the MD5 of the object. Returns false if the object
+ * is encrypted with a key of KMS or of the customer. Its ETag is then not its MD5, even if it has
+ * the form of an MD5. */
 bool s3_etag_may_be_md5(const struct request *request);
 
 #endif

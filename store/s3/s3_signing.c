@@ -14,8 +14,9 @@
 
 _Static_assert(REQUEST_HASH_SIZE == SIGV4_HASH_SIZE, "a request has room for the hash");
 
-/* Computes the hash of the body for the signature. With TLS, the signature does not cover the body,
- * because TLS already protects the body in transit. */
+/* Computes the hash of the body for the signature. If the request has a body and uses TLS, computes
+ * no hash: the signature then does not cover the body, because TLS already protects the body in
+ * transit. */
 static int hash_body(struct request *r, struct sheaf_error *err)
 {
     const struct target *t = r->target;

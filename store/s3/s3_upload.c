@@ -93,8 +93,8 @@ static bool lacks_md5(const struct request *r)
            memmem(text->data, text->size, "Content-MD5", 11) != NULL;
 }
 
-/* Adds the header Content-MD5 to the next attempt, and makes later parts of the same object send it
- * as well. */
+/* Adds the header Content-MD5 to the next attempt, because the store has required it. Later parts
+ * of the same object send the header as well. */
 static int give_md5(struct s3_put *put, bool *again, struct sheaf_error *err)
 {
     const int code = err->code;
@@ -290,8 +290,9 @@ static int s3_upload_begin_check(struct request *r, struct sheaf_error *err)
                             ((struct beginning *)r)->upload_id, err);
 }
 
-/* Requests a checksum of the whole object. A directory bucket cannot store such a checksum; it
- * stores a checksum of the checksums of the parts. */
+/* Asks the store to compute a checksum of the whole object. If the bucket is a directory bucket,
+ * asks only for a checksum of the checksums of the parts, because such a bucket cannot store a
+ * checksum of the whole object. */
 static int ask_for_checksum(struct request *r, const struct s3_bucket *bucket,
                             const struct s3_proving *proving, struct sheaf_error *err)
 {
