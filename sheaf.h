@@ -1533,7 +1533,8 @@ struct sheaf_verify_result {
      * passed_over is the number of members of foreign tars (written by other software) that belong
      * to no sample; directories are not counted. */
     uint64_t problems, passed_over;
-    /* number of classes without samples; 0 if only a part was read, or if problems were found */
+    /* number of classes without samples. It is 0 if only a part of the shards was read, or if
+     * problems were found, because samples that could not be read may belong to any class. */
     uint64_t unused_classes;
     /* `labelled` is the number of samples with a label. unread_labels is the number of samples
      * whose field cls contains something other than numbers. */

@@ -24,7 +24,8 @@
 #include "base/error.h"
 
 #define GRAIN      ((size_t)16)
-/* size in bytes of the smallest piece; a free block needs this room for its links */
+/* size in bytes of the smallest piece; a freed piece needs this room for the links of the list of
+ * free blocks */
 #define LEAST      ((size_t)16)
 #define STEP_LEAST ((size_t)64 << 10)       /* smallest growth step of the heap */
 #define STEP_MOST  ((size_t)2 << 20)

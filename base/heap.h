@@ -53,7 +53,8 @@ struct heap_memory {
 
 struct heap {
     struct budget *budget;
-    /* list of the address ranges, from the newest to the oldest; only the newest range grows */
+    /* list of the ranges of addresses that the heap has reserved, from the newest to the oldest;
+     * the heap grows only in the newest range */
     struct heap_range *ranges;
     /* memory from the caller; given.base is NULL if the heap allocates its memory itself */
     struct heap_memory given;

@@ -30,8 +30,8 @@ static inline void sized_take(void *ours, size_t ours_size, const void *given)
     memcpy(ours, &ours_size, sizeof(ours_size));
 }
 
-/* Copies the caller's options like sized_take. Returns SHEAF_ERR_ARGUMENT if the options were not
- * initialised. */
+/* Copies the caller's options over the defaults like sized_take, but returns SHEAF_ERR_ARGUMENT if
+ * the options were not initialised by their function _init. */
 static inline int sized_take_checked(void *ours, size_t ours_size, const void *given,
                                      struct sheaf_error *err)
 {

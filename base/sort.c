@@ -341,7 +341,8 @@ static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
     return code;
 }
 
-/* Reads bytes from the file until the window of the run has at least `size` unread bytes. */
+/* Reads bytes of the run from the file until the run's window (a buffer in memory) has at least
+ * `size` unread bytes. */
 static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;

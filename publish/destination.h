@@ -25,7 +25,7 @@ enum manifest_kind {
     /* the file of a manifest that cannot be parsed; `fault` has the reason */
     MANIFEST_UNREADABLE,
     MANIFEST_OF_OTHER_PLAN,
-    /* the manifest of the data set that this run's plan describes */
+    /* the manifest was written for the plan of this run */
     MANIFEST_OF_PLAN,
 };
 
@@ -84,7 +84,8 @@ enum {
     /* list the destination, to find remaining files of unfinished runs, splits of other runs, and
      * files that belong to no data set */
     INSPECT_FILES = 8,
-    /* look for reports, indexes and tables of keys that belong to no data set */
+    /* look for stray files: reports, indexes and tables of keys (by which samples are found) that
+     * belong to no data set */
     INSPECT_STRAY = 16,
 };
 

@@ -32,7 +32,8 @@ struct entries {
     entries_shard_fn *shard;
     const void *context;
     uint64_t count, begun;
-    /* size in bytes of the largest journal entry so far; 0 at first */
+    /* size in bytes of the largest journal entry (the facts about a finished shard) that was read
+     * so far; 0 before the first entry */
     size_t largest;
     struct workers *workers;
     struct inflight window;

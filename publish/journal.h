@@ -68,8 +68,8 @@ struct shard_facts {
     uint64_t multipart;         /* records */
     uint64_t resized;           /* images that were only made smaller */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
-    /* for samples that a program appends (sheaf_packer_append): whether any sample of the shard has
-     * a field `cls` */
+    /* whether any sample of the shard has a field `cls`; used only if a program appends the samples
+     * (sheaf_packer_append) */
     bool has_cls;
     char xxh3[HASH_TEXT_BYTES];
     char library[CODEC_LIBRARY_BYTES];      /* the library that compressed it; "": unknown */
@@ -141,7 +141,8 @@ int journal_list(const char *directory, journal_name_fn *each, void *context,
                  struct sheaf_error *err);
 /* Returns whether a name in .sheaf-partial is the name of a file that is still being written. */
 bool journal_is_temporary(const char *name);
-/* Removes half-written files of killed runs from the .sheaf-partial of `directory`. */
+/* Removes half-written files of killed runs from the subdirectory .sheaf-partial of `directory`, in
+ * which files are written before they get their final names. */
 int journal_remove_temporaries(const char *directory, struct sheaf_error *err);
 /* Removes a file in a directory of the destination. Returns SHEAF_ERR_CHANGED if another run has
  * claimed the destination. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sizes in bytes of buffers for the names of a data set's files, including a NUL. */
+ * Sizes in bytes of buffers for the names of a data set's files. The sizes include the NUL at the
+ * end. */
 #ifndef PUBLISH_NAMES_H
 #define PUBLISH_NAMES_H
 

@@ -110,7 +110,8 @@ static bool is_another(int code)
            code == SHEAF_ERR_TRUNCATED || code == SHEAF_ERR_CHANGED;
 }
 
-/* Reads the object `url`. Sets *has to whether it has `bytes` bytes and the hash `hash`. */
+/* Reads the object `url`, and sets *has to whether the object has the size `bytes` and the hash
+ * `hash`. */
 static int output_check_object(const char *url, uint64_t bytes, const char *hash, bool *has,
                                struct sheaf_error *err)
 {

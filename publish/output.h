@@ -136,7 +136,8 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 
 /* ---- Changing a data set (output_grow.c) ------------------------------------------------- */
 
-/* Ends a run that has appended or edited and has published its manifest. */
+/* Ends a run that has appended to a data set or edited it, after the run has published the new
+ * manifest. */
 int output_grown(struct output *output, struct sheaf_error *err);
 /* Ends a run that has failed to append or edit, and removes the files that it has made. If
  * keep_shards is true, files that a later run can use stay. */

@@ -31,8 +31,8 @@ enum action {
      * that it could join */
     NO_RUN,
     O_RUN,                      /* refuse: the run there has another plan */
-    /* the run refuses the destination: another run is working there, or was killed before it had
-     * finished */
+    /* the run refuses the destination: another run has claimed it. That run is still working, or
+     * was killed before it had finished. */
     BUSY,
     PACKS,                      /* refuse: such a run, which packs */
     GROWS,                      /* refuse: such a run, which appends */

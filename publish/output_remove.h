@@ -11,7 +11,7 @@
  * says which run packs here), and then writes only if the file has not changed. */
 int output_put_over(const struct output *output, const char *directory, const char *name,
                     const void *data, size_t size, struct sheaf_error *err);
-/* A function that writes the content of a file to `writer`. */
+/* The type of a function that writes the content of a new file to `writer`. */
 typedef int output_content_fn(void *context, struct store_writer *writer, struct sheaf_error *err);
 /* Creates the file `url`, and calls `content` once to write its content. Sets *writer, which the
  * caller must commit; before that, readers do not see the file. On failure, *writer becomes

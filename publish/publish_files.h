@@ -21,8 +21,8 @@ struct publish_files {
     const struct output *output;
     uint32_t split;
     struct publish_index *index;
-    /* lines of the reports skipped.tsv and converted.tsv; NULL if they were published with another
-     * split */
+    /* lines of the two reports skipped.tsv and converted.tsv; both are NULL if the reports were
+     * published with another split */
     const struct buf *reports[2];
     const char *fingerprint;            /* of the manifest, once the index is made */
     struct manifest_found there;        /* the present manifest */

@@ -79,8 +79,8 @@ static int publish_grow_start_manifest(const struct manifest_found *there,
     return code == SHEAF_OK ? publish_classes(m, f->classes, f->class_count, err) : code;
 }
 
-/* Checks that the data set is still the one that this run has opened. Otherwise returns
- * SHEAF_ERR_CHANGED. */
+/* Checks that the data set is still the one that this run has opened to append to it. Returns
+ * SHEAF_ERR_CHANGED if another run has changed or replaced the data set. */
 static int publish_grow_check_same(const struct output *o, const struct manifest_found *there,
                                    struct sheaf_error *err)
 {

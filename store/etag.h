@@ -20,7 +20,7 @@ uint64_t etag_stamp(const char *etag);
  * ("W/...") may stay. Only a strong ETag may be sent in If-Match. */
 bool etag_is_strong(const char *etag);
 
-/* Returns the text of an ETag after the prefix W/ if it has one. */
+/* Returns the text of an ETag without the prefix W/, which marks a weak ETag. */
 const char *etag_without_weak(const char *etag);
 
 /* Reads an ETag of 32 hexadecimal digits as an MD5. Returns false if the ETag has another form. An

@@ -13,7 +13,7 @@ enum file_system { FILE_SYSTEM_LOCAL, FILE_SYSTEM_FUSE, FILE_SYSTEM_LUSTRE, FILE
 /* Returns the path of a local file. `url` is this path, or "file://" and the path. */
 const char *local_path(const char *url);
 
-/* Returns the kind of file system for a value of f_type from statfs(). */
+/* Returns the kind of a file system from its magic number, which statfs() returns in f_type. */
 enum file_system file_system_of_type(unsigned long type);
 
 /* file_system_of_path returns the kind of file system on which a path lies. file_system_of_fd does

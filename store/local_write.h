@@ -36,7 +36,8 @@ struct local_write {
      * time, the calling thread must not use them. */
     bool is_direct;             /* past the page cache */
     uint64_t written;
-    /* result of the first write that failed; nothing is written after a failure */
+    /* error code of the first write that failed, or SHEAF_OK if no write has failed; after a
+     * failure, nothing more is written */
     int code;
     struct sheaf_error error;
 };

@@ -22,7 +22,8 @@ struct remote_service {
                 const char *container_origin, struct sheaf_error *err);
     void (*close)(void *state);
 };
-/* Sets *state to the state of the service, and opens the service if necessary. */
+/* Sets *state to the state that the service has in this process. Opens the service if it is not
+ * open yet. */
 int remote_service(const struct remote_service *service, void **state, struct sheaf_error *err);
 
 /* For tests: drops all shared state, and sets two values: the patience (time limits and retries) of

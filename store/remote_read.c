@@ -19,7 +19,8 @@
 #include "store/interrupt.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* fewer bytes do not count as progress */
-/* number of consecutive responses with a wrong range after which the read fails */
+/* number of responses in a row with another range than the requested range after which the read
+ * fails */
 #define WRONG_MOST 3u
 /* If a server sends whole objects instead of ranges, objects of up to this size can be read. */
 #define WHOLE_MOST ((uint64_t)16 << 20)
@@ -202,7 +203,8 @@ static bool remote_read_is_empty(const struct remote_reading *g)
         && says_empty(&g->request.http);
 }
 
-/* Checks that the object is the one that was opened, and has `total` bytes. */
+/* Checks that a response is for the object that was opened: compares the ETag or time, and the size
+ * `total` that the response states. */
 static int check_object(struct remote_reading *g, uint64_t total, bool *again,
                         struct sheaf_error *err)
 {

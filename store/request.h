@@ -92,8 +92,8 @@ struct request {
     /* description for messages, for example "reading s3://bucket/key"; owned by the request */
     char *what;
     bool is_patient;                    /* whether the server may take minutes before it responds */
-    /* whether an attempt is repeated early if it is late compared with others (see
-     * store/peers.h) */
+    /* whether an attempt is ended and repeated early if it is late compared with other reads from
+     * the same server (see store/peers.h) */
     bool has_peers;
 
     /* Interprets an attempt that has ended, with or without a complete response. Returns SHEAF_OK

@@ -20,7 +20,7 @@ struct stall {
     /* number of bytes that must move in limit_ns, so that the transfer does not count as stalled;
      * at least 1 */
     uint64_t least_bytes;
-    /* time at which the transfer counts as stalled, if no more bytes move */
+    /* time at which the transfer will count as stalled if no more bytes move until then */
     uint64_t at_ns;
     /* number of bytes that have moved since at_ns was computed; the caller adds to it */
     uint64_t moved_bytes;

@@ -190,7 +190,7 @@ static char *partial_of(const char *directory)
                                                                              STORE_PARTIAL);
 }
 
-/* Removes the directory for temporary files of `directory`. Does nothing if it is not empty. */
+/* Removes the directory for temporary files of `directory`, unless it still has files. */
 static void drop_partial(const char *directory)
 {
     char *partial = partial_of(directory);

@@ -37,7 +37,8 @@ struct s3_known {
 
 struct s3_bucket {
     struct target target;
-    /* for a directory bucket: the server for writes, with a session that may write */
+    /* the server to which writes to a directory bucket are sent, with a session (temporary keys)
+     * that may write; not used for other buckets */
     struct target writing;
     /* the server to which requests go if the bucket was found in another region than the configured
      * one; its `origin` is NULL as long as no other region was found */

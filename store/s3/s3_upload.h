@@ -85,7 +85,8 @@ struct s3_completion {
     const struct s3_proof *parts;
     unsigned count;
     uint64_t bytes;
-    /* whether the store has completed the upload; it stays true if a later check fails */
+    /* whether the store has completed the upload, so that the object exists. The field stays true
+     * if a later check of the object fails. */
     bool is_done;
 };
 /* Completes an upload if the name still has the object `seen` (see s3_require). Then checks that

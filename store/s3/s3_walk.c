@@ -54,7 +54,8 @@ struct prefix_walk {
     struct inflight window;     /* of lanes */
 };
 
-/* Adds a prefix that must be listed. Owns the string, even after a failure. */
+/* Adds a prefix to the prefixes that must be listed. Takes over the string `prefix`, even after a
+ * failure. */
 static int push_prefix(struct prefix_walk *w, char *prefix, struct sheaf_error *err)
 {
     if (w->waiting_count == w->waiting_capacity) {

@@ -39,7 +39,8 @@ struct part_slot {
     uint8_t *data;
     size_t size, capacity;
     unsigned number;                /* of its part, from 1 */
-    /* the error of sending this part, or the code 0; valid after the part was sent */
+    /* the error of sending this part; its code is 0 if the part was sent. Valid only after sending
+     * has ended. */
     struct sheaf_error error;
 };
 
