@@ -822,9 +822,10 @@ SHEAF_API void sheaf_channel_get_info(const struct sheaf_channel *channel,
 /* Opens the channel as a data set. The data set stays valid after the channel is freed.
  *
  * If the platform gives each host only a part of the objects (ShardedByS3Key), a saved position is
- * valid only on the host that saved it. Epochs must have the same length on all hosts. Therefore
- * the reader's option `remainder` must then be PAD, which is the default, or DROP (ORDER.md,
- * section 3). Returns SHEAF_ERR_UNSUPPORTED if equal lengths are impossible. */
+ * valid only on the host that saved it. Epochs must have the same length on all hosts, because the
+ * ranks train together. Therefore the reader's option `remainder` must then be PAD, which is the
+ * default, or DROP (ORDER.md, section 3). Returns SHEAF_ERR_UNSUPPORTED if equal lengths are
+ * impossible. */
 SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
     struct sheaf_dataset **dataset, struct sheaf_error *error);
 /* Finds the rank and world size for readers of this channel. Usually these are the results of
@@ -1029,8 +1030,9 @@ struct sheaf_pack_options {
     /* Default FIRST_DOT: the key ends at the first dot of the base name. LAST_DOT: the key ends at
      * the last dot, and earlier dots of the base name become '_' in the key. */
     enum sheaf_key_end key_end;
-    /* Default 0. With 1, unusual images with the suffix .jpg or .jpeg are converted to plain
-     * JPEGs. */
+    /* Default 0. With 1, images that some loaders cannot read, or read wrongly, are converted to
+     * plain JPEGs. These are files named .jpg or .jpeg that are CMYK or YCCK JPEGs, have an EXIF
+     * orientation, or are PNG, GIF, BMP or WebP files. */
     int fix_images;
     /* Default USUAL. Says how images are checked before they are packed. MARKERS: the sequence of
      * markers in a JPEG must be valid. DECODE: every pixel of an image must be decodable. NONE: no
@@ -1424,15 +1426,16 @@ SHEAF_CALL int sheaf_packer_append(struct sheaf_packer *packer, const struct she
  * shard is empty. A program that never calls this function gets shards with about shard_bytes of
  * payload. */
 SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
-/* These two functions let a resumed run skip the part of its input that is already packed.
+/* sheaf_packer_cut_at and sheaf_packer_skip let a resumed run skip the part of its input that is
+ * already packed.
  *
  * sheaf_packer_cut_at ends the current shard like sheaf_packer_cut, and stores `place` for this
  * shard. `place` is the program's own position in its input, and must not be 0.
  *
- * sheaf_packer_skip is for a run with the option `resume`. This function sets *place to the stored
- * position of the last shard that the earlier run has finished, or to 0 if there is no such shard.
- * The program must then append only the samples after this position. sheaf_packer_skip must be
- * called before the first sample and after sheaf_packer_set_classes. */
+ * sheaf_packer_skip is for a run with the option `resume`. It sets *place to the stored position of
+ * the last shard that the earlier run has finished, or to 0 if there is no such shard. The program
+ * must then append only the samples after this position. sheaf_packer_skip must be called before
+ * the first sample and after sheaf_packer_set_classes. */
 SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
 SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
 /* Returns 1 if an earlier run with the same identity has already finished the data set and the

@@ -56,7 +56,7 @@ static struct job *pop_locked(struct workers *w)
     return job;
 }
 
-/* Moves a job that is still in the queue to the front of the queue. */
+/* Moves a job that is still in the queue to the front of the queue, so that this job runs next. */
 static void move_to_front_locked(struct workers *w, struct job *job)
 {
     struct job **at = &w->locked.first;

@@ -511,10 +511,10 @@ static int clear_one(void *context, const struct store_entry *entry)
     return several_add(&c->several, entry->name, &listed, c->err);
 }
 
-/* Removes this run's claim (the file that says which run packs here). If the stamp of the claim (a
+/* Removes this run's claim (the file that says which run packs here). If the claim's stamp (a
  * number that identifies the file) is known, the claim is removed only if it still has this stamp.
- * The stamp is unknown in a process that has joined the run, and in stores without stamps. In these
- * cases journal_remove first reads the claim, to see whether it still belongs to this run. */
+ * Otherwise journal_remove first reads the claim, to see whether it still belongs to this run. The
+ * stamp is unknown in a process that has joined the run, and in stores without stamps. */
 static int remove_claim(const struct journal *j, struct sheaf_error *err)
 {
     char *url;

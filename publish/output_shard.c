@@ -228,13 +228,11 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 
 #define LOCK_WAIT_NS 20000000l
 
-/* Waits for the lock of the destination. Other processes hold the lock while they publish a shard
- * or commit.
- *
- * A run that makes a new data set also holds the lock, as long as it packs. This
- * function never waits for such a run, because output_join has looked at the claim (the file that
- * says which run packs here) before and would have refused. The wait ends early only if the
- * caller's interrupt flag is set. */
+/* Waits for the lock of the destination. Other processes hold the lock for a short time, while they
+ * publish a shard or commit. A run that makes a new data set without other processes holds the lock
+ * as long as it packs. This function never has to wait for such a run: output_join has seen its
+ * claim (the file that says which run packs here) before, and has refused to join. The wait ends
+ * early only if the caller's interrupt flag is set. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

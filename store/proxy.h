@@ -2,9 +2,10 @@
  *
  * Chooses the proxy for a URL. The proxy comes from the environment variables http_proxy,
  * https_proxy and no_proxy, in lower or upper case, as in AWS's own tools. Lower case takes
- * precedence. If these variables are not set, ALL_PROXY is used, as in libcurl. HTTP_PROXY is
- * ignored if REQUEST_METHOD is set. A program with this variable is a CGI script of a web server,
- * and an attacker can set HTTP_PROXY by the header "Proxy" of a request. */
+ * precedence. If these variables are not set, ALL_PROXY is used, as in libcurl.
+ *
+ * HTTP_PROXY is ignored if REQUEST_METHOD is set, because the program is then a CGI script of a web
+ * server. An attacker could set HTTP_PROXY for such a script by the header "Proxy" of a request. */
 #ifndef STORE_PROXY_H
 #define STORE_PROXY_H
 

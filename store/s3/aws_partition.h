@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * AWS's partitions, for example China or the government cloud. A partition is a group of regions
- * with its own host names, accounts and keys. The prefix of a region's name, such as "cn-",
- * determines the partition. Therefore the table of partitions stays valid when AWS opens a new
- * region. */
+ * with its own host names, accounts and keys. All regions of a partition have names with the same
+ * prefix, such as "cn-". So the table of partitions, which has these prefixes, stays valid when AWS
+ * opens a new region. */
 #ifndef STORE_S3_AWS_PARTITION_H
 #define STORE_S3_AWS_PARTITION_H
 

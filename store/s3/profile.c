@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Reads AWS's shared configuration files. Unknown settings are ignored, as in all programs that
- * read these files. A line that is not a section, a setting or a comment is an error, because the
- * credentials after it might belong to another section. A section or key that occurs twice is also
- * an error, because some programs use the first and others the last. */
+ * read these files.
+ *
+ * A line that is not a section, a setting or a comment is an error. It may be a damaged section
+ * line, and the credentials after it would then belong to another section. A section or key that
+ * occurs twice is also an error, because some programs use the first and others the last. */
 #include "store/s3/profile.h"
 
 #include <ctype.h>

@@ -6,8 +6,10 @@
  *
  * The test writes an object twice on the condition that it does not exist, and once on the
  * condition that it has an ETag that no object has. The last two writes must fail. If one of them
- * succeeds, the server ignores conditions. A condition on an existing object also needs its strong
- * ETag, in the responses to writes as well as to reads. */
+ * succeeds, the server ignores conditions.
+ *
+ * A condition on an existing object can be stated only with the strong ETag of this object. So the
+ * test also finds out whether responses to writes and to reads have strong ETags. */
 #include <stdlib.h>
 #include <string.h>
 
