@@ -19,8 +19,9 @@ int json_load_text(const char *text, size_t size, size_t flags, json_t **value,
 int json_load_line(const char *line, size_t size, size_t flags, json_t **value,
                    struct sheaf_error *err);
 
-/* Makes room for a key, so that it can be added. Returns SHEAF_ERR_EXISTS if the set already has
- * the key. */
+/* Returns the text of a JSON value, or NULL if memory is exhausted. `flags` are jansson's. The
+ * caller must free the text. This function replaces json_dumps of jansson, which loses parts of the
+ * text when an allocation fails. */
 char *json_dump_text(const json_t *value, size_t flags);
 
 /* A function that makes a JSON value from element number i of `from`. Returns NULL and sets `error`

@@ -23,12 +23,12 @@ int part_memory_open(struct part_memory **memory, uint64_t limit_bytes, struct s
 /* Frees all memory; all buffers must be given back before. */
 void part_memory_close(struct part_memory *memory);         /* NULL is fine */
 
-/* Does not wait if a buffer was given back since the caller got `seen` from part_memory_given().
- * Otherwise waits until any buffer is given back. */
+/* Takes a buffer of `size` bytes. Returns SHEAF_END if there is no room until another buffer is
+ * given back. Returns SHEAF_ERR_LIMIT if the limit is too small for a buffer of this size. */
 int part_memory_take(struct part_memory *memory, size_t size, uint8_t **data,
                      struct sheaf_error *err);
-/* Waits until any buffer is given back. The caller gets `seen` from part_memory_given() beforehand.
- * If a buffer was already given back after that call, does not wait. */
+/* Waits until any buffer is given back. The caller must have got `seen` from part_memory_given().
+ * If a buffer was given back since then, the function does not wait. */
 void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);
