@@ -697,9 +697,9 @@ SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
-/* Makes sheaf_reader_next return SHEAF_ERR_INTERRUPTED once: the call that is running now, or else
- * the next one. After this, reading can continue. The function may be called on any thread and in a
- * signal handler. */
+/* Makes sheaf_reader_next return SHEAF_ERR_INTERRUPTED once: the call that is running now, or the
+ * next call if none is running. After this, reading can continue. The function may be called on any
+ * thread and in a signal handler. */
 SHEAF_API void sheaf_reader_interrupt(struct sheaf_reader *reader);
 struct sheaf_reader_stats {
     uint64_t samples, payload_bytes;    /* returned over all epochs; content of their fields */

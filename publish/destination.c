@@ -209,8 +209,8 @@ struct inspected_names {
      * with splits, the parent directory of the splits is listed as well; its `split` is NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
-    /* path of a file that belongs to no data set but has the name of a report, an index or a table
-     * of keys of this run; NULL if there is none */
+    /* path of a stray file: a file that belongs to no data set, but has the name of a report, an
+     * index or a table of keys of this run; NULL if there is none */
     char *stray;
     struct sheaf_error *err;
 };

@@ -19,8 +19,8 @@
 
 enum manifest_kind {
     MANIFEST_NONE,
-    /* a stand-in: a file that a run puts in the place of the manifest while it works; it means that
-     * there is no data set */
+    /* a stand-in: a file that a run puts in the place of the manifest while it works. As long as
+     * the stand-in is there, there is no data set. */
     MANIFEST_OF_RUN,
     /* the file of a manifest that cannot be parsed; `fault` has the reason */
     MANIFEST_UNREADABLE,
@@ -107,8 +107,8 @@ struct destination {
     /* the error that says why a file cannot be read or is missing; its code is SHEAF_OK if nothing
      * is wrong */
     struct sheaf_error fault;
-    /* whether Sheaf has packed the data set that is here; false if Sheaf has only indexed shards
-     * that another program wrote */
+    /* whether Sheaf has packed the data set that is at the destination; false if Sheaf has only
+     * indexed shards that another program wrote */
     bool is_ours;
     bool has_leftovers;         /* of a run, in the journal's directory */
     /* a file that has the name of a shard but belongs to no data set; NULL if there is none */
@@ -133,8 +133,8 @@ int destination_is_finished(const struct output *output, bool *finished, struct 
  * or 0 for the first packing. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
-/* Adds the counts of a finished data set to the result. The counts come from its manifests and its
- * reports. */
+/* Adds the counts of a finished data set, such as its number of samples, to *result. The counts
+ * come from the manifests and the reports of the data set. */
 int destination_result(const struct output *output, struct sheaf_pack_result *result,
                        struct sheaf_error *err);
 

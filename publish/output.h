@@ -166,7 +166,7 @@ uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);
 int output_find_shard(const struct output *output, uint32_t split, const char *name,
                       struct journal_entry *entry, bool *found, uint64_t *stamp,
                       struct sheaf_error *err);
-/* Removes temporary files and incomplete uploads of killed runs, because the user has asked to
+/* Removes temporary files and incomplete uploads of killed runs. Called if the user has asked to
  * resume or to overwrite. Shards of killed runs are removed in output_remove.c. */
 int output_clean(const struct output *output, struct sheaf_error *err);
 /* Removes incomplete uploads at the end of a run. A listing of uploads is needed for this, because

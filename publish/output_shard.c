@@ -201,8 +201,9 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
         return SHEAF_END;
     if (code == SHEAF_OK && p->seen[ENTRY].is_there)
         code = find_winner(p, &won, err);
-    /* Examine the shard of another run once more before replacing it. The first answer of the store
-     * may have been damaged, and the other run has already reported success. */
+    /* Look again whether the shard of the other run is complete, before this run replaces it. The
+     * first answer of the store may have been damaged in transit, and the other run has already
+     * reported success. */
     if (code == SHEAF_OK && !won && p->seen[ENTRY].is_there && p->output->is_shared)
         code = find_winner(p, &won, err);
     if (code == SHEAF_OK && !won)

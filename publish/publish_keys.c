@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the table of keys, by which samples are found by key, of a data set that is being
- * published. */
+ * Writes the table of keys of a data set that is being published. With this table, readers find
+ * samples by key. */
 #include "publish/publish_keys.h"
 
 #include <stdlib.h>

@@ -176,8 +176,8 @@ static int cache_do_fetch(struct cached_object *o, struct task *task, uint64_t o
 
 /* ---- Reading --------------------------------------------------------------------------------- */
 
-/* The bytes of a read that lie in one block of the object. The block may be larger than this
- * part. */
+/* The bytes of a read that lie in one block of the object. The read may need only a part of the
+ * block. */
 struct block_part {
     uint64_t block;
     size_t skip, size;          /* within the block */

@@ -16,8 +16,8 @@
  * same text, because a proxy may make the ETags of some responses weak. */
 uint64_t etag_stamp(const char *etag);
 
-/* Returns whether the ETag is strong. A strong ETag always changes with the content, a weak one
- * ("W/...") may stay. Only a strong ETag may be sent in If-Match. */
+/* Returns whether the ETag is strong. A strong ETag always changes with the content of the object,
+ * but a weak one ("W/...") may stay the same. Only a strong ETag may be sent in If-Match. */
 bool etag_is_strong(const char *etag);
 
 /* Returns the text of an ETag without the prefix W/, which marks a weak ETag. */

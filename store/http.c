@@ -124,8 +124,9 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* Starts an exchange (a request and its response). Returns false if the exchange must wait, or if
- * it has already ended because it was cancelled or could not start. */
+/* Starts an exchange (a request and its response). Returns false if the exchange was not started:
+ * because it must wait, because it was cancelled, or because the start failed. In the last two
+ * cases the exchange has ended. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;

@@ -28,8 +28,8 @@ void http_events_use(struct http_events *events, void *multi);
  * replaced. */
 bool http_events_handle(struct http_events *events, int most_ms);
 
-/* Makes the running call of http_events_handle return early, or else the next call. May be called
- * on any thread. */
+/* Makes the running call of http_events_handle return early. If no call is running, the next call
+ * returns early. May be called on any thread. */
 void http_events_wake(struct http_events *events);
 
 #endif

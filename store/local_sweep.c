@@ -29,8 +29,9 @@ static bool is_temporary_of(const char *entry, const char *name)
            strcmp(entry + size + 1 + RANDOM_DIGITS, ".tmp") == 0;
 }
 
-/* Removes a temporary file, unless a process holds the lock on it, because this process is still
- * writing the file. Returns 0 in both cases, or an errno value after a failure. */
+/* Removes a temporary file, unless a process holds the lock on it. Such a process is still writing
+ * the file. Returns 0 if the file was removed or is still being written, or an errno value after a
+ * failure. */
 static int remove_abandoned(int directory, const char *entry)
 {
     const int fd = openat(directory, entry, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);

@@ -31,8 +31,9 @@ int stage_take(const char *partial, const char *from, const char *run, char **st
 /* Finds the stage of a run, for a further process of the same run. *stage becomes the path of this
  * stage, or NULL if the run has no stage. */
 int stage_find(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Removes stages from the directory `partial`. If `only` is not NULL, only this stage is removed.
- * Otherwise all stages are removed, except the stage `except` (NULL for none). */
+/* Removes stages (directories through which runs publish their files) from the directory `partial`.
+ * If `only` is not NULL, only this stage is removed. Otherwise all stages are removed, except the
+ * stage `except` (NULL for none). */
 int stage_drop(const char *partial, const char *only, const char *except,
                struct sheaf_error *err);
 

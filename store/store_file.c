@@ -81,8 +81,8 @@ static int failed_to(const char *url, const char *name, int *failed, struct shea
                      name[0] == '\0' ? "list" : "stat");
 }
 
-/* Reads the attributes of a directory entry. A symbolic link without a target counts as a file, so
- * that reading it later reports the missing target. */
+/* Reads the attributes of a directory entry. If the entry is a symbolic link without a target, it
+ * counts as a file, so that reading the file later reports the missing target. */
 static int stat_entry(DIR *directory, const char *name, struct stat *st)
 {
     if (fstatat(dirfd(directory), name, st, 0) == 0)

@@ -520,8 +520,9 @@ int s3_head(const struct s3_bucket *b, const char *key, struct s3_head *head,
     const struct target *before = target_now(&b->target);
     const int code = head_once(b, key, head, err);
 
-    /* Try again if the bucket was found in another region. Some services name the region only in
-     * the text of the response to the GET, which is sent after the HEAD has failed. */
+    /* Try again if the bucket was found in another region. This is necessary because some services
+     * name the region only in the text of the response to the GET, which is sent after the HEAD has
+     * failed. */
     return code != SHEAF_OK && target_now(&b->target) != before ? head_once(b, key, head, err)
                                                                 : code;
 }

@@ -162,7 +162,7 @@ static int clean_key(const struct s3_bucket *bucket, const char *key, struct she
 }
 
 /* Begins a test upload for `key`, and sets *listed to whether the listing of the directory then
- * contains an upload. Afterwards aborts the test upload. */
+ * contains an upload. Then tries to abort the test upload. */
 static int probe_listing(const struct cleaning *c, const char *key, bool *listed,
                          struct sheaf_error *err)
 {

@@ -102,8 +102,8 @@ static void s3_writer_end_part(struct part_slot *slot, const struct sheaf_error 
     inflight_done(&slot->item);
 }
 
-/* Takes over the result of a part whose sending has ended, and marks its slot (the state of one
- * part) as idle. */
+/* Takes over the result of a part whose sending has ended: its ETag and checksums, or its error.
+ * Marks the slot (the state of one part) as idle. */
 static void s3_writer_settle(struct s3_writer *w, struct part_slot *slot)
 {
     if (slot->error.code == SHEAF_OK)
