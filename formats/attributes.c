@@ -53,9 +53,9 @@ void attributes_free(struct attributes *a)
 }
 
 /* Returns the index of the attribute (a named value of a manifest line) that has the role `role`,
- * such as COLUMN_LABEL. If several attributes have the role, returns the one whose name has the
- * lowest column_rank(), because rank 0 is the best. Returns the number of attributes if none has
- * the role. */
+ * such as COLUMN_LABEL. If several attributes have the role, returns the preferred one: the
+ * attribute with the lowest column_rank(). Returns the number of attributes if none has the
+ * role. */
 static size_t attribute_of(const struct attributes *a, enum column_role role)
 {
     unsigned least = COLUMN_RANK_NONE;
@@ -96,9 +96,9 @@ static bool has_suffix(const struct decode_scratch *scratch, const char *suffix,
     return false;
 }
 
-/* Returns an empty field whose suffix is "NAME.SUFFIX", for the case that another field of the
- * sample has SUFFIX already. Writes the suffix to the end of scratch->joined, where the caller must
- * have reserved room. */
+/* Returns an empty field with the suffix "NAME.SUFFIX", where NAME is the name of the attribute.
+ * Used if another field of the sample already has the suffix SUFFIX. Writes the new suffix to the
+ * end of scratch->joined, where the caller must have reserved room. */
 static struct slice named_twice(struct decode_scratch *scratch, const char *name, size_t size,
                                 const char *suffix)
 {
@@ -141,7 +141,7 @@ static bool attributes_parse_labels(struct attribute_content c, double *labels, 
 }
 
 /* Adds the numbers in an attribute's value to the sample's labels. Returns SHEAF_END if the value
- * is not a number or an array of numbers. Such a value may be the name of a class. */
+ * is not a number or an array of numbers. The value may then be the name of a class. */
 static int attributes_add_labels(struct decode_scratch *scratch, struct attribute_content c,
                                  struct sheaf_error *err)
 {
@@ -242,8 +242,8 @@ int attributes_decode(const struct attributes *a, const struct record *record,
     int code;
 
     sample_begin(scratch);
-    /* Room for all joined records and field names is reserved now. The buffer must not move later,
-     * because the sample will point into it. */
+    /* Reserves all memory for joined parts of records and for names of fields now. The buffer must
+     * not move later, because the sample will point into it. */
     code = buf_reserve(&scratch->joined,
                        record->size + ATTRIBUTES_MOST * (ATTRIBUTE_NAME_MOST + 16), err);
     for (size_t i = 0; code == SHEAF_OK && i < a->count; i++) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses lines of augmented manifests (JSON objects that describe one sample each). jansson parses
- * the values. The bytes of each value are also located in the line, because jansson does not tell
- * how the line writes a value (1.50 or 1.5). */
+ * Parses lines of augmented manifests (JSON objects that describe one sample each).
+ *
+ * jansson parses the values. This file also finds the bytes of each value in the line. If a value
+ * becomes a field, the field has these bytes, such as 1.50. jansson would only tell the number,
+ * 1.5. */
 #include "formats/augmented_line.h"
 
 #include <stdio.h>
@@ -14,8 +16,9 @@
 #include "formats/attributes.h"
 #include "formats/column_names.h"
 
-/* Stores each attribute with its name, its value and the bytes of its value in the line. This works
- * because jansson iterates over the members in the order of the line. */
+/* Stores each attribute: its name, its value as jansson has parsed it, and the bytes of its value
+ * in the line. jansson and this loop visit the attributes in the same order, because jansson keeps
+ * the order of the line. */
 static void find_attributes(struct augmented_line *l, const char *text, const char *end)
 {
     const char *at = json_text_blanks(text, end) + 1, *name;
@@ -68,8 +71,8 @@ const struct attribute *augmented_line_find(const struct augmented_line *l, cons
     return NULL;
 }
 
-/* Returns whether the line has an attribute NAME-metadata which says that the attribute NAME is the
- * class of an image or text. Ground Truth writes such metadata. */
+/* Returns whether the line says that the attribute NAME is the class of an image or text. Ground
+ * Truth (a service of SageMaker) writes this into a further attribute, NAME-metadata. */
 static bool is_classification(const struct augmented_line *l, const struct attribute *a)
 {
     static const char wanted[] = "-classification";
@@ -109,8 +112,8 @@ static bool can_be_label(const json_t *value)
 }
 
 /* Returns the attribute whose name has the role `role` (label or class) and whose value can be a
- * label. If several do, returns the preferred one, which column_rank() ranks lowest. Returns NULL
- * if none does. */
+ * label. If there are several such attributes, returns the preferred one: its name has the lowest
+ * column_rank(). Returns NULL if there is no such attribute. */
 static const struct attribute *best_of(const struct augmented_line *l, enum column_role role)
 {
     const struct attribute *found = NULL;

@@ -36,13 +36,14 @@ void augmented_line_free(struct augmented_line *line);
 /* Returns the attribute with this name, or NULL if there is none. */
 const struct attribute *augmented_line_find(const struct augmented_line *line, const char *name);
 
-/* Returns the attribute that states the label, or NULL. An attribute called "label" is preferred,
+/* Returns the attribute that states the label. The first choice is an attribute called "label",
  * unless its value is null. The second choice is an attribute with another name from column_names.h
  * whose value can be a label. The last choice is an attribute whose metadata (from Ground Truth)
- * describe a classification. */
+ * describe a classification. Returns NULL if the line has none of these attributes. */
 const struct attribute *augmented_line_label(const struct augmented_line *line);
-/* Returns the attribute that names the class of the attribute `label`: an attribute called class or
- * class_name whose value is a text. Returns NULL if the line has no such attribute. */
+/* Returns the attribute that has the name of the label's class: an attribute called class or
+ * class_name whose value is a text. `label` is the attribute that states the label. Returns NULL if
+ * the line has no such attribute. */
 const struct attribute *augmented_line_class(const struct augmented_line *line,
                                              const struct attribute *label);
 

@@ -23,8 +23,8 @@
 
 struct codec_stream;
 
-/* State that the codec gathers from all blocks of a shard, because the end of the shard depends on
- * them. The struct must be zero-initialised. codec_total_free() releases it. */
+/* Facts about all blocks of a shard, such as their checksum, which the codec writes at the end of
+ * the shard. The struct must be zero-initialised. codec_total_free() frees its content. */
 struct codec_total {
     uint64_t raw_bytes;
     uint32_t crc;           /* gzip's CRC-32 of all raw bytes */
@@ -60,8 +60,8 @@ struct codec_ops {
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
     /* Adds the facts about one block, whose compressed bytes are `stored`, to the shard's total.
-     * The pointer is NULL for a codec that needs only the number of raw bytes, because
-     * codec_total_add() counts these itself. */
+     * `add` is NULL if the codec needs only the number of raw bytes, because codec_total_add()
+     * counts the raw bytes itself. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */
@@ -78,9 +78,10 @@ struct codec_ops {
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 
-    /* The codec's implementation of codec_stream_open(), codec_stream_push(), codec_stream_end()
-     * and codec_stream_free(). If a stream ends inside a gzip member or a frame, stream_end may
-     * return SHEAF_END without a message. codec_stream_end() then makes the error. */
+    /* The four functions with which the codec implements codec_stream_open(), codec_stream_push(),
+     * codec_stream_end() and codec_stream_free(). If a stream ends inside a gzip member or a frame,
+     * stream_end() may return SHEAF_END and set no error message. codec_stream_end() then sets the
+     * message. */
     int (*stream_open)(struct codec_stream **stream, struct sheaf_error *err);
     int (*stream_push)(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                        size_t *raw_size, struct sheaf_error *err);
@@ -141,14 +142,14 @@ void codec_total_free(struct codec_total *total);
  * struct is a member. codec_stream_open() sets the fields. */
 struct codec_stream {
     const struct codec_ops *ops;
-    /* true if the codec's own checksums are not verified. The code that opened the stream may set
-     * this after codec_stream_open() if our packer wrote the stream, because its samples have
-     * CRCs. */
+    /* true if the codec need not verify its own checksums. A reader may set this after
+     * codec_stream_open() for a shard that our packer wrote. The reader verifies the CRC of each
+     * sample later, which is faster. */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* The part of the last push that ended with a complete gzip member or frame: bytes of input
-     * used, and bytes of output written. If the last push found damage, output after this part may
-     * be wrong. */
+    /* whole_taken and whole_given count bytes of the last push (call of codec_stream_push) up to
+     * the end of the last complete gzip member or frame: bytes of input used, and bytes of output
+     * written. If the last push found damage, only this part of its output is certainly correct. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */
@@ -163,14 +164,15 @@ int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
  * do not begin a new one. */
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                       size_t *raw_size, struct sheaf_error *err);
-/* Tells the codec that the input has ended. The last push must have left room in `raw`. Returns
- * SHEAF_ERR_TRUNCATED if the stream is not complete. */
+/* Tells the codec that the input has ended. `raw` must not have been full after the last push,
+ * because the codec might then still have output. Returns SHEAF_ERR_TRUNCATED if the stream is not
+ * complete. */
 int codec_stream_end(struct codec_stream *stream, struct sheaf_error *err);
 void codec_stream_free(struct codec_stream *stream);     /* NULL is fine */
 
 /* Records that a gzip member or frame has ended. Only codecs call this function. in_left is the
- * number of input bytes that the current push has not used yet, and out_left is the number of bytes
- * of room left in its output. */
+ * number of input bytes that the current push (call of codec_stream_push) has not used yet.
+ * out_left is the number of bytes that still fit into its output buffer. */
 static inline void codec_stream_whole(struct codec_stream *stream, size_t in_left, size_t out_left)
 {
     stream->whole_taken = stream->shown - in_left;

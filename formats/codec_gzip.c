@@ -94,9 +94,9 @@ static int run_inflate(struct zlib_run *run)
     return status;
 }
 
-/* Compresses all input and flushes the output. Returns true if the output has room left
- * afterwards. zlib's result Z_BUF_ERROR then also means success, because the flush had nothing
- * more to write. */
+/* Compresses all input and flushes the output. Returns true if all of the output fitted into its
+ * buffer. zlib's result Z_BUF_ERROR also means success if all input was used and the buffer still
+ * has room. It then says only that the flush had nothing more to write. */
 static bool run_deflate(struct zlib_run *run)
 {
     int status;

@@ -187,9 +187,8 @@ struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
     uint8_t head[5];
-    /* Number of bytes in `head`, which has the first bytes of a frame. While the head of a frame is
-     * being read, the number grows to 5. It stays 5 while the content of the frame is
-     * decompressed. */
+    /* Number of bytes in `head`, the first bytes of the current frame. This number grows to 5 while
+     * these bytes are being read. It stays 5 until the frame ends. */
     size_t head_size;
 };
 
@@ -288,8 +287,10 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     return code;
 }
 
-/* Ends a stream. Bytes that are too few for the head of a frame may remain. Reports them as a
- * truncated frame or as foreign bytes. */
+/* Called when the input of a stream has ended. If the stream ends between two frames, returns
+ * SHEAF_OK. If it ends inside a frame, or inside the first bytes of one, returns SHEAF_END, and the
+ * caller sets the error. If the last few bytes cannot begin a frame, sets an error that reports
+ * them as foreign bytes. */
 static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct lz4_stream *s = (struct lz4_stream *)stream;

@@ -215,9 +215,8 @@ struct zstd_stream {
     ZSTD_inBuffer in;
     ZSTD_outBuffer out;
     uint8_t head[4];
-    /* Number of bytes in `head`, which has the magic number of a frame. While the magic number is
-     * being read, the number grows to 4. It stays 4 while the content of the frame is
-     * decompressed. */
+    /* Number of bytes in `head`, the magic number of the current frame. This number grows to 4
+     * while the magic number is being read. It stays 4 until the frame ends. */
     size_t head_size;
 };
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes and parses the records of a column. A column is a field that is added to an existing data
- * set, its base, and stored in shards of its own.
+ * set, its base. The values of the field are stored in shards of their own.
  *
- * A column consists of layers, which are data sets. The manifest of each layer states facts about
- * the base. This file also makes and parses these facts; see column_record.h. */
+ * Each range of samples for which values were written at once is a layer of the column, and each
+ * layer is a data set. The manifest of a layer states facts about the base. This file also makes
+ * and parses these facts; see column_record.h. */
 #include "formats/column_record.h"
 
 #include <inttypes.h>

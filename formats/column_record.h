@@ -18,8 +18,8 @@
 struct column_facts {
     char name[COLUMN_NAME_MOST + 1];
     char base[33];              /* fingerprint of the base when the layer was written */
-    /* number of the first sample in the base for which this layer (a part of the column) has a
-     * record */
+    /* number of the first sample in the base for which this layer has a record (a column has a
+     * layer for each range of samples whose values were written at once) */
     uint64_t first;
     uint64_t missing;           /* records without a value */
 };
@@ -78,9 +78,10 @@ char *column_plan_options(const char *options_json, const struct column_facts *f
 int column_plan_read(const char *options_json, struct column_facts *facts,
                      struct column_values *values, struct sheaf_error *err);
 void column_values_free(struct column_values *values);
-/* Returns the options that the manifest of a finished part of a column stores. They are the options
- * of the column's plan, without the source of the values, and with `missing`, the number of records
- * without a value. The caller frees the text. Returns NULL if memory is exhausted. */
+/* Returns the options for the manifest of a finished layer (a data set with the column's values for
+ * a range of samples). They are the options of the column's plan with two changes. The source of
+ * the values is left out. The number `missing` of records without a value is added. The caller
+ * frees the text. Returns NULL if memory is exhausted. */
 char *column_layer_options(const char *plan_options_json, uint64_t missing);
 
 #endif

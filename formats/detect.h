@@ -21,14 +21,16 @@ struct detected {
 };
 
 /* Detects the container and codec of a stream from its first `size` bytes. `at_end` means that the
- * stream has no more bytes. If the content is damaged or empty, the file name `name` decides.
+ * stream has no more bytes. If these bytes match no container, or if the stream is empty, the
+ * suffix of the file name `name` decides.
  *
- * Sets *need to 0 and fills *found when the result is known. Otherwise sets *need to a number of
- * bytes: the caller must call again with this number of bytes, or with the whole stream if it is
- * shorter.
+ * When the result is known, sets *need to 0 and fills *found. Otherwise sets *need to a number of
+ * bytes. The caller must then call again with this number of bytes, or with the whole stream if the
+ * stream is shorter.
  *
  * Returns SHEAF_ERR_UNSUPPORTED, with the magic number in the message, if Sheaf cannot read such a
- * stream. Returns SHEAF_ERR_CORRUPT if nothing can be decompressed. */
+ * stream. Returns SHEAF_ERR_CORRUPT if the stream is compressed but its first bytes cannot be
+ * decompressed. */
 int detect(const uint8_t *data, size_t size, bool at_end, const char *name,
            struct detected *found, size_t *need, struct sheaf_error *err);
 

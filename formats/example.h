@@ -22,11 +22,12 @@
 #define OWN_FEATURES 8
 
 /* Appends the tf.train.Example of a sample to `out`, with its features in byte order of their
- * names. Also reserves `spare` more bytes after the Example. On failure `out` is unchanged.
+ * names. Also reserves room for `spare` more bytes in `out`, because the caller appends the end of
+ * the record there. On failure `out` is unchanged.
  *
- * If the sample was read from an Example, its features are written as they were read. Only a
- * feature that no longer fits the sample is replaced, so that decoding the new Example gives the
- * same sample. */
+ * If the sample was read from an Example, its features are written as they were read. A feature is
+ * replaced only if it does not fit the sample any more. Decoding the new Example gives the same
+ * sample. */
 int example_encode(const struct sheaf_sample *sample, const struct encode_context *context,
                    size_t spare, struct buf *out, struct sheaf_error *err);
 

@@ -136,8 +136,8 @@ static bool parse_features(struct wire features, size_t most, struct decode_scra
 }
 
 /* Parses the features of a payload into slices in the scratch memory, where the caller must have
- * reserved room for `most` slices. Returns false unless the payload is a valid tf.train.Example
- * with at most `most` features. */
+ * reserved room for `most` slices. Returns true if the payload is a valid tf.train.Example with at
+ * most `most` features, and false otherwise. */
 static bool parse_example(const uint8_t *data, size_t size, size_t most,
                           struct decode_scratch *scratch)
 {
@@ -156,8 +156,8 @@ static bool parse_example(const uint8_t *data, size_t size, size_t most,
 
 /* ---- Features as they are ----------------------------------------------------------------- */
 
-/* Stores in the scratch memory where each feature of a parsed Example begins. So the encoder can
- * write the features unchanged if the sample becomes an Example again. */
+/* Stores in the scratch memory where each feature of a parsed Example begins. If the sample is
+ * written as an Example again, the encoder copies the features from there unchanged. */
 static int note_features(const uint8_t *data, size_t size, struct decode_scratch *scratch,
                          struct sheaf_error *err)
 {
@@ -208,8 +208,9 @@ static void link_features(struct decode_scratch *scratch)
 
 enum known { IMAGE, FILENAME, FORMAT, HEIGHT, WIDTH, LABEL, CLASS_TEXT, KEY, KNOWN_COUNT };
 
-/* The features whose names have a fixed meaning, such as "image/encoded". A pointer is NULL if the
- * Example has no such feature, or if the feature was taken out. */
+/* The features whose names have a fixed meaning, such as "image/encoded". An element is NULL if the
+ * Example has no such feature, or if the feature was taken out. A feature that is taken out does
+ * not become a field of the sample. */
 struct known_features {
     struct slice *of[KNOWN_COUNT];
 };
@@ -345,9 +346,10 @@ const char *example_image_format(const char *suffix, size_t size)
     return NULL;
 }
 
-/* Takes out the features image/format, image/height and image/width if they only repeat facts that
- * the image itself shows. If the image is not a JPEG and the Example has a height or width, all
- * three stay, because our encoder writes no size for such an image. */
+/* Takes out the features image/format, image/height and image/width, so that they do not become
+ * fields, if they only repeat facts that the image itself shows. If the image is not a JPEG and the
+ * Example has a height or width, all three stay. The reason is that our encoder writes no size for
+ * such an image, so the size would be lost. */
 static void drop_derived(struct known_features *known, bool ours)
 {
     const struct slice *image = known->of[IMAGE];

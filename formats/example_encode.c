@@ -55,9 +55,9 @@ struct features {
     size_t count;
     char filename[KEY_LIMIT + 1];
     double height, width;
-    /* true if the decoder will use the features image/height and image/width as the size of the
-     * image, and will not make fields of them. A field of the sample must then not be written under
-     * these two names. */
+    /* true if the decoder would use the features image/height and image/width as the size of the
+     * image instead of making fields of them. A field of the sample then must not be written under
+     * these two names, because it would get lost. */
     bool takes_sizes;
     /* true if the decoder would not make a field of the feature image/format. A field of the sample
      * must then not be written under this name, because it would get lost. */
@@ -197,8 +197,8 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
     return NULL;
 }
 
-/* Returns the kept feature called `name` if the decoder did not make a field of it, but took it out
- * for the key, the image or the labels. Returns NULL otherwise. */
+/* Returns the kept feature called `name` if the decoder used it for the key, the image or the
+ * labels, and so made no field of it. Returns NULL otherwise. */
 static const struct kept_feature *taken_out(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
@@ -311,12 +311,14 @@ static bool is_jpeg(const struct sheaf_field *image)
     return format != NULL && strcmp(format, "JPEG") == 0;
 }
 
-/* Returns whether the sample has a field that was read from the feature image/format and would get
- * lost if it were written as image/format again.
+/* Returns whether the sample has a field that would get lost if it were written as the feature
+ * image/format, from which it was read.
  *
- * The image is not a JPEG in this case. The decoder then makes a field of image/format only if the
- * Example also has image/height or image/width. So the field would get lost if the sample has
- * neither of these two fields. */
+ * The decoder drops image/format if it has the usual value for the image. The only exception is an
+ * image that is not a JPEG, in an Example that also has image/height or image/width: the decoder
+ * then makes a field of image/format. So the field gets lost if the image is not a JPEG, and the
+ * sample has neither of these two fields. (For a JPEG, image/format with the usual value never
+ * becomes a field.) */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -370,10 +372,10 @@ static void add_own_image(struct features *all, const struct example_source *s)
         if (f != NULL)
             add_kept(all, f->name, f);
     }
-    /* If the sample has a field called image/height or image/width, the decoder would use this
-     * field as the size of the image. So the true size of the image is added. It was already added
-     * above if the decoder took it out of the Example. (An Example that repeats a name may have
-     * both a size that was taken out and such a field.) */
+    /* A JPEG's size must be added if the sample has a field called image/height or image/width.
+     * Otherwise the decoder would use this field as the size of the image. If the decoder took
+     * image/height out of the Example, the size was already added above. (Both can be true for an
+     * Example in which a name occurs twice.) */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);

@@ -59,8 +59,8 @@ struct format_scan {
      * all later members, so nobody can tell to which samples they belong. */
     bool no_more;
     struct buf key;             /* tar */
-    /* tar: number of members so far that do not belong to a sample (links, devices, directories,
-     * names without a key or suffix) */
+    /* tar: number of members so far that do not belong to a sample, such as links, devices,
+     * directories, and files whose names have no key or no suffix */
     uint64_t passed_over;
     /* tar: name of the last member that does not belong to a sample, NUL-terminated, for a report.
      * Empty if there was no such member. */
@@ -155,8 +155,8 @@ struct encode_context {
 struct encoded {
     size_t size;                /* bytes appended to `out` */
     uint32_t crc;               /* as check() would give it */
-    /* number of bytes that encode() appended to `names`, including the newline; 0 if the container
-     * has no .lst files */
+    /* size of the sample's line for the .lst file, which encode() has appended to its parameter
+     * `names`, including the newline; 0 if the container has no .lst files */
     size_t name_line_size;
     bool multipart;             /* RecordIO: it holds the magic */
 };
@@ -188,15 +188,15 @@ struct format_ops {
      * INTEROP_MXNET and so on. */
     unsigned interop;
     unsigned interop_always;    /* and which it always has */
-    /* Appends one line, for one frame (stored record), to the index file of another program. This
-     * pointer is NULL if has_members is set, because a tar's index file lists members and not
-     * frames. */
+    /* Appends the line for one frame (stored record) to the index file of another program.
+     * `index_line` is NULL if has_members is set, because the index file of a tar lists members
+     * instead of frames. */
     int (*index_line)(struct buf *index, uint64_t number, uint64_t offset, size_t size,
                       struct sheaf_error *err);
-    /* Sets *number to the sample number that our packer stored in a frame (stored record). It is
-     * the sample's number in the packing plan, so numbers are missing where samples were
-     * skipped. `joined` is scratch memory. This pointer is NULL if the container's frames hold
-     * no numbers. */
+    /* Sets *number to the sample number that our packer stored in a frame (stored record). This is
+     * the sample's number in the packing plan, so the numbers of skipped samples are missing.
+     * `joined` is scratch memory. The pointer `number` itself is NULL if the container's frames
+     * hold no numbers. */
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
                   struct sheaf_error *err);
 
@@ -219,17 +219,17 @@ struct format_ops {
     /* Appends what ends a shard. */
     int (*finish)(struct buf *out, struct sheaf_error *err);
 
-    /* Examines the next part of a stream and sets *part to its kind and size. The part begins at
-     * `data`, where `size` bytes are available, at least 1. `at_end` means that the stream has no
-     * more bytes.
+    /* Examines the next part of a stream, which begins at `data`, and sets *part to its kind and
+     * size. `size` is the number of bytes that are available there, at least 1. `at_end` means that
+     * the stream has no more bytes.
      *
-     * If the kind is PART_MORE, more bytes are needed, and the next call must begin at the same
-     * position. PART_MORE does not occur if `at_end` is set. After any other kind, the next call
-     * must begin after the part. The caller must check that the part does not extend past the end
-     * of the stream.
+     * If the kind is PART_MORE, the next call must begin at the same position and pass more bytes.
+     * PART_MORE does not occur if `at_end` is set. After any other kind, the next call must begin
+     * after the part. The caller must check that the part does not extend past the end of the
+     * stream.
      *
      * On failure returns SHEAF_ERR_CORRUPT, _TRUNCATED, _UNSUPPORTED or _LIMIT. The message states
-     * what was found and expected, and the caller adds shard and offset. */
+     * what was found and what was expected, and the caller adds shard and offset. */
     int (*part)(struct format_scan *scan, const uint8_t *data, size_t size, bool at_end,
                 struct part *part, struct sheaf_error *err);
 

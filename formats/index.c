@@ -51,8 +51,8 @@ static int index_put_varint(struct buf *b, uint64_t value, struct sheaf_error *e
     for (; value >= 0x80; value >>= 7)
         bytes[size++] = (uint8_t)(value | 0x80);
     bytes[size++] = (uint8_t)value;
-    /* A buffer has a limit so that hostile input cannot make it grow without end. This buffer
-     * contains data of this process only, so it needs no limit. */
+    /* A buffer has a limit because hostile input could otherwise make it grow without end. This
+     * buffer contains only data that this process has made, so it needs no limit. */
     b->limit = SIZE_MAX;
     return buf_append(b, bytes, size, err);
 }
@@ -500,8 +500,8 @@ static int parse_names(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Returns whether `raw_offset`, the offset at which a block of the codec begins, lies between two
- * samples and not inside a sample. */
+/* Returns whether the offset `raw_offset`, at which a block of the codec begins, lies between two
+ * samples. Returns false if it lies inside a sample, because a block must begin with a sample. */
 static bool is_between_samples(const struct index_section *s, uint64_t raw_offset)
 {
     uint64_t low = 0, high = s->samples;

@@ -16,7 +16,8 @@
 
 struct key_seen {               /* zero-initialised */
     uint64_t *slots;            /* hashes; 0: empty */
-    /* number of elements of the hash table, a power of 2; number of keys in it */
+    /* `capacity` is the number of elements of the hash table, a power of 2. `count` is the number
+     * of keys in the table. */
     size_t capacity, count;
     uint64_t repeated;          /* keys that came again */
     char *first;                /* the first of them; NULL */

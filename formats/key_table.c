@@ -259,9 +259,9 @@ static int put_entry(struct table_writing *w, uint32_t tag, uint64_t number,
     uint8_t entry[12];
 
     store32(entry, tag);
-    /* The 4 bytes of the tag are followed by the number. In a table for more than 2^32 samples, an
-     * entry has 12 bytes and the number 8 bytes. In a smaller table, an entry has 8 bytes, so
-     * buf_append() below leaves out the upper 4 bytes of the number. */
+    /* An entry begins with `tag`, the low 4 bytes of the key's hash. The sample's number follows.
+     * It takes 8 bytes if the table has more than 2^32 samples. Otherwise it takes 4 bytes, and
+     * buf_append() below leaves out the upper 4 bytes. */
     store64(entry + 4, number);
     w->added++;
     return buf_append(&w->entries, entry, w->table->entry_bytes, err);

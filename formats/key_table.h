@@ -80,15 +80,16 @@ int key_table_find_bucket(const struct key_table *table, uint64_t bucket, const 
                           struct key_bucket *found, struct sheaf_error *err);
 int key_table_check_bucket(const struct key_table *table, const struct key_bucket *bucket,
                            const uint8_t *data, struct sheaf_error *err);
-/* Searches a bucket for an entry that may belong to a key with this hash, beginning at byte *at. If
- * there is one, sets *number to the number of its sample, moves *at past the entry, and returns
- * true. Otherwise returns false. The caller must have verified the bucket's checksum. */
+/* Searches a bucket, from byte *at on, for an entry that may belong to a key with this hash. If
+ * there is such an entry, sets *number to the number of its sample, moves *at past the entry, and
+ * returns true. Otherwise returns false. The caller must have verified the bucket's checksum. */
 bool key_table_next(const struct key_table *table, const struct key_bucket *bucket,
                     const uint8_t *data, uint64_t hash, size_t *at, uint64_t *number);
 
-/* Return a hash of one entry of the table. Two tables have the same entries, in any order, if the
- * sums of these hashes are equal. The first function computes the hash from a key's hash and the
- * sample's number. The second function computes it from an entry in a bucket. */
+/* Return a hash of one entry of the table. To compare two tables, add up these hashes for each
+ * table. If the sums are equal, the tables have the same entries, in any order. The first function
+ * takes the hash of a key and the number of its sample. The second function takes an entry in a
+ * bucket. */
 uint64_t key_table_part(const struct key_table *table, uint64_t hash, uint64_t number);
 uint64_t key_table_part_at(const struct key_table *table, uint64_t bucket, const uint8_t *entry);
 

@@ -279,8 +279,8 @@ int manifest_write(struct manifest *m, struct buf *out, struct sheaf_error *err)
 
 /* ---- Reading -------------------------------------------------------------------------------- */
 
-/* A JSON object of the manifest that is being read. After the first error, which is kept, the
- * functions that take members do nothing. */
+/* A JSON object of the manifest that is being read. The functions manifest_take_...() read its
+ * members. The first error is stored here, and after it these functions do nothing. */
 struct json_object {
     const json_t *json;
     size_t taken;

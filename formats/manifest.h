@@ -80,8 +80,9 @@ int manifest_options_have(const char *options_json, const char *name, bool *has,
 int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
                            struct sheaf_error *err);
 
-/* Numbers of images that were changed when a data set was packed or appended to. A number is
- * IMAGES_UNKNOWN if an older release changed images, because older releases did not count them. */
+/* The numbers of images in a data set that were changed when the data set was packed or appended
+ * to. A number has the value IMAGES_UNKNOWN if an older release changed images, because older
+ * releases did not count them. */
 #define IMAGES_UNKNOWN UINT64_MAX
 struct manifest_images {
     /* number of images that were converted to plain JPEGs; the file converted.tsv lists them */

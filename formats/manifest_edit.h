@@ -34,7 +34,8 @@ static inline bool manifest_edit_is_last(const struct manifest *m)
 }
 
 /* Returns whether the data set had the fingerprint `fingerprint` before its last edit. Only the
- * first `digits` digits are compared. */
+ * first `digits` digits are compared, because some callers know only the beginning of a
+ * fingerprint. */
 bool manifest_edited_from(const struct manifest *m, const char *fingerprint, size_t digits);
 
 /* Returns how many samples a part of the data set had when its table of keys was first made. (The

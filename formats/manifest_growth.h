@@ -20,7 +20,8 @@ json_t *manifest_growth_tree(const struct manifest *m, json_error_t *error);
 int manifest_growth_read(const json_t *array, struct manifest *m, struct sheaf_error *err);
 void manifest_growth_clear(struct manifest *m);
 
-/* Exchanges the options of the first packing and those of append number `part` (1, 2, ...). */
+/* Exchanges the options of the first packing and the options of append number `part` (1, 2, ...).
+ * Afterwards the functions that read options of the manifest return those of the append. */
 void manifest_take_growth_options(struct manifest *m, size_t part);
 
 /* Changes the manifest to its state before the last append. Returns false, without a change, if the

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes the origin of a data set: a hash that identifies the source and the options of a
- * conversion (see origin.h). The manifest states all facts that the hash covers, except two:
- * whether the packer left out bad samples, and whether the reader of the conversion did. So a
- * comparison with a manifest tries all four combinations. */
+ * conversion (see origin.h).
+ *
+ * The hash also covers two facts that no manifest states: whether the packer left out bad samples,
+ * and whether the reader of the conversion left out bad samples. So a comparison with a manifest
+ * tries all four combinations. */
 #include "formats/origin.h"
 
 #include <inttypes.h>

@@ -323,9 +323,10 @@ static bool read_name_line(const struct record *record, uint64_t id, char path[K
     return true;
 }
 
-/* Sets the key to the part of `path` before its suffix. `path` is the path of the record's first
- * field. If the record has no trailer, which would state the suffix, also sets the field's suffix.
- * Returns false if the path does not match the fields. */
+/* Sets *key to `path` without its suffix. `path` is the path of the record's first field. If the
+ * record has a trailer, the trailer states the suffix, and `path` must end with it. If the record
+ * has no trailer, the suffix of the field is also taken from `path`. Returns false if the path does
+ * not match the field. */
 static bool split_path(const char *path, struct slice *first, struct text *key)
 {
     const size_t size = strlen(path);

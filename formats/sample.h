@@ -70,9 +70,11 @@ static inline size_t sample_slice_count(const struct decode_scratch *scratch)
 int sample_add_label(struct decode_scratch *scratch, double label, struct sheaf_error *err);
 
 /* Makes a sample from the slices (fields) and labels that a decoder has stored in `scratch`. The
- * sample's fields are in byte order of their suffixes, and their names are in lower case. If
- * `class_name` is empty, the sample gets the name of its label's class if the data set has names of
- * classes. Returns SHEAF_ERR_CORRUPT if two fields have the same name. */
+ * sample's fields are in byte order of their suffixes, and their names are in lower case.
+ *
+ * The class of the sample is `class_name`. If `class_name` is empty, the class is found by the
+ * label, provided that the data set has names of classes. Returns SHEAF_ERR_CORRUPT if two fields
+ * have the same name. */
 int sample_finish(struct decode_scratch *scratch, const struct record *record,
                   const struct decode_context *context, struct text key, struct text class_name,
                   struct sheaf_sample *sample, struct sheaf_error *err);

@@ -391,7 +391,8 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
     if (a->is_unknown || b->is_unknown)
         return NULL;
     if (limits && b->has_too_many && !a->has_too_many)
-        return NULL;            /* an edit has deleted samples, so fewer names are left */
+        /* an edit has deleted samples, so `a` may have fewer names than `b` had before the edit */
+        return NULL;
     if (a->has_too_many != b->has_too_many || a->count != b->count)
         return "names";
     for (; i < a->count && found == NULL; i++) {

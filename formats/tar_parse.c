@@ -15,16 +15,16 @@
 #include "formats/tar.h"
 #include "formats/tar_header.h"
 
-/* Offsets of a byte that is not 0 if another block follows. The header of a GNU sparse file and the
- * blocks after it, which have the map of the file, contain such a byte: at the first offset in the
- * header, and at the second offset in a block of the map. */
+/* Offsets of a byte which says whether another block of the map of a GNU sparse file follows. The
+ * byte is 0 if no block follows. It is at offset SPARSE_MORE of the file's header, and at offset
+ * SPARSE_MAP_MORE of each block of the map. */
 #define SPARSE_MORE     482
 #define SPARSE_MAP_MORE 504
 
 /* The content of the extension headers before a member. */
 struct extensions {
-    /* The member's path from a pax header, and its path from a GNU header. If both exist, the first
-     * one is used. */
+    /* `path` is the member's path from a pax header, and `gnu_path` its path from a GNU header. If
+     * there are both, `path` is used. */
     const char *path, *gnu_path;
     size_t path_size, gnu_path_size;
     bool has_size;

@@ -111,20 +111,23 @@ bool view_begins(const void *text, size_t size);
 int view_parse(const char *text, size_t size, struct view *view, struct sheaf_error *err);
 void view_free(struct view *view);
 
-/* Completes where->text, the canonical text of a source's conditions, with which views are
- * compared. The conditions name files of keys and columns. The text must not depend on the names of
- * these files and columns, but on their content. So the caller passes texts that identify the
- * content:
+/* Completes where->text, the canonical text of a source's conditions. Two sources have the same
+ * conditions if these texts are equal.
  *
- * - `keys` and `not_keys` replace the names of the two files of keys. NULL keeps the name.
- * - columns[i] is appended to the i-th condition on a column. `columns` may be NULL. */
+ * A condition may name a file of keys, or a column. The text must depend on the content of this
+ * file or column, and not on its name. So the caller passes texts that identify the content:
+ *
+ * - `keys` and `not_keys` replace the names of the two files of keys. If such a text is NULL, the
+ *   name of the file stays.
+ * - columns[i] is appended to the i-th condition on a column. If `columns` is NULL, nothing is
+ *   appended. */
 int view_where_text(struct view_where *where, const char *keys, const char *not_keys,
                     char *const *columns, struct sheaf_error *err);
 
 /* Makes the canonical text of a view, with a newline at its end. Two views are the same if their
  * texts are equal. If `sources` is not NULL, its texts (fingerprints of data sets) replace the
- * names of the sources. Of the view's stages, only the first `stages` ones are included. The caller
- * frees the text. */
+ * names of the sources. The text includes only the first `stages` stages of the view (changes of
+ * its weights). The caller frees the text. */
 int view_text(const struct view *view, const char *const *sources, size_t stages, char **text,
               struct sheaf_error *err);
 

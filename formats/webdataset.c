@@ -458,8 +458,8 @@ static bool is_cls(const struct slice *slice)
     return slice->suffix_size == 3 && strncasecmp(slice->suffix, "cls", 3) == 0;
 }
 
-/* Replaces the sample's labels by the labels in the text of a member. Leaves them unchanged, and
- * sets *found to false, if the text does not consist of numbers. */
+/* Replaces the sample's labels by the labels in the text of a member, and sets *found to true. If
+ * the text does not consist of numbers, keeps the labels and sets *found to false. */
 static int webdataset_take_labels(struct buf *labels, const struct slice *slice, bool *found,
                                   struct sheaf_error *err)
 {
