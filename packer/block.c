@@ -75,8 +75,8 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Number of bytes by which an image is expected to grow at most when it is converted to a JPEG. If
- * images grow more, the block is encoded again with more memory. */
+/* Number of bytes by which converting an image to a JPEG is expected to enlarge it at most. If the
+ * images of a block grow more, the block is encoded again with more memory. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
 /* Adds the memory that a sample needs in a block to `need`. The constants are upper bounds for all
@@ -168,8 +168,9 @@ uint64_t block_need_total(struct block_need *need, const struct block_setup *set
            need->converted;
 }
 
-/* Allocates a buffer at its maximum size at once, so that it never grows. Growing buffers, which
- * some threads fill and other threads free, would leave large holes in malloc's arenas. */
+/* Allocates a buffer at its maximum size at once, so that it never grows. One thread fills a buffer
+ * and another thread frees it. If such buffers grew step by step, they would leave large holes in
+ * malloc's arenas. */
 static int allow(struct buf *buf, uint64_t bytes, struct sheaf_error *err)
 {
     const uint64_t capacity = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;

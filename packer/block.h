@@ -25,8 +25,9 @@
 #include "packer/source/source.h"
 
 struct block;
-/* A function that block_run() calls for each sample after the sample's files were read, if the run
- * does not encode samples. The function may set block->refused to a field that is faulty. */
+/* A function that block_run() calls for each sample after the sample's files were read. It exists
+ * if the run passes samples to a program instead of encoding them. If a field is faulty, the
+ * function sets block->refused to it. */
 typedef int block_take_fn(struct block *block, const struct sheaf_sample *sample,
                           struct sheaf_error *err);
 
@@ -119,8 +120,8 @@ struct block {
 
     /* For one sample after another. */
     /* Content of the current sample's files, except a file that is read directly to its position in
-     * `raw`. If the source is remote, the content of all files of the block, because they are
-     * fetched together. */
+     * `raw`. If the source is remote, `scratch` has the content of all files of the block instead,
+     * because these files are fetched together. */
     struct buf scratch;
     size_t sample_start;        /* start of the sample's files in it */
     struct buf fetched;         /* struct block_fetched[] for the block's files, in order */
@@ -163,8 +164,8 @@ enum block_guess { BLOCK_USUAL, BLOCK_WORST };
  * which contains the key. `longest_name` is the length of the longest file name. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
-/* Returns the memory that the samples block.first to block.end - 1 of the plan need in the
- * block. */
+/* Returns the memory that the samples block.first to block.end - 1 of the plan need in the block.
+ * `guess` says whether the memory must be enough in the usual or in the worst case. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
 /* Adds the memory for the end of a block to `need`. Returns the total memory of the block in
  * bytes. */
@@ -176,7 +177,7 @@ int block_allow(struct block *block, const struct block_need *need, struct sheaf
 /* The result of fetching an object. */
 struct block_fetched {
     int code;
-    /* offset in block.texts of the error message, if `code` is an error */
+    /* If `code` is an error, the offset of its message in block.texts. Unused otherwise. */
     size_t reason;
 };
 
@@ -188,12 +189,12 @@ int block_fetch(struct block *block, struct sheaf_error *err);
 /* Adds to block.problems, or (`why` NULL) to block.conversions. */
 int block_note(struct block *block, const char *path, const struct sheaf_error *why,
                const char *reason, struct sheaf_error *err);
-/* Replaces images of a sample by plain JPEGs, as the settings demand. `files` are the files of the
- * fields, whose paths appear in reports. (block_image.c)
+/* Replaces images of a sample by plain JPEGs, if the settings demand it. files[i] is the file of
+ * fields[i]; its path appears in reports. (block_image.c)
  *
- * If the error is the fault of one field, sets block->refused to this field. If the block needs
- * more memory, sets block->outgrown, and increases block->extra (the bytes that the block needs
- * beyond the usual size). */
+ * If the call fails because of one field, sets block->refused to this field. If it fails because
+ * the block needs more memory, sets block->outgrown. It then also increases block->extra, the
+ * number of bytes that the block needs beyond the usual size. */
 int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
                          const struct catalog_file *files, struct sheaf_error *err);
 /* Decodes an image as a check. Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if it cannot be
@@ -201,8 +202,8 @@ int block_convert_images(struct block *block, struct sheaf_field *fields, size_t
 int block_check_image(struct block *block, const struct sheaf_field *field,
                       struct sheaf_error *err);
 
-/* Describes how block_make_image() has changed an image. `why` is the reason for the conversion. If
- * the image was not changed, or was only made smaller, `why` is "". */
+/* Describes how block_make_image() has changed an image. `why` is the reason for which it was
+ * converted to a JPEG. If the image was not changed, or was only made smaller, `why` is "". */
 struct image_change {
     char why[120];
     bool resized;

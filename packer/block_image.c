@@ -33,8 +33,8 @@ int block_check_image(struct block *b, const struct sheaf_field *field, struct s
 
 /* ---- Conversion ------------------------------------------------------------------------------ */
 
-/* Writes the reason why fix_images must convert an image to `why`, or "" if the image can stay as
- * it is. */
+/* Sets `why` to the reason for which the option fix_images demands that an image is converted. Sets
+ * it to "" if the image can stay as it is. */
 static void why_convert(const struct block_setup *setup, const struct image_look *look, char *why,
                         size_t size)
 {
@@ -91,9 +91,9 @@ int block_make_image(const struct block_setup *setup, const struct image_room *r
     return block_blames_image(code) ? word_fault(field, look.kind, code, err) : code;
 }
 
-/* Records that the new JPEGs of a sample did not fit into the block, and that it needs at least
- * `bytes` more bytes. The block is then encoded again with b->extra more bytes than usual. b->extra
- * is doubled each time, so that few attempts are needed. */
+/* Records that the new JPEGs of a sample did not fit into the block, which needs at least `bytes`
+ * more bytes. The block will be encoded again with b->extra bytes more than usual. If it fails
+ * again, b->extra is at least doubled, so that a few attempts are enough. */
 static int outgrow(struct block *b, uint64_t bytes, int code)
 {
     b->extra = 2 * b->extra + bytes;

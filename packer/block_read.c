@@ -191,7 +191,8 @@ static int make_sample(struct block *b, const struct plan_sample *s, struct shea
 }
 
 /* Converts the sample's images if the settings demand it. If an image cannot be converted, sets
- * *bad to its file and returns SHEAF_OK. */
+ * *bad to its file and *why to the reason, and returns SHEAF_OK, because the caller then leaves out
+ * the sample. Other errors are returned. */
 static int convert_images(struct block *b, const struct plan_sample *s,
                           const struct catalog_file **bad, struct sheaf_error *why,
                           struct sheaf_error *err)
@@ -218,9 +219,9 @@ static int convert_images(struct block *b, const struct plan_sample *s,
  * position. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
-/* The field whose file is read directly to its final position in the output buffer block.raw, so
- * that it need not be copied. The position is relative to the sample's frame (stored record), which
- * begins at the end of block.raw. */
+/* A field of at least this size (in bytes) may be read directly to its final position in the output
+ * buffer, which must be computed first. A smaller field is read into a scratch buffer and then
+ * copied, because the copy takes less time than computing the position. */
 struct placed {
     const struct sheaf_field *field;    /* NULL: none */
     size_t at;                          /* in the frame */
@@ -253,9 +254,10 @@ static struct placed place_largest(const struct block *b, const struct sheaf_sam
     return (struct placed){ field, at };
 }
 
-/* Called when the content of all fields is known. One field was perhaps read directly to an
- * estimated position in the frame (stored record). If this position has turned out to be wrong,
- * copies the field to the scratch buffer, because encoding would overwrite it. */
+/* Called when the content of all fields is known. One field may have been read directly to an
+ * estimated position in the frame (stored record). If the estimate was wrong, copies this field to
+ * the scratch buffer, because encoding would overwrite it. If the estimate was right, the field
+ * stays there. */
 static int block_read_settle(struct block *b, const struct sheaf_sample *sample,
                              struct sheaf_field *fields, const struct placed *placed,
                              struct sheaf_error *err)

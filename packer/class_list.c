@@ -310,8 +310,8 @@ static bool tell_sibling(const char *directory, const struct own_class *own, siz
 }
 
 /* Compares the classes of the plan with the classes of other data sets in the directory `parent`.
- * Stops at the first difference and reports it. Skips the data set called `own`, which is the
- * destination. */
+ * Reports the first difference and ignores further ones. Skips the data set called `own`, because
+ * it is the destination. */
 static void tell_siblings(DIR *directory, const char *parent, const char *own,
                           const struct plan *plan, int label_base,
                           const struct problems *problems)

@@ -29,9 +29,10 @@ int class_names_check(struct class_names *names, const struct encode_context *co
                       bool in_record, bool may_list, const struct sheaf_sample *sample,
                       struct sheaf_error *err);
 
-/* Makes the list of class names for the manifest from the collected names. The list begins with
- * label *base, which is 0 or 1. A label without a name gets its number as the name. *count is 0 if
- * no names were collected. The caller frees each name and the list. */
+/* Makes the list of class names for the manifest from the collected names. Sets *base to the label
+ * of the first name, which is 0 or 1. If a label has no name, its number becomes its name. Sets
+ * *count to the number of names, or to 0 if no names were collected. The caller frees each name and
+ * the list. */
 int class_names_give(struct class_names *names, char ***list, size_t *count, int *base,
                      struct sheaf_error *err);
 

@@ -63,9 +63,10 @@ static void commit_count(struct commit_run *c, const struct shard_facts *facts)
     watch_show(&c->watch, &c->progress);
 }
 
-/* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples and
- * bytes than planned, but not more. If `is_larger` is set, more bytes are allowed: images may be
- * converted to larger ones, and the plan for a column does not know the sizes of the values. */
+/* Checks the facts in a shard's journal entry against the plan. A shard may have fewer samples than
+ * planned, but not more. It must not have more bytes than planned unless `is_larger` is set.
+ * `is_larger` is set if images are converted, because they may grow, and for a column, because its
+ * plan does not know the sizes of the values. */
 static int check_facts(const struct plan_shard *shard, const struct shard_facts *facts,
                        bool is_larger, struct sheaf_error *err)
 {
@@ -176,9 +177,9 @@ static int refuse_missing(const struct commit_run *c, struct sheaf_error *err)
     return code;
 }
 
-/* Sets *shard to shard `number`, whose journal entry entries_next() will read next. Returns
- * SHEAF_END if the listing of the destination has no entry for this shard, so that entries_next()
- * need not request it. */
+/* Sets *shard to the shard with number `number` of the plan. entries_next() calls this function
+ * before it reads the shard's journal entry. Returns SHEAF_END if the listing of the destination
+ * shows that there is no entry. entries_next() then makes no request for it. */
 static int commit_shard_with_entry(const void *context, uint64_t number,
                                    struct entries_shard *shard, struct sheaf_error *err)
 {

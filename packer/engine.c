@@ -30,8 +30,9 @@
  * outstanding: one is being committed, and one waits. */
 #define COMMITS_OF_DISK 2
 
-/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. If this is
- * too little for the parts of an upload, more of the run's memory is used, up to half of it. */
+/* The memory for data on its way to a remote store is 1 / SENT_PART of the run's memory. An upload
+ * consists of parts that must be in memory. If 1 / SENT_PART is too little for them, more of the
+ * run's memory is used, up to half of it. */
 #define SENT_PART 4
 
 /* ---- Life ------------------------------------------------------------------------------------ */
@@ -117,9 +118,9 @@ struct commit {
     uint32_t split;
     struct journal_entry entry;
     /* The lines about this shard in the engine's two lists (skipped files, converted files).
-     * `first` is the index of the first of these lines, if no earlier lines are replaced. If they
-     * are replaced by more or fewer lines, engine.adopted grows by the difference. So the present
-     * index is `first` plus engine.adopted. */
+     * `first` is the index that the first of these lines had when it was added. Later, lines of
+     * earlier shards may be replaced by more or fewer lines, which moves all lines after them.
+     * engine.adopted counts by how much. So the present index is `first` plus engine.adopted. */
     struct engine_lines own[ENGINE_LISTS];
     /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;

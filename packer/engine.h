@@ -40,8 +40,8 @@ struct slot {
     uint64_t planned_bytes, planned_samples;
 };
 
-/* The engine's two lists of source files, to which each shard adds lines: files that were skipped,
- * and files that were converted. */
+/* The engine has two lists of source files, to which each shard adds lines. ENGINE_SKIPPED is the
+ * list of files that were skipped, and ENGINE_CONVERTED the list of files that were converted. */
 enum { ENGINE_SKIPPED, ENGINE_CONVERTED, ENGINE_LISTS };
 
 /* A part of such a list. */
@@ -58,8 +58,9 @@ struct engine {
     /* Finished shards that are being committed: each is given its final name, and its journal entry
      * is written. */
     struct inflight commits;
-    /* commits_now is the number of shards that may be committed at the same time. It is 1 until the
-     * first commit has succeeded, and then commits_most. */
+    /* commits_now is the number of shards that may be committed at the same time now. For a remote
+     * store it is 1 until the first commit has succeeded. After that it is commits_most, the
+     * largest such number. */
     size_t commits_now, commits_most;
     /* flag that is set when the commit of a shard has failed, so that no other commit begins */
     int commit_failed;
@@ -71,18 +72,20 @@ struct engine {
     uint64_t consumed;                  /* blocks */
     struct shard_writer *writer;        /* writer of the current shard; or NULL */
     size_t first[ENGINE_LISTS];         /* first line of the current shard in each list */
-    /* For each list, the number of lines by which it has grown because another process finished a
-     * shard first. The lines of that process about the shard replace ours, and their number may
-     * differ. If the list has become shorter, the number is negative, modulo 2^64. */
+    /* If another process finishes a shard first, its lines about the shard replace the lines of
+     * this process in both lists, and their number may differ. adopted[i] is the number of lines by
+     * which list i has grown in this way. If the list has become shorter, the number is negative,
+     * modulo 2^64. */
     size_t adopted[ENGINE_LISTS];
     struct image_memory images;         /* for decoded ones */
     struct sheaf_progress progress;
     struct sheaf_pack_result result;    /* shards, samples, bytes, multipart_records */
 };
 
-/* Sets *sent_bytes to the part of the memory for data on its way to the destination `dest`.
- * `shard_bytes` is the approximate size of the largest shard, or 0 if unknown. Returns
- * SHEAF_ERR_LIMIT if `memory_bytes` is too small to send such a shard. */
+/* Sets *sent_bytes to the number of bytes of the run's memory that are reserved for data on its way
+ * to the destination `dest`. `shard_bytes` is the approximate size of the largest shard, or 0 if
+ * unknown. Returns SHEAF_ERR_LIMIT if `memory_bytes`, the run's memory, is too small to send such a
+ * shard. */
 int engine_share(const char *dest, const struct block_setup *setup, uint64_t shard_bytes,
                  uint64_t memory_bytes, uint64_t *sent_bytes, struct sheaf_error *err);
 int engine_open(struct engine *engine, const struct block_setup *setup,

@@ -11,8 +11,9 @@
 #include "formats/name.h"
 #include "packer/plan/plan_record.h"
 
-/* Sets the key and the fields of `sample` as the shards will have them. `files` has the files of
- * the sample, and also owns the new texts. */
+/* Sets the key and the fields of `sample` to those that the sample will have in its shard. `files`
+ * has the sample's files. The new texts (the key, and the names in lower case) are also allocated
+ * from `files`. */
 static int few_fields_make(struct catalog *files, struct sheaf_field *fields,
                            struct sheaf_sample *sample, struct sheaf_error *err)
 {

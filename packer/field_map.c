@@ -2,9 +2,10 @@
  *
  * Renames the fields of samples that are converted; see field_map.h.
  *
- * Names are compared in lower case. A slash in the name of a feature counts as a dot. All fields of
- * a sample are renamed at once, so two fields can exchange their names. If two fields get the same
- * name, the packer reports an error for the sample. */
+ * Names are compared in lower case. The features of a TFRecord Example (its named parts) may have
+ * slashes in their names; a slash counts as a dot. All fields of a sample are renamed at once, so
+ * two fields can exchange their names. If two fields get the same name, the packer reports an error
+ * for the sample. */
 #include "packer/field_map.h"
 
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * Gives new names to the fields of samples that are converted, as a list like "image=jpg,y=label"
  * says.
  *
- * Records of other programs often call their image "image" and store the class as a feature of its
- * own. Sheaf's containers expect the image in a field "jpg". The class must be the sample's label,
- * and not a field. The keys of samples do not change. */
+ * Such a list is useful for records of other programs. They often call their image "image" and
+ * store the class in a field of its own, such as "y". Sheaf's containers expect the image in a
+ * field "jpg", and the class as the label of the sample. The keys of samples do not change. */
 #ifndef PACKER_FIELD_MAP_H
 #define PACKER_FIELD_MAP_H
 

@@ -28,9 +28,10 @@ static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
     return TEMP_FAILURE_RETRY(openat(root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-/* Opens the next file in advance. Returns false, without an error, if the process has too many open
- * files, because the file is tried again when an earlier file is closed. If no earlier file is
- * open, this cannot help, so the failure is stored as the file's error. */
+/* Opens the next file in advance. Returns true if this worked, or if the error was stored for
+ * file_ahead_take(). If the process has too many open files, returns false without an error, and
+ * the same file is tried again after an earlier file was closed. If no earlier file is open, this
+ * cannot help, so the error is stored. */
 static bool file_ahead_open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];

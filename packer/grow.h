@@ -20,21 +20,24 @@ struct grow {
     struct plan_grow_split facts;       /* its facts that the plan needs */
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
-    /* `prefix` is the beginning of the names of the data set's shards. `index` lists the programs
-     * for which the data set has index files. Each of them may be NULL. */
+    /* `prefix` is the beginning of the names of the data set's shards, and `index` the list of
+     * programs for which the data set has index files. Both come from the manifest. A pointer is
+     * NULL if the manifest does not have this option. */
     char *prefix, *index;
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */
 };
 
-/* Fills `grow` with the facts about the data set whose manifest is `text`. The options in
- * grow->manifest become those of append number `part` (1, 2, ...), or stay those of the first
- * packing if `part` is 0. Returns SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set. */
+/* Fills `grow` with the facts about the data set whose manifest is `text`. If `part` is not 0,
+ * options are taken from append number `part` (1, 2, ...). If `part` is 0, options are taken from
+ * the first packing. Returns SHEAF_ERR_UNSUPPORTED if Sheaf did not pack the data set, or if
+ * release 0.1 compressed its shards. */
 int grow_open(struct grow *grow, const char *text, size_t size, size_t part,
               struct sheaf_error *err);
-/* Sets *number to the number that is stored in the last sample before the shard with this index,
- * and *found to whether there is such a sample. The container must store numbers
- * (format_ops.has_names). `dest` is the directory of the data set. */
+/* Finds the last sample before the shard with the index `shard`. Sets *number to the number that is
+ * stored in this sample. Sets *found to false if there is no such sample, and to true otherwise.
+ * `dest` is the directory of the data set. The container must be one that stores numbers
+ * (format_ops.has_names). */
 int grow_last_number(const struct manifest *manifest, size_t shard, const char *dest,
                      uint64_t *number, bool *found, struct sheaf_error *err);
 /* Sets grow->facts.first_number to the number of the first appended sample. `dest` is the directory

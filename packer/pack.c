@@ -30,8 +30,8 @@ struct pack_target {
     size_t first, end;          /* its shards in the whole plan */
     struct output output;
     bool is_claimed;
-    /* true if an earlier run has already appended the samples for this directory, which `appended`
-     * counts */
+    /* true if an earlier run has already appended the samples to this data set; `appended` then has
+     * the counts of that append */
     bool is_done;
     struct sheaf_pack_result appended;
     uint64_t samples;           /* number of samples that were packed */
@@ -42,12 +42,13 @@ struct pack {
     const char *dest;
     struct pack_target targets[SPLIT_LIMIT];
     uint32_t target_count;
-    /* one for each target; NULL if the data set is new */
+    /* grows[i] has the facts about the existing data set in targets[i]; NULL if the run makes a new
+     * data set */
     struct grow *grows;
     struct plan_grow growing;   /* their facts; only if they grow */
     char *fingerprints;
-    /* Used only by compare_plan(): the hash of the plan of the last append, and whether all samples
-     * of this plan are already published. */
+    /* Used only by compare_plan(). `last` is the hash of the plan of the last append. is_all_done
+     * is true if all samples of this plan are already published. */
     const char *last;
     bool is_all_done;
     struct class_list list;     /* until the planner takes it */
@@ -82,10 +83,10 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
         code = planner_make(planner, sources, count, p->options.dry_run ? NULL : p->dest, err);
     if (code == SHEAF_OK)
         code = planner_stash(planner, &p->stash, err);
-    /* With `false`, the identity of the plan (a hash with which a later run recognises that it may
-     * resume this run) does not cover the states of the source files. Instead, the journal stores a
-     * hash of these states for each shard. So if a file changes, only the shard of this file is
-     * packed again. */
+    /* The identity of a plan is a hash by which a later run recognises that it may resume this run.
+     * The argument `false` leaves the states of the source files out of this hash. Instead, the
+     * journal stores a hash of these states for each shard. So if one file changes, a later run
+     * packs only the shard of this file again. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
     planner_result(planner, &p->result);
@@ -370,10 +371,12 @@ static void foresee(struct pack *p)
         p->foreseen = (struct sheaf_error){ .code = SHEAF_OK };
 }
 
-/* Ends a dry run: reports the plan and returns the error that a real run would return. If the
- * memory limit is too small, `memory` is the code of the error in *err, and otherwise SHEAF_OK. An
- * error about the destination is in p->foreseen. If there is another error as well, that error is
- * returned, and the error about the destination is only reported. */
+/* Ends a dry run: reports the plan, and returns the error that a real run would return.
+ *
+ * If the memory limit is too small, `memory` is the code of this error, which is in *err. Otherwise
+ * `memory` is SHEAF_OK. p->foreseen has the error about the destination, if there is one. If there
+ * are several errors, the error about the destination is only reported, and another one is
+ * returned. */
 static int end_dry_run(struct pack *p, int memory, struct sheaf_error *err)
 {
     struct sheaf_error shown;
@@ -626,9 +629,10 @@ static int end_done(struct pack *p, struct sheaf_error *err)
     return code;
 }
 
-/* Makes the plan again as if the append with the plan p->last had not happened. Returns SHEAF_END
- * if the new plan differs from p->last. Also returns SHEAF_END after an error, except an interrupt
- * or a lack of memory, because the run will then find the error itself. */
+/* Makes the plan again as if the append with the plan p->last had not happened. Returns SHEAF_OK if
+ * the new plan equals p->last, and SHEAF_END if it differs. If the plan cannot be made, also
+ * returns SHEAF_END, because the run will then find the same error itself. Only an interrupt and a
+ * lack of memory are returned as errors. */
 static int compare_plan(struct pack *p, const char *const *sources, size_t count,
                         struct sheaf_error *err)
 {

@@ -721,7 +721,8 @@ int sheaf_packer_cut(struct sheaf_packer *p)
 
 /* ---- End ------------------------------------------------------------------------------------- */
 
-/* Makes the list of classes from the class names of the samples, unless the program has set one. */
+/* Makes the list of classes from the class names of the samples. Does nothing if the program has
+ * set a list of classes itself. */
 static int list_classes(struct sheaf_packer *p)
 {
     int base, code;

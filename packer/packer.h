@@ -63,7 +63,8 @@ struct sheaf_packer {
     struct block_need need;     /* needs of its samples */
     uint64_t block_cost;        /* as plan_block_end() counts */
     struct buf labels;          /* double[]: labels of the current sample, rounded */
-    struct buf numbers;         /* double[]: the numbers in the field `cls` of the current sample */
+    /* array of double: the numbers in the field `cls` of the current sample */
+    struct buf numbers;
     struct plan_shard shard;    /* the open shard: sample_count and payload so far */
     bool shard_done;            /* whether the next sample starts another shard */
     struct sheaf_error error;
@@ -123,8 +124,9 @@ void packer_inherit(struct sheaf_packer *p, const struct manifest *const *source
  * (packer_cls.c) */
 int packer_look_at_cls(struct sheaf_packer *p, const struct sheaf_sample *sample, bool *is_word);
 /* packer_keys.c */
-/* Applies the option for repeated keys, or the plan of the part, to a sample. Returns SHEAF_END if
- * the sample was left out. */
+/* Decides about a sample whose key an earlier sample has. The plan decides if this process packs a
+ * part of a plan, and the option duplicate_keys otherwise. The sample may get a new key, be left
+ * out, or be an error. Returns SHEAF_END if the sample was left out. */
 int packer_take_key(struct sheaf_packer *p, struct sheaf_sample *sample);
 /* Adds the key of a packed sample to the keys that later samples must not have. */
 void packer_remember_key(struct sheaf_packer *p, const char *key);
@@ -149,8 +151,9 @@ int packer_open_part(const char *plan, uint32_t parts, const struct sheaf_pack_o
 /* Begins shard number `shard` of the plan. The samples that are appended next belong to it. Returns
  * SHEAF_ERR_CHANGED if the previous shard has fewer samples than planned. */
 int packer_begin_shard(struct sheaf_packer *packer, uint64_t shard);
-/* Ends the current shard like sheaf_packer_cut_at(), and waits until it is finished. If the process
- * is killed afterwards, this shard need not be packed again. */
+/* Ends the current shard like sheaf_packer_cut_at(), and waits until it is finished. `place` is the
+ * position in the caller's input that is stored with the shard. If the process is killed
+ * afterwards, this shard need not be packed again. */
 int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
 /* Called after packing a part of a plan has failed with `code`. If other processes have meanwhile
  * finished the whole data set and removed its temporary files, the failure does not matter, and the

@@ -23,8 +23,8 @@ struct part_run {
     struct sheaf_pack_result result;
 };
 
-/* Opens the source that contains the files. An archive in a store is first copied to a local file,
- * which may take long. */
+/* Opens the source of the planned files, such as a directory or an archive. If the source is an
+ * archive in a store, the archive is first copied to a local file, which may take long. */
 static int part_open_source(struct part_run *p, struct sheaf_error *err)
 {
     const struct plan_facts *facts = &p->planned.file.facts;

@@ -39,9 +39,9 @@ struct listed_plan {
     const struct output_listing *listing;
 };
 
-/* Sets *shard to shard `number`, whose journal entry entries_next() will read next. Returns
- * SHEAF_END if the listing of the destination lacks the shard or its entry, so that entries_next()
- * need not request the entry. */
+/* Sets *shard to the shard with number `number` of the plan. entries_next() calls this function
+ * before it reads the shard's journal entry. Returns SHEAF_END if the listing of the destination
+ * lacks the shard or its entry. entries_next() then makes no request for the entry. */
 static int plan_status_shard_with_entry(const void *context, uint64_t number,
                                         struct entries_shard *shard, struct sheaf_error *err)
 {

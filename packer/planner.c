@@ -220,7 +220,7 @@ static int cut_split(struct planner *p, uint32_t s, struct sheaf_error *err)
     return code;
 }
 
-/* Sets the totals of a plan whose shards existed before. */
+/* Sets the totals of a plan that makes existing shards again. Such a plan has a single split. */
 static int planner_count_places(struct planner *p)
 {
     const struct sample_stream *stream = &p->sort.streams[0];
@@ -365,8 +365,8 @@ static int planner_make_plan(struct planner *p, const char *const *urls, size_t 
     return code == SHEAF_OK ? planner_plan(p, err) : code;
 }
 
-/* Scans the sources and makes the plan. Only this step can be interrupted by the caller. Later
- * steps cannot be interrupted, so that they leave the destination in order. */
+/* Scans the sources and makes the plan. The caller can interrupt only this step. Later steps cannot
+ * be interrupted, because they would leave the destination half changed. */
 int planner_make(struct planner *p, const char *const *urls, size_t count, const char *dest,
                  struct sheaf_error *err)
 {

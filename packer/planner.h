@@ -28,14 +28,12 @@ struct planner {
     struct filter filter;
     struct naming naming;
     bool has_directories;       /* whether a class is a directory */
-    /* Opens the sources, finds their files and makes the plan. The caller's interrupt flag can end
-     * this call. `dest` is the destination, or NULL if nothing will be written. Returns an error if
-     * the destination lies in a source. */
+    /* true if files .cls that do not consist of numbers are counted and reported */
     bool tells_cls;
     uint64_t files, passed_over, left_out, filtered;    /* as in struct scan */
     uint64_t files_packed;
-    /* NULL or the settings of the run; if not NULL, a sample that does not fit into the run's
-     * memory is an error */
+    /* Settings of the run's blocks, with which each sample is checked: it must fit into the run's
+     * memory. If NULL, samples are not checked. */
     const struct block_setup *setup;
     uint64_t memory_left;
     /* counts of the fields of each split's samples; NULL if fields are not counted */

@@ -39,8 +39,9 @@ static inline bool resumed_has_next(const struct resumed *r) { return r->at < r-
 
 /* Called for each sample of a finished shard that the program makes again. `shard` has the number
  * and the bytes of the samples that the program has appended to this shard so far. Sets *ends to
- * whether these are all samples of the finished shard. If they are, but their bytes differ, returns
- * SHEAF_ERR_CHANGED. */
+ * true if the sample is the last one of the finished shard, and to false otherwise. Returns
+ * SHEAF_ERR_CHANGED if the shard is complete but its bytes differ from those of the finished
+ * shard. */
 int resumed_take(struct resumed *resumed, const struct plan_shard *shard, bool *ends,
                  struct sheaf_error *err);
 /* Returns whether the program may continue after the finished shards, without making their samples

@@ -36,9 +36,9 @@ static int run_refuse_sample(const struct block *b, uint64_t needed, uint64_t li
     return err_because(err, SHEAF_ERR_LIMIT, SHEAF_REASON_MEMORY);
 }
 
-/* Takes the memory for a block from the budget. If the budget is too small for the block, the error
- * names the block's last sample. Only this sample can be the reason, because a block ends with the
- * sample that makes it large enough. */
+/* Takes the memory for a block from the budget. If the whole budget is too small for the block, the
+ * error names the block's last sample. A block ends as soon as it is large enough, so all samples
+ * before the last one together are small, and only the last one can be too large. */
 static int charge(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block *b = &slot->block;
@@ -87,8 +87,8 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
                    (unsigned long long)left);
 }
 
-/* upper limit for the difference between the memory that a block needs and four times the size of
- * its files, unless file names are long */
+/* A block needs about four times the size of its files in memory. This constant is an upper limit
+ * for the memory that it needs in addition, unless file names are long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
 /* Returns whether `left` bytes of memory are certainly enough for every block of the shard. The
@@ -186,9 +186,10 @@ static int run_name_of(const struct pack_run *run, const struct plan_shard *shar
     return output_shard_name(run->output, shard->split, shard->number, name, err);
 }
 
-/* Sets *found to the shard whose journal entry (the stored facts about a finished shard)
- * entries_next() will read next. Returns SHEAF_END if the destination was listed (s->listing is not
- * NULL) and has no entry for the shard, so that entries_next() need not request it. */
+/* Sets *found to the shard with number `number` of the run. entries_next() calls this function
+ * before it reads the shard's journal entry (the stored facts about a finished shard). Returns
+ * SHEAF_END if the destination was listed (s->listing is not NULL) and has no entry for the shard.
+ * entries_next() then makes no request for it. */
 static int run_shard_with_entry(const void *context, uint64_t number, struct entries_shard *found,
                                 struct sheaf_error *err)
 {
@@ -354,7 +355,9 @@ static int run_shard(struct engine *e, struct loaded *l, struct sheaf_error *err
     uint64_t at = shard->sample;
     int code;
 
-    do {                        /* an edited shard may have no samples, but has an end */
+    /* A shard that was edited may have no samples. Its end must still be written, so at least one
+     * block is packed. */
+    do {
         code = run_block(e, &l->batch.plan, shard, &at, err);
     } while (code == SHEAF_OK && at < shard->sample + shard->sample_count);
     l->end = e->consumed + e->in_flight;

@@ -45,11 +45,12 @@ struct plan_label {             /* labels[0]: none */
     size_t value_count;
 };
 
-/* Facts about a shard that existed before and is made again. */
+/* Facts about an existing shard that an edit or a repair makes again from its source files. */
 struct plan_made {
     uint64_t *numbers;          /* number of each sample; NULL: consecutive numbers */
     bool lacks_numbers;         /* whether consecutive numbers are only a guess */
-    /* for each codec block, the number of samples up to the end of the block; NULL: unknown */
+    /* For each codec block of the existing shard, the number of samples up to the end of the block.
+     * NULL if the blocks are not known. */
     uint64_t *block_ends;
     size_t block_count;
 };
@@ -90,8 +91,8 @@ struct plan {
     /* Number of samples of each class, or NULL if unknown. Samples that have a field `cls` do not
      * count, because this field determines their class and is read only when they are packed. */
     uint64_t *class_samples;
-    /* memory for made-up names: a class number without a name gets the number as its name; NULL if
-     * each class has a name */
+    /* Memory for the names of classes that have a number but no name; such a class gets its number
+     * as the name. NULL if each class has a name. */
     char *class_texts;
     uint32_t class_count;
     struct plan_split splits[SPLIT_LIMIT];
@@ -103,8 +104,8 @@ struct plan {
     /* Hash over the plan hash, the source's root directory, and the stamps and URLs of the source
      * files. A run that resumes another run compares it; see plan_identify. */
     char identity[PLAN_HASH_SIZE];
-    /* hash over the plan hash and the source files of all shards; the manifest stores it; "" if
-     * unknown */
+    /* Hash over the plan hash and the source files of all shards. Packing stores it in a note
+     * beside the manifest (see PLAN.md). "" if unknown. */
     char origin[PLAN_HASH_SIZE];
 };
 
@@ -113,8 +114,9 @@ void plan_free(struct plan *plan);
 /* Returns the end of the block (the samples that are encoded as one job) that begins with sample
  * `first`: the number of the first sample after it. The result is at most `end`. */
 uint64_t plan_block_end(const struct plan *plan, uint64_t first, uint64_t end);
-/* Returns the number of the sample at which the block of `shard` ends that begins with sample
- * `first`. A shard that existed before is divided into its former blocks, if these are known. */
+/* Returns the end of the block that begins with sample `first` of `shard`: the number of the first
+ * sample after the block. If the shard existed before and its blocks are known, it is divided into
+ * the same blocks again. */
 uint64_t plan_shard_block_end(const struct plan *plan, const struct plan_shard *shard,
                               uint64_t first);
 

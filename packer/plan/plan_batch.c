@@ -27,9 +27,10 @@ int plan_block_pack(struct buf *records, struct buf *out, struct sheaf_error *er
     code = buf_reserve(out, sizeof(head) + (size_t)bound, err);
     if (code != SHEAF_OK)
         return code;
-    /* The block begins with two varints: its raw and its compressed size. Their length depends on
-     * the compressed size. So the records are first compressed to a position that leaves room for
-     * the longest varints, and are then moved to the end of the real ones. */
+    /* The block begins with two varints: its raw and its compressed size. The length of these
+     * varints is known only after the compression. So the compressed records are first written to a
+     * position that leaves room for varints of any length. Then they are moved to the place
+     * directly after the varints. */
     size = (size_t)LZ4_compress_default((const char *)records->data,
                                         (char *)out->data + out->size + sizeof(head), (int)raw,
                                         bound);

@@ -28,8 +28,8 @@ typedef int plan_known_fn(void *context, const struct plan_grow *grow, const cha
 struct plan_classes {
     const char *const *names;
     size_t count;
-    /* true if a source must not have any other class; false if further classes are allowed and get
-     * the numbers after the last one */
+    /* true if samples must not have a class that is not in this list; false if further classes are
+     * allowed, which get the numbers after the last class of the list */
     bool closed;
     const char *from;           /* if closed: the origin of the classes, for messages */
 };

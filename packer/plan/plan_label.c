@@ -129,7 +129,8 @@ static int place_class(struct plan *plan, const struct catalog_label *l, int lab
                    l->class_name);
 }
 
-/* Gives each class that has a number but no name its number as its name, in decimal digits. */
+/* A class may have a number but no name. Gives each such class its number, in decimal digits, as
+ * its name. */
 static int name_gaps(struct plan *plan, int label_base, struct sheaf_error *err)
 {
     const size_t digits = 12;
@@ -170,8 +171,8 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
     return SHEAF_OK;
 }
 
-/* Adds the classes whose numbers are fixed to the plan: the known classes, and classes to which the
- * source gives a number. New classes get their numbers later. */
+/* Adds the classes whose numbers are fixed to the plan: the classes in `known`, and the classes to
+ * which the source gives a number. All other classes get their numbers later. */
 static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
                          int label_base, const struct plan_classes *known, struct sheaf_error *err)
 {

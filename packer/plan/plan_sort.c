@@ -130,8 +130,8 @@ static size_t plan_sort_count_of(const struct file_group *g)
     return g->files.size / sizeof(struct catalog_file);
 }
 
-/* Appends a copy of a text and a NUL to g->texts, at an offset that is a multiple of 8, and sets
- * *offset to it. */
+/* Appends a copy of a text and a NUL to g->texts, and sets *offset to its position there. The
+ * position is a multiple of 8, because `text` may also be a struct. */
 static int plan_sort_add_text(struct file_group *g, const void *text, size_t size, uint64_t *offset,
                               struct sheaf_error *err)
 {
@@ -256,10 +256,14 @@ static void count_cls(struct plan_sort *x, const struct catalog_file *files, boo
                  files->path);
 }
 
-/* Reads the file .cls of some samples and finds out whether it consists of numbers. The file of a
- * few samples that also have another label is read, because plan_sort_number_labels() needs the
- * result. If the run reports files .cls without numbers (`tells_cls`), the files of all samples are
- * read, or of a few samples if the source is in a store. */
+/* Reads the file .cls of a sample, if its content must be known while the plan is made, and counts
+ * whether it consists of numbers. There are two reasons to read it:
+ *
+ * - plan_sort_number_labels() must know whether files .cls replace labels from directories and
+ *   lists. For this purpose, the files of a few samples that also have such a label are enough.
+ * - If `tells_cls` is set, the run reports how many files .cls do not consist of numbers. Then the
+ *   files of all samples are read. If the source is in a store, only a few are read, because each
+ *   needs a request. */
 static int look_at_cls(struct plan_sort *x, const struct catalog_file *files,
                        const struct plan_sample *sample, struct sheaf_error *err)
 {
@@ -383,10 +387,11 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* Gives the labels their final indexes. Drops all labels from directories and lists if they will
- * not be used, because a file .cls with numbers replaces the label of its sample. This is so if all
- * samples with such a label also have a file .cls, and at least one of these files contains
- * numbers. For example, a data set that was extracted into files has files .cls, and its
+/* Gives the labels their final indexes. If labels from directories and lists will not be used,
+ * drops all of them. This is the case under two conditions: each sample with such a label also has
+ * a file .cls, and at least one of these files contains numbers, which replace the label.
+ *
+ * For example, if a data set was extracted into files, each sample has a file .cls, and the
  * directories are not classes. */
 static int plan_sort_number_labels(struct plan_sort *x, struct plan *plan, struct sheaf_error *err)
 {

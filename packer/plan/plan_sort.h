@@ -37,9 +37,10 @@ typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *r
 
 #define PLAN_PLACE_NONE UINT64_MAX
 
-/* A function that finds the places of samples by their keys, where existing shards are made again.
- * (The place of a sample is its number among the samples of these shards.) Sets places[i] to
- * PLAN_PLACE_NONE if no sample of these shards has the key keys[i]. */
+/* A function that finds the places of samples by their keys. It is used when existing shards are
+ * made again. The place of a sample is its number, if the samples of all these shards are counted
+ * one after another. Sets places[i] to PLAN_PLACE_NONE if no sample of these shards has the key
+ * keys[i]. */
 typedef int plan_place_fn(void *context, const char *const *keys, size_t count, uint64_t *places,
                           struct sheaf_error *err);
 
@@ -90,9 +91,10 @@ struct plan_sort {
     uint64_t cls_looked;        /* number of files .cls that were examined */
     uint64_t cls_words;         /* number of these files that contain something else */
     char first_cls_word[200];   /* key of the first such file, perhaps truncated */
-    /* Number of files .cls of samples with another label that were read, in order to decide whether
-     * the other labels are dropped. cls_is_number is set if at least one of these files contains
-     * numbers or could not be read, and cls_is_word if at least one contains something else. */
+    /* If a sample has a label from a directory or list and also a file .cls, the content of this
+     * file decides whether such labels are dropped. cls_decisions is the number of these files that
+     * were read. cls_is_number is set if at least one of them contains numbers or could not be
+     * read. cls_is_word is set if at least one contains something else. */
     unsigned cls_decisions;
     bool cls_is_number, cls_is_word;
     /* Number of values of a list that were left out because several lines name files of the same
@@ -119,8 +121,8 @@ uint64_t *plan_sort_count(struct plan_sort *sort, uint32_t label, bool has_cls);
 void plan_sort_end(struct plan_sort *sort);
 void plan_sort_close(struct plan_sort *sort);
 
-/* Makes the streams of samples from the files that the scan has found. Also makes the plan's labels
- * and its splits, which have no shards yet. */
+/* Makes one stream of samples for each split from the files that the scan has found. Also sets the
+ * labels of the plan and its splits. The splits have no shards yet. */
 int plan_sort_samples(struct plan_sort *sort, struct plan *plan, struct sheaf_error *err);
 
 /* ---- Streams --------------------------------------------------------------------------------- */
@@ -155,9 +157,9 @@ typedef int sample_batch_fn(void *context, const struct sample_batch *batch,
 int samples_each_batch(const struct plan_sort *sort, struct sample_stream *stream,
                        sample_batch_fn *take, void *context, struct sheaf_error *err);
 
-/* Used when existing shards are made again. Replaces the stream by the samples that have a place,
- * in the order of their places, and adds their shards to the plan. A shard of the plan has the
- * samples that were found, which may be fewer than it must have. (plan_sort_place.c) */
+/* Used when existing shards are made again. Keeps only samples of these shards in the stream, in
+ * the order that they have in the shards, and adds the shards to the plan. If the source lacks
+ * samples of a shard, the shard has fewer samples in the plan than before. (plan_sort_place.c) */
 int plan_sort_place(struct plan_sort *sort, struct sample_stream *all, struct plan *plan,
                     struct sheaf_error *err);
 /* For an append, removes the samples whose keys the data set already has from the stream, and

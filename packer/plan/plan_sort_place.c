@@ -12,7 +12,9 @@
 
 struct placing {
     struct plan_sort *sort;
-    struct sort *sorted;        /* by place; each value is a payload size and a record */
+    /* The samples that were found, sorted by their places in the shards. The value of each entry is
+     * a payload size and a record. */
+    struct sort *sorted;
     uint64_t places[SAMPLE_BATCH];
     struct buf record;
 };

@@ -25,8 +25,8 @@ struct split {
 struct split_spec {
     struct split splits[SPLIT_LIMIT];
     uint32_t count;
-    /* true if the values are numbers of samples of each class; the split that gets the rest has no
-     * value */
+    /* true if the split definition has numbers of samples of each class ("60/class") instead of
+     * fractions; the split that gets the rest has no number */
     bool per_class;
 };
 
