@@ -38,8 +38,8 @@ struct block_setup {
     const char *interop;                /* list of readers that get index files; or NULL */
     struct encode_context context;
     const struct source *source;        /* block_run only: the source of its files */
-    /* NULL, or a flag that a signal handler or another thread sets; the block then stops waiting
-     * for objects */
+    /* An interrupt flag that a signal handler or another thread may set. When it is set, the block
+     * stops waiting for objects. NULL if the run cannot be interrupted. */
     const volatile int *interrupt;
     block_take_fn *take;                /* NULL: block_add is called; else block_run encodes
                                            nothing */
@@ -160,8 +160,9 @@ struct block_need {
 enum block_guess { BLOCK_USUAL, BLOCK_WORST };
 
 /* Adds the memory for one sample to `need`. The sample has `fields` fields with `bytes` bytes of
- * content in total. `text_bytes` is the total size of its labels and of its file names, each of
- * which contains the key. `longest_name` is the length of the longest file name. */
+ * content in total. `text_bytes` is the total size of its labels and of its file names; the key is
+ * part of each file name. `longest_name` is the length of the longest file name. `guess` says
+ * whether the memory must be enough in the usual or in the worst case. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
 /* Returns the memory that the samples block.first to block.end - 1 of the plan need in the block.

@@ -54,8 +54,8 @@ static int block_read_changed(const struct catalog_file *f, uint64_t bytes, stru
                        SHEAF_REASON_SOURCE_CHANGED);
 }
 
-/* Reads the content of a file. Returns an error if its size or its time differs from what the scan
- * of the source found, because the file has then changed. */
+/* Reads the content of a file. Returns an error if the size or the time of the file differs from
+ * what the scan of the source found. The file has then changed since the scan. */
 static int block_read_content(int fd, const struct catalog_file *f, uint8_t *data, bool *fatal,
                               struct sheaf_error *err)
 {
@@ -297,8 +297,9 @@ static int block_read_make_room(struct block *b, const struct sheaf_field *field
     return code;
 }
 
-/* Takes a file that was opened in advance. Reads it into `data` if `wanted` is set. Otherwise only
- * closes it, because another file of its sample was bad. */
+/* Takes the next file that was opened in advance. If `wanted` is set, reads the file into `data`.
+ * If `wanted` is not set, because an earlier file of the same sample was bad, only closes the
+ * file. */
 static int read_opened(struct file_ahead *ahead, const struct catalog_file *f, uint8_t *data,
                        bool wanted, bool *fatal, struct sheaf_error *err)
 {

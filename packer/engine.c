@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* After a block was written, its buffers are kept for the next block if they have at most this
- * number of bytes in total. This is enough for an ordinary block. */
+/* After a block was written, its buffers may be kept for the next block. Larger buffers than this
+ * number of bytes (in total) are freed instead. An ordinary block needs less. */
 #define KEEP_BYTES ((uint64_t)24 << 20)
 
-/* The engine's ring has SLOTS_PER_JOB blocks for each worker thread, and SLOTS_MORE further blocks,
- * because some blocks wait to be written. */
+/* The engine's ring has SLOTS_PER_JOB blocks for each worker thread, and SLOTS_MORE further blocks.
+ * So the workers can continue while encoded blocks wait to be written. */
 #define SLOTS_PER_JOB 2
 #define SLOTS_MORE    2
 
@@ -337,11 +337,11 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 static int engine_consume(struct engine *e, struct sheaf_error *err);
 
 /* Takes the memory that a block needs from the budget. `slot` is the block's entry in the engine's
- * ring, and must be idle. Samples that are in the block already are kept.
+ * ring, and must be idle. Samples that are already in the block are kept.
  *
- * If the budget has too little left, frees the buffers of other idle slots. If this is not enough,
- * waits for other blocks to be encoded and writes them, because they then give their memory
- * back. */
+ * If the budget has too little left, first frees the buffers of other idle slots. If this is not
+ * enough, waits for blocks that are being encoded, and writes them, so that their memory can be
+ * used. */
 int engine_charge(struct engine *e, struct slot *slot, struct block_need *need,
                   struct sheaf_error *err)
 {

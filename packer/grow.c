@@ -117,8 +117,9 @@ void grow_close(struct grow *g)
 
 /* ---- Several splits -------------------------------------------------------------------------- */
 
-/* Checks that the split `split` has the container, codec and class numbers of the split `first`. If
- * `split` has more classes than the plan so far, the plan gets them. */
+/* Checks that the splits `split` and `first` have the same container, the same codec and the same
+ * numbers for their classes. One split may have more classes than another. The plan gets the
+ * longest list of classes. */
 static int join_split(const struct grow *first, const struct grow *split, struct plan_grow *plan,
                       struct sheaf_error *err)
 {

@@ -61,8 +61,8 @@ int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
  * images. */
 int grow_tell(const struct grow *grow, const struct sheaf_pack_options *options,
               struct sheaf_error *err);
-/* Reports classes that the data set did not have before the append. If the data set is one of
- * several splits, another split may give the number of such a class to another class. */
+/* If the data set is one of several splits and gets new classes, reports a notice, because another
+ * split may give the number of a new class to another class. Otherwise reports nothing. */
 int grow_tell_classes(const struct grow *grow, const struct plan *plan,
                       const struct sheaf_pack_options *options, struct sheaf_error *err);
 void grow_close(struct grow *grow);

@@ -543,8 +543,9 @@ static char *last_plan(const struct grow *g)
     return hash;
 }
 
-/* For each data set whose last append used the plan `hash`, marks it as done and restores the facts
- * from before this append. */
+/* Undoes the last append in memory, for each data set whose last append used the plan `hash`: marks
+ * the data set as done, counts the samples of this append, and restores the facts from before
+ * it. */
 static int undo_plan(struct pack *p, const char *hash, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -650,8 +651,9 @@ static int compare_plan(struct pack *p, const char *const *sources, size_t count
 }
 
 /* Finds out whether this run would append exactly the samples that an earlier run has appended with
- * the plan `hash`. If so, and if all these samples are published, sets *found. If the earlier run
- * was interrupted and has published only some splits, marks these splits as done. */
+ * the plan `hash`. If so, and if all these samples are published, sets *found to true. If so, but
+ * the earlier run was interrupted and has published only some splits, marks these splits as
+ * done. */
 static int try_plan(struct pack *given, const struct pack_onto *onto, const char *hash,
                     const char *const *sources, size_t count, bool *found,
                     struct sheaf_error *err)

@@ -776,8 +776,9 @@ static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
         code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
     free(json);
     if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* Removes the unfinished uploads of a killed run. Some stores list uploads only for a given
-         * name. A shard's name contains the number of shards, which is known only now. */
+        /* A killed run may have left unfinished uploads, which are removed now. Some stores list
+         * uploads only for a given name. The name of a shard contains the number of shards, which
+         * was not known earlier. */
         p->output.shard_counts[0] = shard_count;
         code = output_clean(&p->output, &p->error);
     }

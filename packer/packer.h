@@ -36,8 +36,7 @@ struct sheaf_packer {
     size_t inherits_count;      /* borrowed; packer_inherit */
     bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
-    /* Number of samples appended so far, and number of their files. If the packer packs a part of a
-     * plan, both numbers also count the plan's samples before the current shard. */
+    /* buffer for the new key, KEY-number, that a sample gets if its own key is repeated */
     uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
     struct plan_file file;      /* for a part: its plan */

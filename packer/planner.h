@@ -40,9 +40,10 @@ struct planner {
     struct tally *fields;
 };
 
-/* Initialises a planner. Moves the given classes from *list to the planner, unless `list` is NULL.
- * The other arguments must stay valid, and *plan must be empty. Temporary files are created in the
- * directory of the local path `near`, or in a default directory if `near` is NULL or not local. */
+/* Initialises a planner. If `list` is not NULL, moves its classes, whose numbers the user has
+ * given, to the planner. The other arguments must stay valid, and *plan must be empty. Temporary
+ * files are created in the directory of the local path `near`, or in a default directory if `near`
+ * is NULL or not local. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct class_list *list, struct problems *problems, struct watch *watch,
                  struct plan *plan, const char *near, struct sheaf_error *err);

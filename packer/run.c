@@ -206,9 +206,9 @@ static int run_shard_with_entry(const void *context, uint64_t number, struct ent
     return code != SHEAF_OK || has ? code : SHEAF_END;
 }
 
-/* Keeps a finished shard if the shard and its index files are as the shard's journal entry
- * describes them. If the listing of the destination already shows this by sizes and stamps, the
- * files are not read. */
+/* Keeps a finished shard, so that this run need not pack it, if the shard and its index files are
+ * as the shard's journal entry describes them. If the sizes and stamps in the listing of the
+ * destination already show this, the files are not read. */
 static int keep_shard(const struct kept_search *s, size_t i, const struct journal_entry *listed,
                       struct sheaf_error *err)
 {

@@ -25,10 +25,12 @@ struct pack_run {
  * than the run may use. The caller must call this before anything is written or removed. */
 int run_check_memory(const struct pack_run *run, struct sheaf_error *err);
 
-/* Packs the shards of the run, and waits until all of them have their final names. Finished shards
- * of the same files are kept. The samples of a shard are loaded from the plan when its first block
- * is packed, and freed when its last block is written. Sets the numbers of packed and kept shards,
- * samples and bytes, and the peak of memory in *result. */
+/* Packs the shards of the run, and waits until all of them have their final names. Shards that an
+ * earlier run has finished from the same files are kept.
+ *
+ * The samples of a shard are loaded from the plan when its first block is packed. They are freed
+ * when its last block is written. Sets the numbers of packed and kept shards, samples and bytes,
+ * and the peak of memory, in *result. */
 int run_plan(const struct pack_run *run, struct sheaf_pack_result *result, struct sheaf_error *err);
 
 /* Returns the approximate size, before compression, of the largest of the shards `first` to `end` -

@@ -118,8 +118,8 @@ int shard_writer_open(struct shard_writer **writer, const struct block_setup *se
     return SHEAF_OK;
 }
 
-/* Adds a sample's label to the index of the shard. After a label that the index cannot store, adds
- * no more labels, because the index has labels for all samples or for none. */
+/* Adds a sample's label to the index of the shard. If a sample has a label that the index cannot
+ * store, adds no label from this sample on, because the index then has no labels at all. */
 static int index_label(struct shard_writer *w, uint64_t label, struct sheaf_error *err)
 {
     w->has_label |= label != 0;

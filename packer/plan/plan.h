@@ -147,9 +147,10 @@ void plan_hash_file(struct XXH3_state_s *state, const char *path, uint64_t bytes
                     const char *text);
 void plan_hash_end(struct XXH3_state_s *state, char hash[PLAN_HASH_SIZE]);
 
-/* Must be called before plan_hash_end() for a plan that packs images other than JPEGs as TFRecord.
- * The call changes the hash, because the bytes of such a data set have changed since release 0.2.
- * That release wrote a PNG as the feature "png", and not as image/encoded. */
+/* Must be called before plan_hash_end() if the plan packs PNGs or other images except JPEGs as
+ * TFRecord. Release 0.2 wrote such an image as a feature named like its field ("png"). Newer
+ * releases write it as the feature image/encoded. The call changes the hash, because the bytes of
+ * the data set are different. */
 void plan_hash_images(struct XXH3_state_s *state);
 
 /* Adds one file to the hash over the source files of a shard. `source` is the hash so far, 0 at
@@ -166,9 +167,9 @@ void plan_identify(struct plan *plan, const char *root, bool of_sources);
  * bits. */
 #define PAYLOAD_LIMIT ((uint64_t)1 << 62)
 
-/* Checks whether files with the same key can form a sample, and sets *good. If they cannot, records
- * them as problems. If `format` is not NULL, the files must also fit into one record of this
- * container. (plan_group.c) */
+/* Sets *good to whether files with the same key can form a sample. If `format` is not NULL, they
+ * must also fit into one record of this container. If they cannot form a sample, records them as
+ * problems. (plan_group.c) */
 int plan_check_group(const struct catalog_file *files, uint32_t count,
                      const struct format_ops *format, struct problems *problems, bool *good,
                      struct sheaf_error *err);

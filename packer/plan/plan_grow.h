@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Facts about an existing data set that are needed to make a plan, because samples are appended to
- * it or its classes are used. */
+ * Facts about an existing data set that are needed to make a plan. They are needed if samples are
+ * appended to this data set, or if the user wants the numbers of its classes for a new data set. */
 #ifndef PACKER_PLAN_PLAN_GROW_H
 #define PACKER_PLAN_PLAN_GROW_H
 
@@ -14,13 +14,13 @@
 
 struct plan_grow;
 
-/* A function that finds out which of `count` keys are already in use, because a sample must not be
- * in a data set twice or in two splits. `grow` describes the data sets to which samples are
- * appended.
+/* A function that finds out which of `count` keys are already in use. An append calls it, because a
+ * sample must not be in a data set twice or in two splits. `grow` describes the data sets to which
+ * samples are appended.
  *
- * Sets known[i] to NULL if no sample has key i, and to "" if a sample of these data sets has it. If
- * the data set is one of several splits, and a sample of another split has the key, sets known[i]
- * to the name of that split. */
+ * Sets known[i] to NULL if no sample has key i. Sets known[i] to "" if a sample of these data sets
+ * has the key. Sets known[i] to the name of another split if a sample of this other split has the
+ * key. */
 typedef int plan_known_fn(void *context, const struct plan_grow *grow, const char *const *keys,
                           size_t count, const char **known, struct sheaf_error *err);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Gives the labels of a plan their final order, and numbers the classes. The catalog has the labels
- * in the order in which they were found, which is arbitrary. The final order is: first "no label",
- * then classes in byte order, then numbers.
+ * in the order in which they were found, which is arbitrary. The final order has three parts: "no
+ * label", then the names of classes in byte order, then labels that are numbers.
  *
- * Some classes already have a number: those of the data set to which samples are appended, those
- * whose numbers the user has given, and those to which the source gives a number. The other classes
- * get the next numbers, in the final order. */
+ * The numbers of some classes are fixed: by the data set to which samples are appended, by the
+ * user, or by the source. All other classes get the numbers after these, in the final order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -246,9 +245,9 @@ static int check_grown(const struct plan *plan, const struct plan_grow *grow,
 
 /* Returns the index that label `i` of `ranked` gets in the plan. Index 0 always means "no label".
  *
- * In a plan for a new data set, the next indexes are those of all classes, in the order of their
- * numbers. After them come the labels without a class. In a plan that appends to a data set
- * (`grows`), label `i` simply gets the index i + 1. */
+ * In a plan for a new data set, the next indexes belong to the classes, in the order of their
+ * numbers, and the last indexes to labels that are numbers. In a plan that appends to a data set
+ * (`grows`), labels keep the order of `ranked`, so label `i` gets the index i + 1. */
 static uint32_t plan_label_slot_of(const struct plan *plan, const struct ranked *ranked, uint32_t i,
                                    uint32_t names, bool grows)
 {

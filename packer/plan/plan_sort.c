@@ -29,9 +29,10 @@
  * sample's key is replaced by NUL. So files with the same key become adjacent, as plan_group()
  * needs.
  *
- * The value consists of the label and a flag for bad files (a varint: label * 2 + flag), the origin
- * (a varint: enum catalog_origin), the file's size (a varint), its stamp, and then the file's URL
- * or its content, if the origin needs one of them. */
+ * The value of an entry has these parts, in this order: a varint with label * 2 + 1 if the file is
+ * bad, and label * 2 otherwise; a varint with the origin (enum catalog_origin); a varint with the
+ * file's size; the file's stamp; and the file's URL or its content, if the origin needs one of
+ * them. */
 static int plan_sort_take_file(void *context, const struct catalog_found *f,
                                struct sheaf_error *err)
 {

@@ -97,9 +97,9 @@ struct plan_sort {
      * read. cls_is_word is set if at least one contains something else. */
     unsigned cls_decisions;
     bool cls_is_number, cls_is_word;
-    /* Number of values of a list that were left out because several lines name files of the same
-     * sample. If these lines have equal values, all except the first are left out. If the values
-     * differ, all of them are left out. */
+    /* Several lines of a list may name files of the same sample, and each line may have a value for
+     * the same field. If these values are equal, all except the first are left out. If they differ,
+     * all of them are left out. This is the number of values that were left out. */
     uint64_t merged;
     uint64_t differing;         /* fields for which several lines have different texts */
     char first_differing[200];

@@ -11,8 +11,9 @@ struct known_asking {
     const char *known[SAMPLE_BATCH];    /* as for plan_known_fn */
 };
 
-/* Records each file of a sample as a problem, because the sample's key already exists. `split` is
- * the name of the other split that has the key, or "" if the data set itself has it. */
+/* Records each file of a sample as a problem, because a sample with the same key already exists.
+ * `split` is "" if the data set itself has the existing sample. Otherwise it is the name of the
+ * other split that has it. */
 static int plan_sort_known_leave_out(struct known_asking *a, const uint8_t *record, size_t size,
                                      const char *split, struct sheaf_error *err)
 {

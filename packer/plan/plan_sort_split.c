@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "packer/plan/plan_sort.h"
 
-/* Largest number of samples that a split may be ahead of or short of its exact share because of
- * rounding, in units of 1 / SPLIT_WHOLE samples (see struct split_carry). The limit makes sure that
- * sums do not overflow. */
+/* Rounding makes a split larger or smaller than its exact share. This is the largest difference
+ * that is recorded, in units of 1 / SPLIT_WHOLE samples (see struct split_carry). The limit makes
+ * sure that sums do not overflow. */
 #define OWED_MOST ((__int128)SPLIT_WHOLE << 20)
 
 struct dealing {
@@ -111,9 +111,9 @@ static int deal_one(struct dealing *d, uint8_t s, struct sheaf_error *err)
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* For an append, sets carry->owed of each split to the number of samples by which the split is now
- * smaller than its exact share. The split then gets these samples in addition. So the proportions
- * stay right even if few samples are appended at a time. */
+/* For an append, sets carry->owed[s] for each split s: the number of samples by which the split is
+ * now smaller than its exact share. The split then gets these samples in addition. Without this
+ * correction, rounding would change the proportions if few samples are appended at a time. */
 static void owe_before(const struct dealing *d, struct split_carry *carry)
 {
     const struct plan_grow *grow = d->sort->grow;

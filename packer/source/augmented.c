@@ -107,8 +107,9 @@ static int augmented_add_text(struct augmented *a, const struct attribute *text,
     return code == SHEAF_OK ? buf_append(&a->fields, &field, sizeof(field), err) : code;
 }
 
-/* Uses the value of the attribute *name as the name of the label's class. If the label cannot have
- * a class name (see list_name_label), sets *name to NULL, and the attribute will become a field. */
+/* Uses the text of the attribute *name as the name of the label's class. This requires that the
+ * label is the number of a class (see list_name_label). If it is not, sets *name to NULL, and the
+ * caller makes a field of the attribute. */
 static int augmented_take_class(struct augmented *a, const struct attribute **name,
                                 struct sheaf_error *err)
 {

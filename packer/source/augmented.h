@@ -2,23 +2,24 @@
  *
  * Parses a line of SageMaker's augmented manifest: a JSON object that describes one sample, such as
  * {"source-ref": "s3://bucket/cats/1.jpg", "label": "cat", "boxes": [[1, 2]]}. The members are
- * called attributes. The functions have no side effects. There are three kinds of attributes:
+ * called attributes. There are three kinds:
  *
- * 1. An attribute NAME-ref has the URL of an object. The object's bytes become a field, whose
- * suffix is the suffix of the object's name. If the object's name has no suffix, the field's suffix
- * is NAME. If another field of the sample already has the suffix, the field's suffix is
- * NAME.SUFFIX.
+ * 1. An attribute NAME-ref has the URL of an object. The object's bytes become a field. The field
+ *    has the suffix of the object's name, or the suffix NAME if the object's name has no suffix. If
+ *    another field of the sample already has this suffix, the field's suffix is NAME.SUFFIX.
  *
  * 2. The first of the attributes label, labels, class and class_name is the label: a number, an
- * array of numbers, or the name of a class. If the label is a number and the line also has an
- * attribute class, the value of class is the name of the class with this number. A line may have
- * none of these attributes. Then an attribute NAME is the label if an attribute NAME-metadata says
- * so, as in lines made by Ground Truth's classification jobs.
+ *    array of numbers, or the name of a class. If the label is a number, an attribute class has the
+ *    name of the class with this number. If a line has none of these attributes, an attribute NAME
+ *    is the label if an attribute NAME-metadata says so, as in lines made by Ground Truth's
+ *    classification jobs.
  *
  * 3. Any other attribute NAME becomes a field NAME, with the value as it was written.
  *
- * The sample's key comes from the first object: its path in the bucket up to the first dot of its
- * base name. If a line has no object, the line's number is the key. */
+ * The sample's key is the path of the first object in its bucket, up to the first dot of the base
+ * name. If a line has no object, the line's number is the key.
+ *
+ * The functions have no side effects. */
 #ifndef PACKER_SOURCE_AUGMENTED_H
 #define PACKER_SOURCE_AUGMENTED_H
 

@@ -246,9 +246,10 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* If a local file is packed under another name, messages name its location, which is the URL of its
- * object. If the file is a member of an archive, messages name its path, because the location is
- * only a position in the archive. A position contains no dot. */
+/* Returns the location of a local file that is packed under another name than its own, because this
+ * is the name that the user knows. In all other cases, returns the path under which the file is
+ * packed. The location of a member of an archive is only a position; it is recognised because it
+ * contains no dot. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

@@ -35,8 +35,8 @@ struct catalog_file {
     uint64_t bytes;             /* size of the file */
     union {                     /* when it was scanned: */
         int64_t mtime_ns;       /* for BELOW with a local root */
-        /* used if `origin` is CATALOG_BELOW and the root is in a store: a number that differs if
-         * the file was replaced */
+        /* Used if `origin` is CATALOG_BELOW and the root is in a store: a number that differs if
+         * the file was replaced. In other cases, another member of the union is used. */
         uint64_t stamp;
         const struct catalog_object *object;
         const char *text;
@@ -66,8 +66,8 @@ struct catalog_stat {
     const char *text;           /* CATALOG_TEXT's; else NULL */
 };
 
-/* Describes a file to the function `sink`, which receives the files if the catalog does not store
- * them. The caller owns all texts. */
+/* One file, as the catalog describes it to the function `sink`. If a catalog has such a function,
+ * it does not store the files. The caller owns all texts. */
 struct catalog_found {
     const char *path;
     size_t key_size;
@@ -108,9 +108,9 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Records a file that cannot be packed as a problem. `named` is the path under which it would be
- * packed. If a key can be read from this path, the plan also leaves out all other files with this
- * key. */
+/* Records a file that cannot be packed as a problem. `named` is the path under which the file would
+ * be packed. If this path contains a key, the plan also leaves out all other files with this key,
+ * because their sample would not be complete. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
 /* Returns how messages name a file: by its location if it is a local file that is packed under

@@ -69,8 +69,9 @@ static void filter_enter(struct filter *f, const char *path)
     f->pruned = rule->packs ? NULL : rule;
 }
 
-/* Sets f->state to the decision about the directory of a path, unless it is still stored from the
- * path before. The directory is left out if a directory that contains it is left out. */
+/* Sets f->state to the decision about the directory of a path. Does nothing if f->state already has
+ * this decision, because the previous path was in the same directory. A directory is left out if
+ * any directory above it is left out. */
 static int ask_directory(struct filter *f, const char *path, size_t size, struct sheaf_error *err)
 {
     char *directory;

@@ -92,13 +92,15 @@ int list_parse(struct list_parser *parser, const char *line, size_t size,
 int list_add_numbers(struct list_parser *parser, const char *text, size_t size,
                      struct sheaf_error *err);
 
-/* Sets the label of an entry, either numbers or the name of a class, from the text of one label. An
- * empty text is not a label. */
+/* Sets the label of an entry from the text of one label. If the text consists of numbers, these are
+ * the label. Otherwise the text is the name of the label's class. If the text is empty, the label
+ * is not set. */
 int list_set_label(struct list_parser *parser, struct list_entry *entry, const char *text,
                    size_t size, struct sheaf_error *err);
 
-/* Sets the name of the entry's class to the text. Returns false if the entry's label is not the
- * number of a class, or if the text cannot be the name of a class. */
+/* Sets the name of the entry's class to the text, and returns true. Returns false without a change
+ * if the entry's label is not the number of a class, or if the text cannot be the name of a
+ * class. */
 bool list_name_label(struct list_entry *entry, const char *text, size_t size);
 
 bool list_is_blank(const char *text, size_t size);

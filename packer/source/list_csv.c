@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parses CSV as in RFC 4180: cells are separated by commas, and in a quoted cell "" stands for a
- * quote.
+ * quote. Spreadsheets also use semicolons as separators, and other programs use tabs. The first
+ * record shows which separator is used.
  *
- * Quotes are removed in place, and a NUL is added to each cell. Both fit into the line, because a
- * cell never becomes longer. Spreadsheets also use semicolons as separators, and other programs use
- * tabs. The first record shows which separator is used. */
+ * Quotes are removed in place, and a NUL is written after each cell. Both fit into the line,
+ * because a cell never becomes longer, and the NUL takes the place of the separator or of the end
+ * of the line. */
 #include "packer/source/list.h"
 
 #include <string.h>
@@ -121,8 +122,9 @@ static void list_csv_trim(struct list_cell *cell)
     cell->text[cell->size] = '\0';
 }
 
-/* Splits a copy of a line into cells at `separator`, in order to try this separator. Removes blanks
- * around each cell, because the line may be a header. Returns false if the line cannot be split. */
+/* Tries whether `separator` separates the cells of a line: splits a copy of the line into cells.
+ * Removes blanks around each cell, because the line may be a header. Returns false if the line
+ * cannot be split. */
 static bool split_copy(struct list_parser *p, const char *line, size_t size, char separator,
                        int *code, struct sheaf_error *err)
 {

@@ -29,10 +29,10 @@ static bool integer_label(json_int_t integer, double *label)
     return label_is_exact(*label) && *label != 0x1p63 && (json_int_t)*label == integer;
 }
 
-/* Appends a JSON number, or true or false (1 or 0), to the labels of the line. The rule for numbers
- * is the same as for labels in text: a double must represent an integer exactly, and otherwise an
- * error is returned. A number with a point or an exponent is rounded to a 32-bit float, unless it
- * is a whole number up to 2^53 such as 1.0. */
+/* Appends a JSON number, or true or false (1 or 0), to the labels of the line. The rules are those
+ * for labels in text. An integer beyond 2^53 is an error, unless a 32-bit float equals it. A number
+ * with a point or an exponent is rounded to a 32-bit float, unless it is a whole number up to 2^53
+ * such as 1.0. */
 static int list_jsonl_add_number(struct list_parser *p, const json_t *number,
                                  struct sheaf_error *err)
 {

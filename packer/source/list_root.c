@@ -102,9 +102,9 @@ static const char *list_root_after(const char *path, const char *name)
     return strncmp(path, name, size) == 0 && path[size] == '/' ? path + size + 1 : NULL;
 }
 
-/* Resolves the symbolic links in the directory of a path, and sets r->below to the result relative
- * to the root. The result is kept for the next path, because lists are usually sorted by
- * directory. */
+/* Resolves the symbolic links in the directory of a path. Sets r->below to this directory relative
+ * to the root. The next path is usually in the same directory, because lists are usually sorted, so
+ * the result is kept. */
 static int follow_links(struct list_root *r, const char *path, size_t size, struct sheaf_error *err)
 {
     const char *root = r->name_count == 0 ? NULL : r->names[r->name_count - 1];

@@ -224,9 +224,9 @@ void problems_limit(struct problems *p, uint64_t found)
     p->most = (uint64_t)(is_share ? number / 100 * (double)found : number);
 }
 
-/* Returns the error of a run that may skip bad files, or SHEAF_OK. Returns an error if more files
- * are bad than may be skipped, or if files have changed during the run and p->on_change is
- * SHEAF_FAIL. */
+/* Returns the error of a run that may skip bad files, or SHEAF_OK if the run may continue. There is
+ * an error in two cases: if more files are bad than may be skipped, or if files have changed during
+ * the run and p->on_change is SHEAF_FAIL. */
 static int verdict_of_skipped(const struct problems *p, struct sheaf_error *err)
 {
     const struct problem *first;

@@ -47,8 +47,9 @@ struct problems {
     struct arena arena;
     struct problem *items;
     size_t count, capacity;
-    /* Number of samples with and without a label. If there are samples of both kinds, the samples
-     * without a label are reported, but not as a problem. */
+    /* `labelled` is the number of samples with a label, and `unlabelled` the number of samples
+     * without one. If neither is 0, the samples without a label are reported. They are packed
+     * nevertheless. */
     uint64_t labelled, unlabelled;
     const char *first_unlabelled;       /* the smallest of their keys; NULL: none */
     /* samples whose field `cls` does not consist of numbers: `unread` counts the samples without a
@@ -71,9 +72,9 @@ void problems_tell_words(const struct problems *p);
  * length. */
 int problems_count_label(struct problems *p, bool has_label, const char *key, size_t key_size,
                          struct sheaf_error *err);
-/* Sets result->unlabelled to the number of samples without a label, if there are also samples with
- * labels. The samples with labels may be in this run or, if set_has_labels is true, in the data set
- * to which samples are appended. */
+/* Sets result->unlabelled to the number of samples without a label, but only if there are also
+ * samples with labels, because only then labels may be missing by mistake. `set_has_labels` says
+ * whether the data set to which samples are appended has samples with labels. */
 void problems_tell_labels(const struct problems *p, bool set_has_labels,
                           struct sheaf_pack_result *result);
 
@@ -102,9 +103,9 @@ int problems_add_known(struct problems *p, struct sheaf_error *err, const char *
 void problems_note(const struct problems *p, enum sheaf_reason reason, const char *about,
                    const char *text, ...) __attribute__((format(printf, 4, 5)));
 
-/* Two functions for the limit `max_skipped`. problems_check_limit() returns SHEAF_ERR_ARGUMENT if
- * it is neither a number nor a share of files. problems_limit() sets p->most to the number of files
- * that may be skipped if the source has `found` files. */
+/* The limit `max_skipped` says how many bad files a run may skip. problems_check_limit() returns
+ * SHEAF_ERR_ARGUMENT if the text is neither a number nor a share of files. problems_limit() sets
+ * p->most to the number of files that may be skipped if the source has `found` files. */
 int problems_check_limit(const char *max_skipped, struct sheaf_error *err);
 void problems_limit(struct problems *p, uint64_t found);
 
@@ -124,8 +125,9 @@ int problems_after(struct problems *p, int code, struct sheaf_error *err);
 int problems_conserve(const struct problems *p, uint64_t found, uint64_t packed,
                       struct sheaf_error *err);
 
-/* Returns an error if `samples`, the number of samples that can be packed, is 0. The error has the
- * code and the reason of the first problem. Without a problem, it is SHEAF_ERR_NOT_FOUND. */
+/* Returns an error if no sample can be packed (`samples` is 0). If there are problems, the error
+ * has the code and the reason of the first problem. If there are none, the error is
+ * SHEAF_ERR_NOT_FOUND. */
 int problems_check_packed(const struct problems *p, uint64_t samples, struct sheaf_error *err);
 
 /* Appends all problems from number `first` on to `out`, as lines of skipped.tsv

@@ -20,12 +20,12 @@ int size_queue_open(struct size_queue **queue, size_queue_fn *take, void *contex
 /* Waits for the requests that are still running, and frees the queue. NULL is allowed. */
 void size_queue_close(struct size_queue *queue);
 
-/* Starts a request for the size of the object at `url`. The call may wait for earlier requests. It
- * fails if the function `take`, which receives the answers, fails for an earlier request.
+/* Starts a request for the size of the object at `url`. The function `take` will receive the
+ * answer. The call may first wait for earlier requests and pass their answers to `take`. If `take`
+ * fails, this call fails.
  *
- * Takes ownership of `url` even after an error. Takes ownership of `about` only on success. A NULL
- * `url` means that the caller had not enough memory to make it; the call then returns
- * SHEAF_ERR_MEMORY. */
+ * Takes ownership of `url` even after an error, and of `about` only on success. If `url` is NULL,
+ * returns SHEAF_ERR_MEMORY, because callers pass the result of an allocation unchecked. */
 int size_queue_ask(struct size_queue *queue, char *url, void *about, struct sheaf_error *err);
 /* Waits for all answers, until `take` fails. */
 int size_queue_drain(struct size_queue *queue, struct sheaf_error *err);

@@ -220,8 +220,9 @@ static int open_root(struct source *s, struct sheaf_error *err)
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    /* The root is not opened here in two cases: if it is empty, because the content of the source
-     * will state it later; or if the source contains its files, as an archive does. */
+    /* The root is opened later in two cases. An empty root means that the content of the source
+     * will state the root. A source that contains its files, such as an archive, needs no root to
+     * read them. */
     if (s->root[0] == '\0' || s->ops->read != NULL)
         return SHEAF_OK;
     if (s->is_remote) {
@@ -483,8 +484,8 @@ static int name_file(struct scan *scan, const char *path, const char **named,
     return code == SHEAF_OK ? scan_name(scan, cleaned, named, err) : code;
 }
 
-/* Adds a file to the catalog that is packed under the path `named`. If this is not the file's own
- * path `path`, also stores where the file is. */
+/* Adds a file to the catalog. The file is packed under the path `named`. If `named` differs from
+ * the file's own path `path`, also stores where the file is. */
 static int add_named(struct scan *scan, const char *path, const char *named,
                      const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {
@@ -513,8 +514,8 @@ static int add_bad(struct scan *scan, const char *path, const char *named, int w
                                               reason, err) : code;
 }
 
-/* Adds a file that is packed under the path `named`. If `named` is NULL, computes this path from
- * the file's own path. */
+/* Adds a file to the catalog. The file is packed under the path `named`. If `named` is NULL, this
+ * path is computed from the file's own path. */
 static int source_add_file(struct scan *scan, const char *path, const char *named,
                            const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err)
 {

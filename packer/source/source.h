@@ -27,8 +27,8 @@ enum source_at {
     SOURCE_AT_PREFIX
 };
 
-/* Which objects belong to a source of a kind (source_ops.objects). Only code that reads whole
- * objects instead of samples needs this (modes/objects.c). */
+/* The objects that a kind of source consists of (source_ops.objects). Packing does not need this.
+ * Only the commands that copy whole objects do (modes/objects.c). */
 enum source_objects {
     SOURCE_OBJECT,              /* an object */
     SOURCE_OBJECTS_BELOW,       /* all objects below it */
@@ -52,12 +52,13 @@ struct source_ops {
     /* true if the source can be combined with other sources, because its files are under its
      * root */
     bool joins;
-    /* true if the user may set the root to which the source's paths are relative */
+    /* true if the user may set the root (a directory or URL) to which the paths in the source are
+     * relative */
     bool takes_root;
 
-    /* Returns whether a file called `url` is a source of this kind. `text` is the beginning of the
-     * file without a byte order mark and blanks. This pointer to a function is NULL if the suffix
-     * of the name alone decides. */
+    /* Returns whether the file `url` is a source of this kind. `text` is the beginning of the file,
+     * without a byte order mark and blanks. `detect` is NULL if the suffix of the file's name alone
+     * decides. */
     bool (*detect)(const char *url, const char *text, size_t size);
     /* Sets source.root. `root` is the option, or NULL. */
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);
@@ -70,8 +71,8 @@ struct source_ops {
      * stored plan for reading, without a scan. */
     int (*reopen)(struct source *source, struct sheaf_error *err);
     /* Reads the whole content of a file that the scan has found into `data`. May be called on any
-     * thread. Returns SHEAF_ERR_CHANGED if the source itself was replaced. Its files must then not
-     * be skipped as bad files. */
+     * thread. Returns SHEAF_ERR_CHANGED if the source itself (such as the archive) was replaced.
+     * The run must then end, even if bad files are skipped. */
     int (*read)(const struct source *source, const struct catalog_file *file, void *data,
                 struct sheaf_error *err);
     /* close: frees source.content. */
@@ -106,8 +107,9 @@ struct scan {
     struct watch *watch;
     uint64_t found;             /* files, good or bad */
     uint64_t found_bytes;
-    /* Number of entries that were skipped because they are not files: markers of directories, and
-     * rows of an inventory for old or deleted objects, or for objects outside the root. */
+    /* Number of entries that were skipped because they do not name files to be packed. Such entries
+     * are markers of directories, and in an inventory also rows for old or deleted objects and for
+     * objects outside the root. */
     uint64_t passed_over;
     uint64_t left_out;          /* clutter (clutter.h): files; directories, each counted once; or
                                    objects */
@@ -125,12 +127,12 @@ struct scan {
     /* number of files, objects and directories that the user's filter left out; a directory counts
      * once */
     uint64_t filtered;
-    /* numbers_line is the number of the first line of a list whose label is a number. class_line is
-     * the number of the first line whose label is the name of a class. A label with both counts as
-     * a number.
+    /* A list may have labels that are numbers, or labels that are names of classes. numbers_line is
+     * the number of the first line with a number as its label. class_line is the number of the
+     * first line with the name of a class. A line with both counts as a number.
      *
-     * Each is 0 if there was no such label so far, and LINE_NONE if the first such label came from
-     * a source without lines. */
+     * Each of the two is 0 if no such label was found so far. It is LINE_NONE if the first such
+     * label came from a source without lines. */
     uint64_t numbers_line, class_line;
     bool has_directories;       /* whether a class is a directory */
 };
@@ -169,9 +171,9 @@ int source_refuse(const struct source *source, const char *dest, struct sheaf_er
 
 /* ---- Between the kinds of source ------------------------------------------------------------ */
 
-/* Implementations of source_ops.open. The first function uses the source's own URL as the root. The
- * second function uses the root that the user gave. If the user gave none, it uses "", because the
- * content of the source will state the root. */
+/* Two functions that implement source_ops.open. source_open_here() uses the source's own URL as the
+ * root. source_open_anywhere() uses the root that the user gave. If the user gave none, it uses "",
+ * because the content of the source will state the root. */
 int source_open_here(struct source *source, const char *root, struct sheaf_error *err);
 int source_open_anywhere(struct source *source, const char *root, struct sheaf_error *err);
 
@@ -182,9 +184,9 @@ void scan_end(struct scan *scan);
  * root. *cleaned becomes `path` itself, or a copy that is valid until the next call. */
 int scan_clean(struct scan *scan, const char *path, const char **cleaned,
                struct sheaf_error *err);
-/* Adds the file `path` with the attributes `st` to the catalog, or records why it cannot be packed.
- * `named` is the path under which it is packed, or NULL if this follows from `path`. Also checks
- * for an interrupt and shows the progress. */
+/* Adds the file `path` with the attributes `st` to the catalog. If the file cannot be packed,
+ * records the reason instead. `named` is the path under which the file is packed. If `named` is
+ * NULL, this path is computed from `path`. Also checks for an interrupt and shows the progress. */
 int scan_add(struct scan *scan, const char *path, const char *named, const struct stat *st,
              uint32_t label, struct sheaf_error *err);
 int scan_add_bad(struct scan *scan, const char *path, const char *named, int errnum,
@@ -213,8 +215,8 @@ int scan_refuse(struct scan *scan, const char *path, int code, const char *reaso
 int scan_bad_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                   struct sheaf_error *err);
 /* Finds the label of a list's line. `entry` is the parsed line, and `code` and `found` are the
- * result of parsing it. Returns SHEAF_END if the line has no entry, or if it was recorded as a
- * problem. */
+ * result of parsing it. If parsing has failed, records the line as a problem. Returns SHEAF_END if
+ * the line was recorded as a problem, or if it has no entry. */
 int scan_line(struct scan *scan, const char *url, uint64_t line, int code,
               const struct sheaf_error *found, const struct list_entry *entry, uint32_t *label,
               struct sheaf_error *err);

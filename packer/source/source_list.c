@@ -82,7 +82,7 @@ struct line_key {
 };
 
 /* Sets r->named to the path under which a field is packed: the sample's key, a dot, and the field's
- * name. If the user gave the field an alias ("jpeg=jpg"), this replaces its name. */
+ * name. If the user gave an alias for this name ("jpeg=jpg"), uses the alias instead. */
 static int source_list_name_field(struct list_reading *r, const struct line_key *key,
                                   const char *name, const char *suffix, struct sheaf_error *err)
 {
@@ -323,9 +323,9 @@ const struct source_ops source_csv_ops = {
     .open = source_list_open, .scan = scan_csv,
     .suffixes = (const char *const[]){ ".csv", ".tsv", NULL },
 };
-/* Returns whether a file is a list in JSON Lines. A .manifest or .json file must begin with "{".
- * SageMaker's manifests are recognised before this function is called. But an augmented manifest
- * whose files are local is not, and counts as a list. */
+/* Returns whether a file is a list in JSON Lines. A .manifest or .json file must begin with "{" to
+ * be such a list. The packer asks this function after the functions for SageMaker's manifests. So
+ * an augmented manifest reaches it only if its files are local, and is then read as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');

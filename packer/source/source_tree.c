@@ -36,8 +36,8 @@ struct tree {
     /* Stack of the directories that were found but not read yet. Each entry consists of a path and
      * a struct with the path's length. The directory on top of the stack is read first. */
     struct buf below;
-    /* true if the current path may contain a symbolic link; otherwise the scan need not look for
-     * loops */
+    /* true if the current path may contain a symbolic link. If false, no loop is possible, and the
+     * scan does not look for one. */
     bool linked;
     /* length of the path of the directory at which the scan of this tree began */
     size_t start;
@@ -148,9 +148,9 @@ static int source_tree_class_of(struct tree *t, uint32_t *label, struct sheaf_er
     return code;
 }
 
-/* Handles one entry of a directory, whose path is the current path. Clutter (files that are not
- * data) is counted and left out. A directory is put on the stack. For anything else, requests the
- * attributes. */
+/* Handles one entry of a directory. The current path is the path of this entry. Clutter (files that
+ * are not data) is counted and left out. A directory is put on the stack, to be read later. The
+ * attributes of any other entry are requested. */
 static int source_tree_look_at(struct tree *t, const struct dirent *d, uint32_t label,
                                struct sheaf_error *err)
 {

@@ -114,8 +114,8 @@ struct zip_entry {
     uint64_t bytes, stored_bytes, offset;
 };
 
-/* Reads the sizes and the offset of a directory entry that do not fit into 32 bits. They are in an
- * extra field of the entry, in the order of the entry's own fields. Returns false if the extra
+/* Reads those of a directory entry's sizes and offset that do not fit into 32 bits. They are stored
+ * in an extra field of the entry, in the order of the entry's fields. Returns false if the extra
  * field is malformed. */
 static bool zip_take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
