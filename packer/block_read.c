@@ -214,17 +214,18 @@ static int convert_images(struct block *b, const struct plan_sample *s,
 
 /* ---- Where they are read to ------------------------------------------------------------------ */
 
-/* Smallest size of a field, in bytes, that is read directly to its final position in the output
- * buffer. A smaller field is copied there, because copying takes less time than computing the
- * position. */
+/* A field of at least this size (in bytes) may be read directly to its final position in the output
+ * buffer. This position must be computed first. A smaller field is read into a scratch buffer and
+ * then copied, because the copy takes less time than computing the position. */
 #define PLACED_LEAST ((uint64_t)16 << 10)
 
-/* A field of at least this size (in bytes) may be read directly to its final position in the output
- * buffer, which must be computed first. A smaller field is read into a scratch buffer and then
- * copied, because the copy takes less time than computing the position. */
+/* The field whose file is read directly to its final position in the output buffer block.raw, so
+ * that it need not be copied. */
 struct placed {
     const struct sheaf_field *field;    /* NULL: none */
-    size_t at;                          /* in the frame */
+    /* position relative to the sample's frame (stored record), which begins at the end of
+     * block.raw */
+    size_t at;
 };
 
 static const struct sheaf_field *largest_field(const struct sheaf_sample *sample)

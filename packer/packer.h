@@ -36,7 +36,9 @@ struct sheaf_packer {
     size_t inherits_count;      /* borrowed; packer_inherit */
     bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
-    /* buffer for the new key, KEY-number, that a sample gets if its own key is repeated */
+    /* `samples` is the number of samples appended so far, and `files` the number of their files. If
+     * the packer packs a part of a plan, both numbers also count the samples of the plan before the
+     * current shard. */
     uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
     struct plan_file file;      /* for a part: its plan */
@@ -55,7 +57,7 @@ struct sheaf_packer {
     const struct kept_features *kept;    /* kept features of the current sample; or NULL */
     struct packer_images *images;        /* NULL: images stay as they are */
     struct ready_sample *ready;          /* the sample that is being appended, or NULL */
-    /* the key that a sample gets instead of its own if its key is repeated */
+    /* buffer for the new key, KEY-number, that a sample gets if its own key is repeated */
     struct buf new_key;
     uint64_t duplicates;                 /* samples with repeated keys */
     struct slot *slot;          /* the open block; or NULL */
