@@ -138,8 +138,8 @@ void codec_total_free(struct codec_total *total);
  * or frames. Zeros after a gzip member and LZ4 skippable frames are skipped. LZ4 legacy frames, and
  * frames that need a dictionary, return SHEAF_ERR_UNSUPPORTED. */
 
-/* State of a stream that is being decompressed. Each codec has a larger struct, of which this
- * struct is a member. codec_stream_open() sets the fields. */
+/* State of a stream that is being decompressed. Each codec allocates a larger struct, which begins
+ * with this struct. codec_stream_open() sets the fields. */
 struct codec_stream {
     const struct codec_ops *ops;
     /* true if the codec need not verify its own checksums. A reader may set this after

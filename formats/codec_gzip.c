@@ -43,8 +43,8 @@ static const uint8_t last_block[2] = { 0x03, 0x00 };
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
 /* Input and output of a run of zlib. The buffers may be larger than zlib's 32-bit counters allow,
- * so zlib gets them in pieces. in_left and out_left count the bytes of input and output that zlib
- * has not got yet. */
+ * so zlib gets them in pieces. in_left and out_left count the bytes of the two buffers that were
+ * not yet passed to zlib. */
 struct zlib_run {
     z_stream z;
     size_t in_left, out_left;

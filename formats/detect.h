@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Detects the container and codec of a stream from its first bytes. If Sheaf recognises the
- * compression but cannot decompress it, the error message names it. */
+ * Detects the container and codec of a stream from its first bytes. If Sheaf recognises a
+ * compression that it cannot decompress, the error message names this compression. */
 #ifndef FORMATS_DETECT_H
 #define FORMATS_DETECT_H
 

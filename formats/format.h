@@ -114,9 +114,9 @@ struct kept_feature {
     const uint8_t *data;        /* the message Feature, `size` bytes */
     size_t size;
     bool is_value;              /* whether it is a single value of bytes */
-    /* Suffix of the field that the decoder made of the feature, or NULL if it made no field. This
-     * pointer equals the field's own pointer to its suffix, so the field is found by comparing
-     * pointers. */
+    /* The suffix of the field that the decoder made of the feature, or NULL if the decoder made no
+     * field. The field has the same pointer (address) as its suffix. So the field of a feature is
+     * found by comparing pointers instead of texts. */
     const char *suffix;
     /* data pointer of the field when it was decoded. If the field has another pointer when its
      * sample is encoded, its data was replaced, and the kept feature is not written. */
@@ -256,8 +256,8 @@ struct format_ops {
     int (*check)(const uint8_t *frame, size_t size, uint32_t *crc, struct sheaf_error *err);
 
     /* Decodes a frame (stored record) into a sample. Returns SHEAF_ERR_CORRUPT if the frame is
-     * malformed. The function may rely on check() to verify the checksums, but it must be safe for
-     * any bytes. */
+     * malformed. An implementation need not verify checksums, because check() does. But it must be
+     * safe for any bytes. */
     int (*decode)(const struct record *record, const struct decode_context *context,
                   struct decode_scratch *scratch, struct sheaf_sample *sample,
                   struct sheaf_error *err);

@@ -13,7 +13,7 @@
 #include "formats/manifest_data.h"
 
 /* Returns the list of the manifest's appends as JSON (the member "grown"). Returns NULL if memory
- * is exhausted or their options are not valid JSON. */
+ * is exhausted, or if the options of an append are not valid JSON. */
 json_t *manifest_growth_tree(const struct manifest *m, json_error_t *error);
 /* Reads the list of appends (the member "grown" of a manifest) into m->growths. Returns
  * SHEAF_ERR_CORRUPT if the list is invalid. */

@@ -59,8 +59,8 @@ static int find_common(const struct manifest *const *sources, size_t count, json
     return code;
 }
 
-/* Adds the number of images that were changed to the options of the new data set, as null if the
- * number is unknown. Returns true on failure. */
+/* Sets the member `name` of `own` (the options of the new data set) to `count`, a number of changed
+ * images. Sets it to null if the number is unknown. Returns true on failure. */
 static bool add_count(json_t *own, const char *name, uint64_t count)
 {
     return json_object_set_new(own, name, count > INT64_MAX ? json_null()

@@ -12,9 +12,9 @@
 #include "formats/manifest_data.h"
 
 /* Computes the origin: the hash that identifies a data set whose samples a program passed to the
- * packer. The hash covers the options that determine the bytes, and `samples`, a text by which the
- * program identifies its samples. For a conversion, this text begins with the fingerprint of the
- * source data set. */
+ * packer. The hash covers two things: the options that determine the bytes, and `samples`, a text
+ * by which the program identifies its samples. For a conversion, this text begins with the
+ * fingerprint of the source data set. */
 void origin_hash(const struct sheaf_pack_options *options, const char *samples, char hash[33]);
 
 /* Sets *is to whether the manifest `m` describes a conversion of the data set with the fingerprint

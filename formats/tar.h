@@ -58,8 +58,9 @@ static inline uint64_t tar_padded(uint64_t bytes)
 int tar_parse(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
               struct sheaf_error *err);
 
-/* Parses a tar member like tar_parse(), but faster, because it does not examine most of the header
- * again. The caller must just have verified the checksums of the member's headers. */
+/* Parses a tar member like tar_parse(), but faster, because it examines less of the header. This is
+ * safe only if the checksums of the member's headers were verified before; the caller must have
+ * done this. */
 int tar_parse_checked(const uint8_t *data, size_t size, struct tar_member *member, size_t *need,
                       struct sheaf_error *err);
 

@@ -209,8 +209,9 @@ struct image_change {
     char why[120];
     bool resized;
 };
-/* Makes a JPEG from an image if the settings demand it, and appends the JPEG to `out`. *change
- * tells whether a JPEG was made. Returns the errors of image_to_jpeg(). */
+/* Makes a JPEG from an image if the settings demand it, and appends the JPEG to `out`. Sets *change
+ * to describe what was done; if nothing was done, `out` is unchanged. Returns the errors of
+ * image_to_jpeg(). */
 int block_make_image(const struct block_setup *setup, const struct image_room *room,
                      const struct sheaf_field *field, struct buf *out, struct image_change *change,
                      struct sheaf_error *err);

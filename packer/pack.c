@@ -305,8 +305,8 @@ static int claim_target(struct pack *p, struct pack_target *t, bool *finished,
     return p->options.resume || p->options.overwrite ? output_clean(&t->output, err) : SHEAF_OK;
 }
 
-/* Finishes an append to a data set if an earlier run has already published it: counts its samples,
- * and does what that run left undone. */
+/* Called if an earlier run has already published this append. Adds the samples of the append to the
+ * result, and does the steps after the publication, which that run may not have reached. */
 static int pack_finish_done(struct pack *p, struct pack_target *t, struct sheaf_error *err)
 {
     const struct plan_rows rows = plan_stash_rows(&p->stash);
@@ -520,7 +520,7 @@ int sheaf_pack_sources(const char *const *sources, size_t count, const char *des
 
 /* ---- Appending ------------------------------------------------------------------------------- */
 
-/* Adds the samples and shards that the last append has added to the data set to `result`. */
+/* Increases the counts in `result` by the samples, bytes and shards of the last append. */
 static void count_appended(const struct manifest *m, struct sheaf_pack_result *result)
 {
     for (size_t i = m->growths[m->growth_count - 1].shards; i < m->shard_count; i++) {

@@ -33,7 +33,7 @@ struct packer_images {
     struct ready_sample samples[IMAGES_AT_ONCE];
     /* number of samples in the group, and index of the sample that will be appended next */
     size_t count, next;
-    /* largest number of bytes that converted images which were not yet packed have taken */
+    /* peak of the memory in bytes for images that were converted and not yet packed */
     uint64_t peak;
 };
 

@@ -6,8 +6,8 @@
 #include "packer/pack_options.h"
 #include "packer/pack_output.h"
 
-/* Writes the plan and prepares the destination, in the same order of steps as plan_make_files. The
- * plan is stored before anything at the destination is removed. */
+/* Writes the plan, and then prepares the destination. In this order, the plan is stored before
+ * anything at the destination is removed. */
 static int plan_store_write(const struct plan_facts *facts, enum output_ask ask, const char *url,
                             struct output *output, struct sheaf_error *err)
 {

@@ -517,7 +517,7 @@ int planner_identify(const struct planner *p, bool of_sources, struct sheaf_erro
     return SHEAF_OK;
 }
 
-/* Adds the number of values of lists that could not become fields to the options `json`, unless the
+/* Some values of lists could not become fields. Adds their number to the options `json`, unless the
  * number is 0. */
 static int add_left_out(const struct planner *p, char **json, struct sheaf_error *err)
 {

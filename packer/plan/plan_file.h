@@ -14,7 +14,7 @@
 #include "packer/plan/plan_section.h"
 #include "store/store.h"
 
-/* A sample of a data set that is converted, whose key an earlier sample has. */
+/* In a conversion, a sample whose key an earlier sample of the source data set has. */
 struct plan_repeat {
     uint64_t sample;            /* its number in the data set */
     /* number in the new key of the sample, "KEY-number"; 0 if the sample is left out */

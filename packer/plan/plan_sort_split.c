@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Divides samples among splits with the same result as split.c, but in bounded memory. The samples
- * are sorted by label, then by a hash, then by key, and are assigned to splits in this order. Then
- * the pairs of position and split are sorted by position, which gives the split of each sample in
- * the order of the stream. */
+ * Divides samples among splits, in bounded memory. split.c computes how many samples of each class
+ * a split gets.
+ *
+ * First, the samples are sorted by label, then by a hash, then by key, and are assigned to splits
+ * in this order. Each assignment is a pair: the position of the sample in the stream, and the
+ * split. Then the pairs are sorted by position. So the splits are known in the order of the
+ * stream. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

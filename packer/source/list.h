@@ -12,11 +12,11 @@
  *   number, an array of numbers or the name of a class. A line of an augmented manifest is also
  *   accepted, such as {"NAME-ref": PATH, "label": LABEL}.
  *
- * formats/column_names.h has the names of columns and members that are paths and labels. The
- * content of other columns and members is returned as further fields.
+ * formats/column_names.h lists the names of columns and members that state paths and labels. All
+ * other columns and members are returned as further fields.
  *
  * A label that is not a number is the name of a class. If a line has a number in the column `label`
- * and also a column `class`, the class is the name of the number. */
+ * and a text in the column `class`, the text is the name of the class with this number. */
 #ifndef PACKER_SOURCE_LIST_H
 #define PACKER_SOURCE_LIST_H
 

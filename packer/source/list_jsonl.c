@@ -97,8 +97,8 @@ int list_json_label(struct list_parser *p, const struct json_t *label, struct li
     return code;
 }
 
-/* Returns the member of a line that is the path or the key of a file. This is the string with a
- * name that means a path or key (see column_rank). If there is none, it is the first member
+/* Returns the member of a line that states the path or the key of a file. The first choice is a
+ * string whose name means a path or a key (see column_rank). The second choice is the first member
  * NAME-ref, as in an augmented manifest. Returns NULL if the line has neither. */
 static const struct attribute *list_jsonl_path_of(const struct list_parser *p,
                                                   const struct augmented_line *l)

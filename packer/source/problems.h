@@ -90,8 +90,8 @@ bool problems_have_known(const struct problems *p);
 int problems_add(struct problems *p, struct sheaf_error *err, const char *path, int code,
                  const char *reason, ...) __attribute__((format(printf, 5, 6)));
 
-/* Records a file that cannot be packed like problems_add(), with the code, the message and the
- * reason of the error `found`. */
+/* Works like problems_add(): records a file that cannot be packed. The code, the message and the
+ * reason come from the error `found`. */
 int problems_add_found(struct problems *p, struct sheaf_error *err, const char *path,
                        const struct sheaf_error *found);
 

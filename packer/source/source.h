@@ -204,9 +204,10 @@ int scan_add_problem(struct scan *scan, const char *path, const struct sheaf_err
 /* Sets *out to whether the user's filter leaves the path out, and counts the path if so. */
 int scan_filter(struct scan *scan, const char *path, bool is_directory, bool *out,
                 struct sheaf_error *err);
-/* Sets *out to whether a path is left out: because it is clutter (a file that is not data; see
- * clutter.h), or because the user's filter leaves it out. Counts such paths. Only for sources whose
- * scan finds whole paths, such as listings. */
+/* Sets *out to whether a path is left out, and counts the path if so. A path is left out if it is
+ * clutter (a file that is not data; see clutter.h), or if the user's filter leaves it out. Only for
+ * sources whose scan finds whole paths, such as listings. The scan of a directory tree calls
+ * scan_filter() for single directories and files instead. */
 int scan_leave_out(struct scan *scan, const char *path, bool *out, struct sheaf_error *err);
 /* Records an entry of a source as a problem, because it is neither a file nor part of a sample. */
 int scan_refuse(struct scan *scan, const char *path, int code, const char *reason,
