@@ -43,8 +43,8 @@ void attributes_free(struct attributes *attributes);
  * store. Returns 0 for any other attribute. */
 size_t attribute_ref_size(const char *name);
 
-/* Decodes one line of an augmented manifest into a sample. `record` must hold the line's RecordIO
- * records one after the other, one for each attribute. */
+/* Decodes one line of an augmented manifest into a sample. `record` must have the RecordIO records
+ * of this line, one for each attribute, directly after one another. */
 int attributes_decode(const struct attributes *attributes, const struct record *record,
                       const struct decode_context *context, struct decode_scratch *scratch,
                       struct sheaf_sample *sample, struct sheaf_error *err);

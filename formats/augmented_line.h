@@ -27,8 +27,8 @@ struct augmented_line {
 
 /* Parses a line of an augmented manifest. Returns SHEAF_END if the line is blank. Returns
  * SHEAF_ERR_CORRUPT if the line is not a JSON object, or if any JSON object in it has the same name
- * twice. `line` points into the text afterwards. The caller must call augmented_line_free even
- * after an error. */
+ * twice. `text` must stay valid as long as `line` is used, because `line` points into it. The
+ * caller must call augmented_line_free even after an error. */
 int augmented_line_parse(const char *text, size_t size, struct augmented_line *line,
                          struct sheaf_error *err);
 void augmented_line_free(struct augmented_line *line);

@@ -104,8 +104,8 @@ size_t codec_skippable_bytes(const uint8_t *data, size_t size);
  * uncompressed bytes. */
 size_t codec_bound(size_t size);
 
-/* Returns the name of a compression that Sheaf recognises but cannot decompress ("xz", "bzip2",
- * ...), if a stream with these first bytes has one. Returns NULL otherwise. */
+/* Returns the name of the compression ("xz", "bzip2", ...) of a stream with these first bytes, if
+ * Sheaf recognises the compression but cannot decompress it. Returns NULL otherwise. */
 const char *codec_unread(const uint8_t *data, size_t size);
 
 #define CODEC_NAMES_BYTES 80

@@ -65,8 +65,9 @@ struct key_range {
     size_t size;
 };
 
-/* Returns where in dataset.keys the records are that locate a bucket. These are the bucket's own
- * record and the record of the bucket before it, if there is one. */
+/* Returns the range of dataset.keys that must be read to find out where a bucket begins and ends.
+ * The range has the bucket's own record and, except for the first bucket, the record of the bucket
+ * before it. */
 struct key_range key_table_records(const struct key_table *table, uint64_t bucket);
 
 /* A bucket, as its record describes it. */

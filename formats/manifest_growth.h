@@ -38,8 +38,8 @@ void manifest_part_name(const char *name, size_t part, size_t edit, char text[GR
 bool manifest_part_is(const char *text, const char *name);
 
 /* Returns whether the data set had the fingerprint `fingerprint` before one of the appends after
- * its last edit. If so, sets *samples to the number of samples that it had then. Only the first
- * `digits` digits of the fingerprints are compared. */
+ * its last edit. If so, sets *samples to the number of samples before that append. Only the first
+ * `digits` digits are compared, because some callers know only the beginning of a fingerprint. */
 bool manifest_grew_from(const struct manifest *m, const char *fingerprint, size_t digits,
                         uint64_t *samples);
 

@@ -44,7 +44,7 @@ struct tally {
     size_t count;
     uint64_t samples;
     char *first;                /* key of the first sample, or NULL if unknown */
-    /* true if some samples were not counted; the other members of the struct are then
+    /* true if some samples were not counted, so that all other members of the struct are
      * meaningless */
     bool is_unknown;
     /* true if the samples had more than TALLY_NAMES_MOST different field names; `fields` is then

@@ -22,7 +22,7 @@ int class_list_take(struct class_list *list, struct sheaf_pack_options *options,
 void class_list_free(struct class_list *list);
 
 /* Looks for data sets next to `dest` that are probably other splits of the same data (train, val,
- * ...). If one of them numbers a class of the plan differently, reports this. */
+ * ...). If such a data set has another number for a class of the plan, reports the difference. */
 void class_list_tell_siblings(const char *dest, const struct plan *plan, int label_base,
                               const struct problems *problems);
 

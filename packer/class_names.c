@@ -26,9 +26,10 @@ static int class_names_grow(struct class_names *n, size_t least, struct sheaf_er
     return SHEAF_OK;
 }
 
-/* Stores the class name of a sample, if it has one, under the sample's label. Returns
- * SHEAF_ERR_ARGUMENT if the sample does not have exactly one integer label from 0 to about a
- * million. Also returns SHEAF_ERR_ARGUMENT if the label already has another name. */
+/* Stores the class name of a sample under the sample's label. Does nothing if the sample has no
+ * class name. Returns SHEAF_ERR_ARGUMENT in three cases: if the sample does not have exactly one
+ * label, an integer from 0 to about a million; if the name is empty or not valid text; or if the
+ * label already has another name. */
 static int class_names_take_name(struct class_names *n, const struct sheaf_sample *sample,
                                  struct sheaf_error *err)
 {

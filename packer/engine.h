@@ -62,7 +62,8 @@ struct engine {
      * store it is 1 until the first commit has succeeded. After that it is commits_most, the
      * largest such number. */
     size_t commits_now, commits_most;
-    /* flag that is set when the commit of a shard has failed, so that no other commit begins */
+    /* nonzero if the commit of a shard (giving it its final name) has failed, so that no other
+     * commit begins */
     int commit_failed;
     struct budget budget;               /* memory for the blocks */
     /* memory for data on its way to the store, or NULL if the store needs no such memory */

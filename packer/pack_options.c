@@ -180,8 +180,8 @@ void pack_options_watch(const struct sheaf_pack_options *o, struct watch *watch,
     };
 }
 
-/* Adds `value` to a JSON object, which takes ownership of it. Sets *failed if that fails, and
- * leaves *failed as it is otherwise. */
+/* Adds `value` to a JSON object, which takes ownership of it. If this fails, sets *failed to a
+ * nonzero value. Otherwise does not change *failed. */
 static void pack_options_set(json_t *object, int *failed, const char *name, json_t *value)
 {
     *failed |= json_object_set_new(object, name, value);

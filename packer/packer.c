@@ -269,8 +269,8 @@ int packer_check_open(struct sheaf_packer *p)
     return p->state == PACKER_FAILED ? p->error.code : SHEAF_ERR_STATE;
 }
 
-/* Marks the packer as failed. The packer cannot continue, because it gives up its destination,
- * which another run may then claim. Returns `code`, the code of the error. */
+/* Marks the packer as failed. The packer gives up its destination, which another run may then
+ * claim, so it cannot continue. Returns `code`, the code of the error. */
 static int packer_fail(struct sheaf_packer *p, int code)
 {
     packer_give_up(p);

@@ -82,9 +82,8 @@ static int part_pack(struct part_run *p, uint32_t part, uint32_t parts, struct s
     if (code != SHEAF_OK || finished)
         return code;
     code = pack_shards(p, err);
-    /* If other processes have meanwhile finished the whole data set, they have removed its
-     * temporary files. This run may have failed for this reason, and its error then does not
-     * matter. */
+    /* This run may have failed only because other processes have finished the whole data set and
+     * removed its temporary files. In that case its error does not matter. */
     if (code != SHEAF_OK && code != SHEAF_ERR_INTERRUPTED &&
         destination_is_finished(&planned->output, &finished, NULL) == SHEAF_OK && finished)
         code = SHEAF_OK;

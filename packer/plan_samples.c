@@ -3,9 +3,9 @@
  * Implements sheaf_planned, which reads the samples of a stored plan as packing would, and returns
  * them to a program instead of encoding them.
  *
- * The samples are read in the blocks of the plan (about 4 MiB each), so that the blocks do not
- * depend on the caller. The keys, names and content of a block's samples are copied to one buffer.
- * It has its full size from the start, so that it does not move and pointers into it stay valid. */
+ * The samples are read block by block (about 4 MiB each). The keys, names and content of a block's
+ * samples are copied to one buffer. The buffer has its full size from the start. So it does not
+ * move, and pointers into it stay valid. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -279,8 +279,8 @@ static unsigned depth_of(const char *name)
     return depth;
 }
 
-/* Reports if the classes are directories of different depths ("cats" and "dogs/big"), because the
- * directory of one class may then lie inside the directory of another class. */
+/* Reports classes that are directories of different depths ("cats" and "dogs/big"), because this
+ * may be a mistake: the directory of one class may lie inside the directory of another class. */
 static void tell_depths(const struct planner *p)
 {
     const char *deep = NULL, *flat = NULL;

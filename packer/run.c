@@ -91,8 +91,8 @@ int run_check_sample(const struct block_setup *setup, const char *key, size_t ke
  * for the memory that it needs in addition, unless file names are long. */
 #define OVERHEAD_BYTES ((uint64_t)16 << 20)
 
-/* Returns whether `left` bytes of memory are certainly enough for every block of the shard. The
- * blocks then need not be examined one by one. */
+/* Returns whether `left` bytes of memory are certainly enough for every block of the shard. If so,
+ * the caller need not examine the blocks one by one. */
 static bool surely_fits(const struct plan_shard *shard, uint64_t left)
 {
     const uint64_t bytes = MIN(shard->payload_bytes, shard->largest + BLOCK_BYTES);

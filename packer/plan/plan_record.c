@@ -186,7 +186,7 @@ int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, stru
     return SHEAF_OK;
 }
 
-/* Returns whether a file with this suffix is an image other than a JPEG. */
+/* Returns whether `suffix` is the suffix of an image other than a JPEG. */
 static bool is_other_image(const char *suffix)
 {
     const char *format = example_image_format(suffix, strlen(suffix));

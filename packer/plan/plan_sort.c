@@ -222,9 +222,9 @@ static bool is_same_text(const struct catalog_file *a, const struct catalog_file
 }
 
 /* Merges the texts of a sample (such as captions) if several lines of a list name files of this
- * sample. If all these lines have the same text, it becomes one field. If the texts differ, such as
- * the number of each line, they do not describe the sample, so they are left out and counted. Files
- * with the same name must be adjacent. Returns the number of files that remain. */
+ * sample. If these lines have equal texts in a column, the text becomes one field. If the texts
+ * differ, they do not describe the sample but its single files, so they are left out and counted.
+ * Files with the same name must be adjacent. Returns the number of files that remain. */
 static uint32_t merge_texts(struct plan_sort *x, struct catalog_file *files, uint32_t count)
 {
     uint32_t kept = 0, end;

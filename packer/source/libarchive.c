@@ -3,7 +3,7 @@
  * Loads libarchive; see libarchive.h. */
 #include "packer/source/libarchive.h"
 
-/* A wheel contains libarchive (linked statically), so that it needs no other file. */
+/* A Python wheel contains libarchive, linked statically, so that users need not install it. */
 #ifdef LIBARCHIVE_INSIDE
 
 int libarchive_load(struct libarchive *l, struct sheaf_error *err)

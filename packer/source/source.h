@@ -93,8 +93,9 @@ struct source {
     int root_fd;                /* the root directory, or -1 */
     /* state of a source that reads its files itself, such as an archive; otherwise NULL */
     void *content;
-    /* If several sources are combined, the rest of this source's root after their common root, such
-     * as "a/b". Otherwise NULL. */
+    /* If several sources are combined, their paths are relative to a common root. This is the part
+     * of this source's own root after the common root, such as "a/b". NULL if sources are not
+     * combined. */
     char *below;
 };
 

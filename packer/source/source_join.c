@@ -35,8 +35,8 @@ static size_t common_size(const char *a, const char *b, size_t size)
     return end;
 }
 
-/* Returns whether the text can be the common root of several sources. "s3://" cannot be one,
- * because it has no bucket, and everything directly in it would be a bucket. */
+/* Returns whether the text can be the common root of several sources. Returns false for "s3://",
+ * the common beginning of URLs in different buckets, because a root must name a bucket. */
 static bool is_root(const char *root, size_t size)
 {
     return size > 0 && (size < 3 || memcmp(root + size - 3, "://", 3) != 0);

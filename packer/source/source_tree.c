@@ -190,8 +190,8 @@ static int read_entries(struct tree *t, DIR *directory, struct sheaf_error *err)
     return code;
 }
 
-/* Returns whether the current directory is the same directory as one that contains it. A symbolic
- * link then leads upwards, and the scan must not follow it, because the scan would never end. */
+/* Returns whether the current directory is also one of the directories above it. This happens if a
+ * symbolic link leads upwards. The scan must not follow such a link, because it would never end. */
 static bool is_loop(struct tree *t, const struct stat *st)
 {
     bool loop = false;
