@@ -66,15 +66,16 @@ struct codec_ops {
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */
     int (*end)(const struct codec_total *total, struct buf *out, struct sheaf_error *err);
-    /* Decompresses one block whose raw size is known. Returns SHEAF_ERR_CORRUPT unless exactly
-     * `size` bytes decompress to exactly `raw_size` bytes. Thread-safe.
+    /* Decompresses one block whose raw size is known. Returns SHEAF_OK only if the `size` bytes at
+     * `data` are exactly one block with `raw_size` raw bytes, and otherwise SHEAF_ERR_CORRUPT.
+     * Thread-safe.
      *
      * `single` is true if the block is a piece of a gzip member or LZ4 frame. It is false if the
      * block is a whole gzip member or LZ4 frame, as in shards of older releases.
      *
      * The codec's own checksum is verified only for a whole gzip member. A piece of a gzip member
-     * has no checksum, and LZ4's checksums are not verified. The CRCs of the samples protect the
-     * content in any case. */
+     * has no checksum. LZ4 blocks have checksums, but they are not verified here. In all cases, the
+     * reader verifies the CRC of each sample later. */
     int (*decompress)(bool single, const void *data, size_t size, void *raw, size_t raw_size,
                       struct sheaf_error *err);
 

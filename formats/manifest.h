@@ -98,12 +98,12 @@ int manifest_images(const struct manifest *manifest, struct manifest_images *ima
 int manifest_sum(const struct manifest *manifest, const char *name, uint64_t *sum,
                  struct sheaf_error *err);
 /* Completes the options of a new data set that consists of samples of the data sets `sources`.
- * Copies those options that also hold for the new data set: class_depth, field_aliases, key_end and
- * the options for images. An option is not copied if the sources have different values for it, or
- * if the new data set has the option already.
+ * Copies the following options from the sources' manifests, because they also hold for the new data
+ * set: class_depth, field_aliases, key_end and the options for images. An option is not copied if
+ * the sources have different values for it, or if the new data set already has the option.
  *
- * `whole` means that the new data set has all samples of the sources. Only then are the sources'
- * numbers of changed images copied as well. */
+ * `whole` means that the new data set has all samples of the sources. The sources' numbers of
+ * changed images are copied only in this case. */
 int manifest_inherit(const struct manifest *const *sources, size_t count, bool whole,
                      char **options_json, struct sheaf_error *err);
 /* The images of both. */

@@ -126,13 +126,16 @@ static const struct sheaf_field *find_cls(const struct sheaf_field *const *field
     return NULL;
 }
 
-/* Decides which tar member holds the labels of a sample. Normally this is an additional member.
- * Sets *suffix to the suffix of this member, which write_members() must write, or to NULL if the
- * sample has no labels.
+/* Decides which member of the tar will hold the labels of a sample. Sets *suffix to the suffix of
+ * an additional member for the labels, which write_members() must write. Sets *suffix to NULL if no
+ * additional member is needed. There are three cases:
  *
- * If the sample's own field `cls` consists of numbers, they are the labels already. In this case
- * sets *suffix to NULL, and returns an error if the numbers differ from the labels. A field `cls`
- * whose content has not been read yet is assumed to have numbers. */
+ * - The sample has no field `cls`. The additional member is `cls`, unless the sample has no labels.
+ * - The sample's field `cls` consists of numbers. These must be the sample's labels, so no
+ *   additional member is needed. Returns an error if they differ from the labels. If the content of
+ *   the field has not been read yet, it is assumed to be the labels.
+ * - The field `cls` has other content. The additional member is LABEL_SUFFIX, unless the sample has
+ *   no labels. */
 static int label_member(const struct sheaf_sample *sample, const struct sheaf_field *const *fields,
                         const char **suffix, struct sheaf_error *err)
 {

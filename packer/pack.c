@@ -161,7 +161,7 @@ static bool has_nothing_new(const struct pack *p)
 }
 
 /* Returns an error if a file of the source is neither packed nor skipped, or if no sample was
- * packed. The data set is then not published. */
+ * packed. The caller then does not publish the data set. */
 static int pack_check_sum(const struct pack *p, struct sheaf_error *err)
 {
     const int code = problems_conserve(&p->problems, p->result.files, p->result.files_packed, err);

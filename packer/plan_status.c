@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Implements sheaf_plan_open, which finds out which shards of a stored plan are finished, so that
- * sheaf_commit would accept them.
- *
- * Listings of the destination and journal entries (the stored facts about finished shards) are
- * enough. A shard itself is read only if its stamp (time, inode or ETag) differs from the stamp in
- * its entry. */
+ * sheaf_commit would accept them. For this purpose, it reads listings of the destination and
+ * journal entries (the stored facts about finished shards). It reads a shard itself only if the
+ * shard's stamp (time, inode or ETag) differs from the stamp in its entry. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -94,7 +94,8 @@ struct catalog {
     struct arena texts;         /* of files */
 };
 
-/* Set *label to the index of a label in the catalog, which stores each different label once.
+/* Set *label to the index of a label in the catalog. A new label is added; an equal label that
+ * exists is used again.
  *
  * catalog_class() takes the class `name`. `number` points to the number of the class, or is NULL if
  * the plan will choose the number. catalog_numbers() takes a label of `count` numbers. If `count`

@@ -689,8 +689,9 @@ static int refuse_line(struct scan *scan, const char *url, uint64_t line, const 
     return code == SHEAF_OK ? SHEAF_END : code;
 }
 
-/* Finds the label of a list's entry. The labels of a list may be names of classes or numbers of
- * classes, but not both. Otherwise a named class might get a number that is already in use. */
+/* Finds the label of a list's entry. The labels of a list may be names of classes, or numbers of
+ * classes, but not a mixture of both. In a mixture, a class with a name could get a number that
+ * another entry already uses. */
 static int entry_label(struct scan *scan, const char *url, uint64_t line,
                        const struct list_entry *entry, uint32_t *label, struct sheaf_error *err)
 {

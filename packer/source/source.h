@@ -49,8 +49,8 @@ struct source_ops {
     /* true if the source is everything in a directory or under a prefix, so that the output must
      * not be inside it */
     bool is_tree;
-    /* true if the source can be combined with other sources, because its files are under its
-     * root */
+    /* true if the source can be combined with other sources. For this purpose, its files must be
+     * under its root. */
     bool joins;
     /* true if the user may set the root (a directory or URL) to which the paths in the source are
      * relative */
@@ -62,8 +62,8 @@ struct source_ops {
     bool (*detect)(const char *url, const char *text, size_t size);
     /* Sets source.root. `root` is the option, or NULL. */
     int (*open)(struct source *source, const char *root, struct sheaf_error *err);
-    /* Finds the source's files and adds them to the catalog. Also sets source->root if only the
-     * content of the source states it. */
+    /* Finds the source's files and adds them to the catalog. Sets source->root if the root is still
+     * "", because only the content of the source states it. */
     int (*scan)(struct source *source, struct scan *scan, struct sheaf_error *err);
 
     /* reopen(), read() and close() exist only for a source that contains its files, such as an
@@ -91,7 +91,8 @@ struct source {
     /* true if the files are in a store and must be fetched */
     bool is_remote;
     int root_fd;                /* the root directory, or -1 */
-    /* state of a source that reads its files itself, such as an archive; otherwise NULL */
+    /* state of a source that contains its files, such as an archive, and so reads them itself; NULL
+     * for any other source */
     void *content;
     /* If several sources are combined, their paths are relative to a common root. This is the part
      * of this source's own root after the common root, such as "a/b". NULL if sources are not
@@ -151,9 +152,10 @@ int source_reopen(const char *kind, const char *root, bool is_remote, struct sou
 char *source_root_name(const struct source *source);
 void source_close(struct source *source);
 
-/* Combines several sources: directories and lists, or prefixes and lists in one store. Their roots
- * are replaced by the common beginning of all roots, to which all paths are then relative. Classes
- * stay relative to the root of their own source. Two directories must not overlap. */
+/* Combines several sources: directories and lists, or prefixes and lists in one store. Two
+ * directories must not overlap. The common beginning of all roots becomes the root of each source,
+ * and all paths are then relative to it. The classes do not change: they stay relative to the old
+ * root of their own source. */
 int source_join(struct source *sources, size_t count, struct sheaf_error *err);
 
 /* Finds the source's files and adds them to the catalog. Bad files and bad lines are recorded as
