@@ -287,7 +287,7 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     return code;
 }
 
-/* Called when the input of a stream has ended. If the stream ends between two frames, returns
+/* Called when the input of a stream has ended. If it ends directly after a complete frame, returns
  * SHEAF_OK. If it ends inside a frame, or inside the first bytes of one, returns SHEAF_END, and the
  * caller sets the error. If the last few bytes cannot begin a frame, sets an error that reports
  * them as foreign bytes. */

@@ -167,7 +167,8 @@ enum { INTEROP_DALI = 1, INTEROP_MXNET = 2, INTEROP_WIDS = 4, INTEROP_ENERGON = 
 struct format_ops {
     enum sheaf_container id;
     const char *name;           /* "tfrecord" */
-    /* other common names of the container, which options accept; files never contain them */
+    /* other common names of the container, which the user may give in options; Sheaf never writes
+     * them into files */
     const char *aliases[2];
     const char *suffix;         /* ".tfrecord" */
     const char *words[2];       /* suffixes of a file's name that indicate the container */

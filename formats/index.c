@@ -546,9 +546,10 @@ static int parse_blocks(struct parser *p, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Parses the list of pieces, which are ranges of a tar in which the members of a sample are not
- * adjacent. A reader that reads the pieces in the listed order gets the members of each sample next
- * to each other. When a piece is read later, the reader checks whether it lies inside the shard. */
+/* Parses the list of pieces. A tar has pieces if the members of a sample are not adjacent in it. A
+ * piece is a range of the tar's bytes. A reader that reads the pieces in the listed order gets the
+ * members of each sample next to each other. When a piece is read later, the reader checks whether
+ * it lies inside the shard. */
 static int parse_pieces(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;

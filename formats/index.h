@@ -27,10 +27,10 @@ struct index_writer {
     /* pairs of varints, one pair for each block of the codec: its compressed and its raw size in
      * bytes */
     struct buf blocks;
-    /* Pieces are ranges of a tar in which the members of a sample are not adjacent. The pieces are
-     * listed in the order in which a reader must read them to make the members adjacent. Each piece
-     * is a pair of varints: its start minus the end of the previous piece (signed, in zigzag form),
-     * and its size in bytes. */
+    /* A tar has pieces if the members of a sample are not adjacent in it. A piece is a range of the
+     * tar's bytes. The pieces are listed in the order in which a reader must read them to make the
+     * members adjacent. Each piece is a pair of varints: its start minus the end of the previous
+     * piece (signed, in zigzag form), and its size in bytes. */
     struct buf pieces;
     uint64_t samples, raw_bytes, largest, names_bytes;
     uint64_t gap_count, gap_sample, gap_bytes;
@@ -60,9 +60,9 @@ int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *
  * a tar's zero blocks. The bytes that the codec writes at the end of a shard belong to no block. */
 int index_add_block(struct index_writer *w, uint64_t stored_bytes, uint64_t raw_bytes,
                     struct sheaf_error *err);
-/* Adds a piece, for a tar in which the members of a sample are not adjacent. The piece is the range
- * of `bytes` bytes at `stored_offset` of the shard. A reader that reads the pieces one after
- * another, in the order in which they were added, gets each sample's members next to each other. */
+/* Adds a piece: the range of `bytes` bytes at `stored_offset` of the shard. A tar needs pieces if
+ * the members of a sample are not adjacent in it. A reader that reads the pieces in the order in
+ * which they were added gets the members of each sample next to each other. */
 int index_add_piece(struct index_writer *w, uint64_t stored_offset, uint64_t bytes,
                     struct sheaf_error *err);
 /* Appends the section of the shard to `out`, and empties the writer for the next shard. `lead` is
@@ -100,9 +100,10 @@ struct index_section {
      * NULL if the shard is not compressed. */
     struct index_block *blocks;
     uint64_t block_count;
-    /* The pieces of a tar in which the members of a sample are not adjacent, followed by one
-     * element whose offsets are the end of the last piece. NULL for any other shard. A reader that
-     * reads the pieces in this order gets the members of each sample next to each other. */
+    /* The pieces of a tar, followed by one element whose offsets are the end of the last piece. A
+     * tar has pieces if the members of a sample are not adjacent in it. A reader that reads the
+     * pieces in this order gets the members of each sample next to each other. NULL if the shard
+     * has no pieces. */
     struct index_block *pieces;
     uint64_t piece_count;
     uint64_t memory_bytes;      /* size of everything above */

@@ -111,9 +111,9 @@ static json_t *tree_of_shard(const void *shards, size_t i, json_error_t *error)
     return shard;
 }
 
-/* Adds the members that only some manifests have. "class_samples" and "fields" are added if they
- * are known, because older releases did not count them. "repeated_keys" is added if it is not 0,
- * and "joined" if it is true. */
+/* Adds the members that only some manifests have. "class_samples" and "fields" are added if the
+ * counts are known; they are not known if an older release packed samples. "repeated_keys" is added
+ * if it is not 0, and "joined" if it is true. */
 static json_t *add_counts(const struct manifest *m, json_t *document)
 {
     bool failed = document == NULL;

@@ -69,8 +69,9 @@ int manifest_option_texts(const struct manifest *manifest, const char *name, cha
 /* Copies the hash that identifies the last change of the data set (append or edit) to *hash, which
  * the caller frees. Sets *hash to NULL if the data set was never changed. */
 int manifest_change_plan(const struct manifest *manifest, char **hash, struct sheaf_error *err);
-/* Set *has to whether an option called `name`, of any type, is stored in a manifest. The second
- * function takes the JSON text of the manifest's options, which may be NULL. */
+/* Two functions that set *has to true if a manifest stores an option called `name`, of any type,
+ * and to false otherwise. The second function takes the manifest's options as JSON text. NULL
+ * stands for no options. */
 int manifest_has_option(const struct manifest *manifest, const char *name, bool *has,
                         struct sheaf_error *err);
 int manifest_options_have(const char *options_json, const char *name, bool *has,

@@ -67,8 +67,9 @@ static bool add_count(json_t *own, const char *name, uint64_t count)
                                                  : json_integer((json_int_t)count)) != 0;
 }
 
-/* Copies the options in `common` to `own`, except options that `own` has already. Also copies the
- * number of images that they changed. Returns true on failure. */
+/* Copies the options in `common` to `own`, except options that `own` already has. If an option
+ * about images is copied, also copies the number of images that were changed because of it. Returns
+ * true on failure. */
 static bool add_common(json_t *own, json_t *common, const struct manifest_images *images)
 {
     bool has[COUNT_OF(kept)], failed = false;

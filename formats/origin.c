@@ -66,10 +66,10 @@ int origin_is(const struct manifest *m, const char *fingerprint, bool *is,
     int code;
 
     *is = false;
-    /* The options of a conversion name "program" as the source, because a conversion passes its
-     * samples to the packer as a program does. Manifests without this word are refused here without
-     * being parsed. This saves time, because a union of many data sets compares each pair of
-     * them. */
+    /* A conversion passes its samples to the packer as a program does, so its manifest has the
+     * source "program". If this word is not in the manifest's options, the data set is not a
+     * conversion, and the options need not be parsed. This saves time, because a union of many data
+     * sets compares each pair of them. */
     if (strstr(text, "\"program\"") == NULL)
         return SHEAF_OK;
     code = json_load_text(text, strlen(text), 0, &options, &found, err);

@@ -108,8 +108,8 @@ static void tell_aliases(const struct planner *p)
 
 #define LEFT_OUT_ROOM 80
 
-/* Writes how many directories and files a filter left out to `text`, as in "2 directories and 1
- * file", and returns `text`. */
+/* Sets `text` to the number of directories and files that a filter left out, as in "2 directories
+ * and 1 file". Returns `text`. */
 static const char *left_out_text(const struct filter_rule *rule, char text[LEFT_OUT_ROOM])
 {
     const uint64_t files = rule->left_out - rule->directories;

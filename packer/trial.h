@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tests whether samples can be packed while a plan is made. This is needed for a split with a fixed
- * number of samples of each class, because it must get only good samples. Without the test, bad
- * samples would be found only when they are packed. */
+ * While a plan is made, tests whether single samples can be packed.
+ *
+ * The test is needed for a split with a fixed number of samples of each class, because this split
+ * must get only good samples. Without the test, bad samples would be found only when they are
+ * packed. */
 #ifndef PACKER_TRIAL_H
 #define PACKER_TRIAL_H
 

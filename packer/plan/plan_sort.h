@@ -162,8 +162,8 @@ int samples_each_batch(const struct plan_sort *sort, struct sample_stream *strea
  * samples of a shard, the shard has fewer samples in the plan than before. (plan_sort_place.c) */
 int plan_sort_place(struct plan_sort *sort, struct sample_stream *all, struct plan *plan,
                     struct sheaf_error *err);
-/* For an append, removes the samples whose keys the data set already has from the stream, and
- * reports their files. (plan_sort_known.c) */
+/* Used for an append. If the data set already has a sample with the key of a sample in the stream,
+ * removes the sample from the stream and reports its files. (plan_sort_known.c) */
 int plan_sort_known(struct plan_sort *sort, struct sample_stream *all, struct sheaf_error *err);
 /* Divides the samples of the stream `all` among the splits that the options define, and closes the
  * stream. (plan_sort_split.c) */

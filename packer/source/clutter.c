@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recognises files that are not data by their names (.DS_Store, ...); see clutter.h. */
+ * Recognises by its name that a file is not data (.DS_Store, ...); see clutter.h. */
 #include "packer/source/clutter.h"
 
 #include <string.h>

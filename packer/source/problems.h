@@ -61,7 +61,7 @@ struct problems {
     struct cls_words replaced;
 };
 
-/* Counts a sample, and keeps the key of the first one. */
+/* Counts a sample. If it is the first one that is counted, also stores its key. */
 void cls_words_count(struct cls_words *words, const char *key);
 /* Adds the samples of `more` to `words`. */
 void cls_words_add(struct cls_words *words, const struct cls_words *more);
