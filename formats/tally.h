@@ -57,9 +57,8 @@ int tally_add(struct tally *tally, const struct sheaf_sample *sample, struct she
 /* Adds the tally of the samples that follow. */
 int tally_merge(struct tally *tally, const struct tally *behind, struct sheaf_error *err);
 /* Subtracts the counts of samples that were removed from the data set. `removed` is the tally of
- * these samples. Afterwards `least` and `most` of a field are only limits between which all
- * remaining sizes are, because the sample with the smallest or largest size may have been
- * removed. */
+ * these samples. The new smallest and largest sizes of a field are not known, so `least` and `most`
+ * stay as they are. Afterwards they are only limits: no remaining size lies outside them. */
 void tally_subtract(struct tally *tally, const struct tally *removed);
 /* Makes `lacking` unknown where it is this key. */
 void tally_forget_key(struct tally *tally, const char *key);
@@ -74,8 +73,8 @@ uint64_t tally_median(const struct tally_field *field);
 void tally_decades(const struct tally_field *field, uint64_t decades[SHEAF_SURVEY_DECADES]);
 
 /* Compares two tallies of the same samples. Returns a text about the first difference, or NULL if
- * they are equal. `limits` means that tally_subtract() has changed `b`. Its smallest and largest
- * sizes are then only limits and need not equal those of `a`. */
+ * the tallies are equal. `limits` means that tally_subtract() has changed `b`. The smallest and
+ * largest sizes in `b` are then only limits and need not equal the sizes in `a`. */
 const char *tally_difference(const struct tally *a, const struct tally *b, bool limits,
                              const char **name);
 

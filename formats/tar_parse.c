@@ -291,9 +291,9 @@ static void tar_parse_set_path(const struct tar_header *h, const struct extensio
         m->prefix_size = strnlen(h->prefix, sizeof(h->prefix));
 }
 
-/* Returns the offset of the end of a GNU sparse file's header, including the blocks with the file's
- * map that follow it. Each of these blocks announces whether another one follows. Sets *need if the
- * caller must call again with more bytes. */
+/* Returns the offset of the end of a GNU sparse file's header. Blocks with the map of the file may
+ * follow the header and belong to it. The header and each of these blocks say whether another block
+ * follows. Sets *need if the caller must call again with more bytes. */
 static size_t sparse_end(const uint8_t *data, size_t size, size_t at, size_t *need)
 {
     bool goes_on = data[at + SPARSE_MORE] != 0;

@@ -89,8 +89,8 @@ static int put_record(struct buf *out, const char *key, const char *value,
     return buf_printf(out, err, "%zu %s=%s\n", record_size(key, value), key, value);
 }
 
-/* Appends a pax header to `out`. `path` and `size_text` are the path and size of the member, or
- * NULL if ustar has room for them. */
+/* Appends a pax header to `out`. `path` is the path of the member, and `size_text` its size as
+ * text. Each of the two is NULL if the ustar header has room for it. */
 static int put_pax(struct buf *out, const char *path, const char *size_text,
                    struct sheaf_error *err)
 {

@@ -35,9 +35,9 @@ struct view_column {
     double number;
 };
 
-/* The conditions that select samples of one source of a view. A sample must satisfy all conditions
- * except `range` and `every`. Among the samples that do, `range` selects some, and `every` selects
- * some of these. */
+/* The conditions that select samples of one source of a view. First, all conditions except `range`
+ * and `every` are applied. The samples that satisfy them are counted, and `range` keeps a range of
+ * these numbers. At last, `every` keeps every n-th of the samples that are left. */
 struct view_where {
     char **classes;
     size_t class_count;

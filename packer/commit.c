@@ -112,8 +112,8 @@ static int commit_check_shard(struct commit_run *c, size_t i, int code,
 
 /* ---- What is missing ------------------------------------------------------------------------- */
 
-/* Adds the numbers of the parts that must be packed again to the error message `text`, because they
- * contain missing shards. Adds nothing if the number of parts is unknown. */
+/* Appends to the error message `text` the numbers of the parts that contain missing shards, so that
+ * the user can pack these parts again. Appends nothing if the number of parts is unknown. */
 static int name_parts(const struct commit_run *c, struct buf *text, struct sheaf_error *err)
 {
     const char *between = "";

@@ -303,8 +303,8 @@ static void engine_release(struct engine *e, struct slot *slot)
     slot->charged = 0;
 }
 
-/* Returns the total size of a block's buffers after they have grown as `need` demands. A buffer
- * that is larger already keeps its size. */
+/* Returns the total size that a block's buffers will have after they have grown to the sizes in
+ * `need`. A buffer that is already larger keeps its size. */
 static uint64_t held(const struct block *b, const struct block_need *need)
 {
     return MAX(need->raw, b->raw.capacity) + MAX(need->names, b->names.capacity) +

@@ -209,8 +209,8 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
     return SHEAF_OK;
 }
 
-/* Gives up the run. If a later run can resume it, first finishes the shards that already have all
- * their samples. */
+/* Gives up the run. If a later run can resume it, shards that already have all their samples are
+ * finished first. */
 void sheaf_packer_abort(struct sheaf_packer *p)
 {
     struct sheaf_error ignored;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements the packer for some shards of a planned conversion. The packer fills these shards, and
- * sheaf_commit() publishes them later. */
+ * Implements the packer for one process that packs some of the shards of a planned conversion.
+ * sheaf_commit() publishes the shards of all processes later. */
 #include <stdlib.h>
 #include <string.h>
 

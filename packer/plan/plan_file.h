@@ -64,7 +64,7 @@ struct plan_facts {
 struct plan_writer;
 
 int plan_writer_open(const char *url, struct plan_writer **writer, struct sheaf_error *err);
-/* Returns the struct to which the caller adds the samples of each shard, so that they are written
+/* Returns a struct through which the caller adds the samples of each shard. They are then written
  * to the plan file. */
 struct plan_sections *plan_writer_sections(struct plan_writer *writer);
 /* Writes the rest of the plan file after the samples, and makes the file visible.
@@ -108,8 +108,8 @@ bool plan_file_is(const char *url);
 #define PLAN_FACTS_LIMIT  ((uint64_t)1 << 30)
 
 /* plan_facts.c */
-/* Copies those options of the packing run that a plan stores into `facts`. The texts still belong
- * to `options`. */
+/* Sets `facts` to the options of the packing run, as far as a plan stores them. The texts still
+ * belong to `options`. */
 void plan_facts_take(struct plan_facts *facts, const struct sheaf_pack_options *options);
 /* Returns whether the plan is for a column, which adds a field to an existing data set (see
  * formats/column_record.h). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes the sections of a plan (the samples of one shard each) to any destination, and loads
- * shards from their sections. */
+ * Writes and reads the sections of a plan. A section has the samples of one shard. Sections are
+ * written to any destination, and shards are loaded from them. */
 #include "packer/plan/plan_section.h"
 
 #include "base/error.h"
