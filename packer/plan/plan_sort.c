@@ -388,9 +388,9 @@ static int count_classes(const struct plan_sort *x, struct plan *plan, struct sh
     return SHEAF_OK;
 }
 
-/* Gives the labels their final indexes. If labels from directories and lists will not be used,
- * drops all of them. This is the case under two conditions: each sample with such a label also has
- * a file .cls, and at least one of these files contains numbers, which replace the label.
+/* Gives the labels their final indexes. Drops all labels from directories and lists if two
+ * conditions hold: each sample with such a label also has a file .cls, and at least one of these
+ * files contains numbers. The numbers in files .cls replace these labels.
  *
  * For example, if a data set was extracted into files, each sample has a file .cls, and the
  * directories are not classes. */

@@ -38,15 +38,15 @@ typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *r
 #define PLAN_PLACE_NONE UINT64_MAX
 
 /* A function that finds the places of samples by their keys. It is used when existing shards are
- * made again. The place of a sample is its number, if the samples of all these shards are counted
- * one after another. Sets places[i] to PLAN_PLACE_NONE if no sample of these shards has the key
- * keys[i]. */
+ * made again. If the samples of all these shards are counted one after another, the place of a
+ * sample is its number in this count. Sets places[i] to PLAN_PLACE_NONE if no sample of these
+ * shards has the key keys[i]. */
 typedef int plan_place_fn(void *context, const char *const *keys, size_t count, uint64_t *places,
                           struct sheaf_error *err);
 
-/* Existing shards that are made again from their source files. Only their samples are planned, in
- * their present order. The place of a sample is its number, if the samples of all these shards are
- * counted one after another. */
+/* Existing shards that are made again from their source files. Only the samples of these shards are
+ * planned, in their present order. If the samples of all these shards are counted one after
+ * another, the place of a sample is its number in this count. */
 struct plan_places {
     plan_place_fn *find;
     void *context;
