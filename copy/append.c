@@ -13,8 +13,9 @@
 #include "publish/destination.h"
 #include "store/store.h"
 
-/* A data set that sheaf_append has opened. It is a data set to which samples are appended, or
- * another split (such as "val") of the same data, in which keys are only looked up. */
+/* A data set that sheaf_append has opened. Samples are appended to it, or it is another split (such
+ * as "val") of the same data. In another split, keys are only looked up, because a sample that one
+ * split has must not be added to a second split. */
 struct append_split {
     char name[SPLIT_NAME_BYTES];
     char *directory;

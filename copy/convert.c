@@ -150,9 +150,10 @@ static int append_sample(struct convert *c, const struct sheaf_sample *sample,
     return code;
 }
 
-/* Converts or checks the images of the first samples of an array on several threads. Sets *count to
- * the number of these samples. The caller must append them to the new data set before the next
- * call. If no image needs to be converted or checked, *count does not change. */
+/* Converts or checks the images of samples on several threads. `samples` is an array of *count
+ * samples. The packer may choose only the first samples of the array, and *count is then set to
+ * their number. The caller must append these samples to the new data set before the next call. If
+ * no image needs to be converted or checked, *count does not change. */
 static int convert_prepare(struct convert *c, const struct sheaf_sample *samples, size_t *count,
                            struct sheaf_error *err)
 {

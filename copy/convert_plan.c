@@ -91,7 +91,7 @@ static int make_labels(struct conversion *c, struct sheaf_error *err)
 
 /* ---- Repeated keys --------------------------------------------------------------------------- */
 
-/* The keys of the samples that were read so far. */
+/* The keys of the samples that were read so far, with which repeated keys are found. */
 struct key_reading {
     const struct sheaf_pack_options *options;
     struct keyset keys;
@@ -266,7 +266,7 @@ static int plan_conversion(const char *source, const char *dest, const char *pla
     if (code == SHEAF_ERR_CORRUPT)
         return err_set(err, code, "%s", found.message);
     if (code != SHEAF_OK)
-        /* Any other error means that the source is not a data set. */
+        /* Any error other than a damaged manifest means that the source is not a data set. */
         return SHEAF_END;
     code = convert_plan_make_plan(&c, source, dest, plan, err);
     result->samples = c.facts.plan.sample_count;

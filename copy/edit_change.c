@@ -449,8 +449,8 @@ static int edit_change_find_shards(struct counting *n, struct sheaf_error *err)
     return code;
 }
 
-/* Copies the counts of fields from the manifest to `fields`, by writing them as text and parsing
- * the text. */
+/* Copies the counts of fields from the manifest to `fields`, by converting the counts to JSON and
+ * back. */
 static int copy_fields(const struct manifest *m, uint64_t samples, struct tally *fields,
                        struct sheaf_error *err)
 {

@@ -2,11 +2,10 @@
  *
  * A repair makes the damaged or lost files of a data set again.
  *
- *     manifest --repair_check.c--> damaged files --repair_plan.c--> shards from their source files
- *                                               \--repair_copy.c--> files from a copy
- *
- * repair.c calls the steps one after another. A file gets its name only after its bytes have been
- * compared with the manifest. */
+ * repair_check.c compares the files with the manifest, and finds the damaged files. They are
+ * repaired in one of two ways: repair_plan.c makes shards again from the packed files, or
+ * repair_copy.c copies files from a copy of the data set. repair.c calls these steps one after
+ * another. A file gets its name only after its bytes have been compared with the manifest. */
 #ifndef COPY_REPAIR_H
 #define COPY_REPAIR_H
 

@@ -41,8 +41,8 @@ static int channel_config_get_text(const json_t *object, const char *member, con
     return SHEAF_OK;
 }
 
-/* Sets *value to a member of a JSON object, or to NULL if the member is missing. Returns an error
- * if the member is not an object itself. */
+/* Sets *value to the value of the member `member` of a JSON object, or to NULL if the member is
+ * missing. Returns an error if the value is not a JSON object. */
 static int channel_config_get_object(const json_t *object, const char *member, const json_t **value,
                                      struct sheaf_error *err)
 {

@@ -107,8 +107,8 @@ static int write_both(struct fifo *f, struct iovec v[2], struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Writes the bytes in the buffer, and then all bytes of `data` except the last one, which stays in
- * the buffer. */
+/* Writes the bytes in the buffer, and then all bytes of `data` except the last one. The last byte
+ * stays in the buffer, so that the reading program notices if this process dies (see fifo.h). */
 static int write_out(struct fifo *f, const void *data, size_t size, struct sheaf_error *err)
 {
     struct iovec v[2] = { { f->held.data, f->held.size },

@@ -15,7 +15,7 @@
 
 struct fifo {
     int fd;
-    /* shows the progress, and says whether the call was interrupted, while the pipe is full */
+    /* used while the pipe is full: shows the progress, and says whether the call was interrupted */
     struct watch *watch;
     const struct sheaf_progress *progress;
     struct buf held;

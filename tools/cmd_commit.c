@@ -83,7 +83,8 @@ static int cmd_commit(const struct command *command, int argc, char **argv)
     detail_packing(&result);
     if (result.files != 0)
         say_skipped_if_quiet(result.skipped, result.files);
-    /* the plan of a conversion leaves out only samples with repeated keys */
+    /* A conversion in parts leaves out a sample only if its key is repeated. So if samples were
+     * left out, the rule for repeated keys is "drop", and otherwise "number". */
     say_duplicates(&result, result.skipped != 0 ? SHEAF_DUPLICATE_DROP : SHEAF_DUPLICATE_NUMBER);
     if (is_quiet())
         return STATUS_OK;

@@ -12,7 +12,7 @@
 #include "sheaf.h"
 
 /* Returns whether the UTF-8 character at `p` may be printed on a terminal unchanged. (All unsafe
- * characters are below U+10000.) */
+ * characters are below U+10000, so no character of four bytes needs to be replaced.) */
 static bool is_shown(const uint8_t *p, size_t size)
 {
     char sequence[8] = "";

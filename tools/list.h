@@ -7,10 +7,10 @@
 #include "sheaf.h"
 #include "tools/output.h"
 
-/* Prints the line of text for a sample. Labels are separated by blanks, and the column is empty if
- * the sample has no labels. Control characters are written as \xHH, so that a sample is always one
- * line. They occur only in keys and names of shards that other software wrote. Returns 0 or an
- * errno value. */
+/* Prints the line of text for a sample. Labels are separated by blanks. If the sample has no
+ * labels, nothing follows the first TAB in their place. Control characters, which occur only in keys and
+ * names of shards that other software wrote, are written as \xHH. So a sample is always one line.
+ * Returns 0 or an errno value. */
 int list_sample(struct output *out, const struct sheaf_sample *sample);
 /* Prints the first two columns of that line. */
 int list_key_and_labels(struct output *out, const struct sheaf_sample *sample);

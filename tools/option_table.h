@@ -60,7 +60,8 @@ struct option {
     uint64_t least, most;
     const struct choice *choices;
     /* Returns the value for a word that is not in `choices`, such as another name of a container.
-     * Returns -1 if the word is unknown. The pointer may be NULL. */
+     * Returns -1 if the word is unknown. `choice_of` is NULL if only the words in `choices` are
+     * allowed. */
     int (*choice_of)(const char *alias);
     const char *meaning;
     const char *unit;               /* unit of the default, where --help shows one */

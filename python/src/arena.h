@@ -7,9 +7,9 @@
  * only the beginning that was used so far is backed by memory.
  *
  * The first part is divided into pieces, which are allocated and freed one by one. A piece is
- * allocated at the lowest free position. So memory that was used before is used again, because the
- * kernel would have to clear and map fresh memory. Only the process that opened the arena keeps
- * track of the pieces.
+ * allocated at the lowest free position, so that memory that was used before is used again. This
+ * saves time, because the kernel must clear and map fresh memory. Only the process that opened the
+ * arena keeps track of the pieces.
  *
  * The second part is for one reader, which puts its samples there (sheaf_reader_options.memory), so
  * that the samples need not be copied.

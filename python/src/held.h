@@ -107,9 +107,10 @@ void held_note(struct held *h, uint64_t first, uint64_t end);
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
 /* Returns whether memory has room for the samples between the reader's position and ordinal
- * `first`. The reader only moves forward. So it must read these samples before it can answer a
- * request for `count` samples from `first` on, and keep them for other requests. The rank that
- * makes the request has `workers` workers. */
+ * `first`. A rank with `workers` workers has requested `count` samples from `first` on. The reader
+ * only moves forward, so it must first read the samples before `first`, and keep them for other
+ * requests. The limit for them grows with `workers`, because each worker requests some batches in
+ * advance. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
 /* Records that no worker will request samples with ordinals below `first`. */
 void held_skip(struct held *h, uint64_t first);

@@ -26,7 +26,8 @@ struct pool_object {
     struct ready_times ready;
 };
 
-/* Index of a batch's attribute in its tuple of parts. */
+/* Index of an attribute of a batch (such as its labels) in the tuple of Python objects that the
+ * program gets with the batch. */
 enum crops_part { CROPS_PIXELS, CROPS_MASKS, CROPS_LABELS, CROPS_BOXES, CROPS_PARTS };
 
 /* The objects that the program gets with one batch of crops: a tuple with an item for each
@@ -46,7 +47,9 @@ struct slot_object {
     /* a tuple of arrays. There is one array of image crops for each view (kind of crop). For each
      * mask, there is one array of mask crops for each view. */
     PyObject *arrays;
-    /* make_parts(arrays) returns a list of tuples (memory of labels, memory of boxes, parts) */
+    /* a Python function: make_parts(arrays) returns a list with one tuple for each of several later
+     * batches. The tuple has three items: the memory of the labels, the memory of the boxes, and
+     * the tuple of objects that the program gets. */
     PyObject *make_parts;
     Py_buffer *buffers;             /* the memory of the arrays */
     void **out;
@@ -67,7 +70,8 @@ struct crops_object {
     struct pool_object *pool;
     struct slot_object *slot;       /* NULL once the crops are made */
     struct slot_parts parts;        /* of this batch */
-    /* values that the program has set in place of the parts, or NULL */
+    /* for each attribute of the batch (enum crops_part): the value that the program has set in its
+     * place, or NULL if the program has set none */
     PyObject *replaced[CROPS_PARTS];
     /* number of samples for which the memory of the batch has room */
     size_t room;

@@ -5,14 +5,13 @@
  * - ReadyBatches is an iterator over the batches of a queue. A Python class is derived from it.
  * - Progress notes how far a pass has come.
  *
- * There are two ways to get the next batch of a queue:
+ * There are two ways to get the next batch of a queue. PixelQueue.first returns the next batch even
+ * if its crops are not made yet. next() of a ReadyBatches returns the next batch if it is complete.
+ * Otherwise, it calls the method _next_other() of the Python class and returns its result.
  *
- *     next(ReadyBatches)  a complete batch of its queue, or what _next_other() returns
- *     PixelQueue.first    next batch, which may not be made yet
- *
- * Both begin new batches before they return, up to the allowed number of batches in advance. Almost
- * every batch is complete. A training loop needs little time to get such a batch, because no Python
- * code of this package runs. */
+ * Both ways begin new batches before they return, up to the allowed number of batches in advance.
+ * Almost every batch is complete when the training loop asks for it. In this case, next() takes
+ * little time, because it does not run Python code of this package. */
 #include "pixels.h"
 
 #include <stddef.h>
@@ -27,7 +26,8 @@ struct progress_object {
     PyObject_HEAD
     unsigned long long yielded; /* number of samples that were requested */
     char is_over;               /* the end of the pass was reached */
-    /* number of batches that the program has received, or HANDED_NONE, which is None in Python */
+    /* number of batches that the program has received; HANDED_NONE (None in Python) if Python code
+     * has not set this number */
     long long handed;
 };
 
@@ -56,7 +56,9 @@ struct ready_object {
     PyObject_HEAD
     struct queue_object *queue; /* the queue whose complete batches are returned; or NULL */
     long long given;            /* number of batches that were returned */
-    unsigned long long left_ns; /* time when the program received its latest batch; 0: none */
+    /* time in nanoseconds at which the program received its latest batch; 0 if there is none
+     * yet */
+    unsigned long long left_ns;
 };
 
 static PyTypeObject *queue_type, *progress_type, *ready_type;

@@ -3,12 +3,12 @@
  * The Python type PixelSlot: memory of the program for the crops of one batch, and the Python
  * objects that the program gets with a batch.
  *
- *     slot --arrays--> [pixels of one batch]      used for one batch after another
- *          --parts---> (pixels, labels, ...)      of the next batch
- *                      (pixels, labels, ...)      of the batch after it, ...
+ * The slot's `arrays` have the pixels of one batch, and are used for one batch after another. The
+ * slot's `parts` are tuples of objects (pixels, labels, ...): a tuple for the next batch that uses
+ * the slot, a tuple for the batch after it, and so on.
  *
- * The objects in a tuple of parts (labels, boxes, ...) refer to the arrays with the pixels. The
- * slot is free when no object refers to the arrays except the tuples for later batches. */
+ * The objects in these tuples refer to the arrays. The slot is free when nothing refers to the
+ * arrays except the tuples for later batches. */
 #include "pixels.h"
 
 #include <string.h>

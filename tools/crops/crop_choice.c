@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the text by which the user chooses crops of images. It uses the names and values of
- * sheaf.Pixels in Python; see crop_files.h. */
+ * Parses the text by which the user chooses crops of images. The text has the same names and values
+ * as the arguments of sheaf.Pixels in Python; see crop_files.h. */
 #include "tools/crops/crop_files.h"
 
 #include <ctype.h>

@@ -103,7 +103,8 @@ static void plan_status_print_classes(const struct status *s)
                shown(sheaf_plan_class(s->plan, i)));
 }
 
-/* Prints what planning has found about fields `cls` and repeated keys. */
+/* Prints how many fields `cls` contain something other than numbers, such as a word, and how many
+ * samples have a repeated key. Prints nothing for a number that is 0. */
 static void print_found(const struct sheaf_plan_info *i)
 {
     if (i->cls_words != 0)

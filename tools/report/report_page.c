@@ -351,8 +351,8 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns how often samples were appended to the data set, or a larger number. Counts the
- * fingerprints of earlier states in the manifest. */
+/* Returns an upper limit of the number of appends to the data set: the number of fingerprints of
+ * earlier states in the manifest. (An edit adds such a fingerprint as well.) */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
