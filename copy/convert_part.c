@@ -38,7 +38,8 @@ static int convert_part_open_source(const struct sheaf_plan_info *plan, const ch
 }
 
 /* Copies `samples` samples of the data set, beginning with sample number `first`, to a new shard.
- * *at is the number of the sample that the reader returns next. */
+ * *at is the number of the sample that the reader returns next; if it is not `first`, the reader
+ * must seek. */
 static int copy_shard(struct convert *c, uint64_t shard, uint64_t first, uint64_t samples,
                       uint64_t *at, struct sheaf_error *err)
 {

@@ -216,8 +216,8 @@ static void fetch_file_drain(struct fetch_file *f, struct fetch_part *written)
             f->tail = NULL;
         failed = f->failed;
         is_last = part->is_last;
-        /* After the last part, the file either has its final name, or has failed its check. In both
-         * cases, the temporary file is not kept for a later run. */
+        /* After the last part, the file is complete and either gets its final name or fails its
+         * check. In both cases, no partial file is kept for a later run. */
         f->is_useless |= is_last && !failed;
         pthread_mutex_unlock(&f->lock);
         size = part->base.read.size;

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the shards that one host has; see host_shards.h. SageMaker's documentation says only that a
- * host gets about 1/n of the objects, so this file does not rely on a particular choice. The
- * directory shows which shards this host has. All hosts must have epochs of the same length. They
- * need not communicate for this, because each host computes the length from the manifest and the
- * number n of hosts. If S shards are distributed evenly, each host has between floor(S/n) and
- * ceil(S/n) shards. The option `remainder` of the reader determines this length. With the value
- * `pad`, the length is the number of samples in the ceil(S/n) largest shards. No host has more
- * samples. A host with fewer samples repeats some of its own samples. With the value `drop`, the
- * length is the number of samples in the floor(S/n) smallest shards. Every host has at least this
- * number of samples. A host with more samples leaves out the rest.
+ * Opens the shards that one host has; see host_shards.h. The directory shows which shards these
+ * are, because SageMaker's documentation says only that a host gets about 1/n of the objects.
+ *
+ * All hosts must have epochs of the same length. Each host computes this length from the manifest
+ * and the number n of hosts, so the hosts need not communicate. If S shards are distributed evenly,
+ * each host has between floor(S/n) and ceil(S/n) shards. The reader's option `remainder` selects
+ * one of two rules:
+ *
+ * With `pad`, the length is the number of samples in the ceil(S/n) largest shards. No host has more
+ * samples. A host with fewer samples repeats some of its own samples.
+ *
+ * With `drop`, the length is the number of samples in the floor(S/n) smallest shards. No host has
+ * fewer samples. A host with more samples leaves out the rest.
  *
  * If the number of samples on a host does not fit these rules, the host is refused when it reads
  * (see check_host in reader_options.c). This error ends the job. Without it, the hosts would have

@@ -20,8 +20,9 @@
  * variable SHEAF_JOB, or the name of the file). Returns -1 on success. If the file cannot be
  * written, prints an error and returns the exit status. */
 int metrics_begin(const char *path, const char *dataset);
-/* Tells the metrics from which reader to take counts. `last` must be set in the last call before
- * the reader is freed. */
+/* Takes the present counts of the reader for the metrics file, and writes this file at most once a
+ * second. `last` must be set in the last call before the reader is freed, because the final counts
+ * are then taken in any case. */
 void metrics_reader(const struct sheaf_reader *reader, bool last);
 /* Records a final count of the result. */
 void metrics_total(const char *name, uint64_t value);

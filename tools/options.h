@@ -47,8 +47,8 @@ const char *codec_meaning(void);
     { "max-corrupt", OPTION_NUMBER, "N", .number = &(reader)->max_corrupt,                      \
       .standard = "no limit", .meaning = "with skip: fail at the first bad record after N" }
 
-/* The words that say what happens to a sample whose key an earlier sample has: the values of
- * --duplicate-keys. */
+/* The words that the option --duplicate-keys accepts. They say what happens to a sample if an
+ * earlier sample has the same key. */
 extern const struct choice duplicate_keys_choices[];
 #define DUPLICATE_KEYS_ROW(options)                                                             \
     { "duplicate-keys", OPTION_CHOICE, "WHAT", .choice = CHOICE_IN((options)->duplicate_keys),  \

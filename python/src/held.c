@@ -323,8 +323,8 @@ void held_skip(struct held *h, uint64_t first)
         h->place = UINT64_MAX;
 }
 
-/* Reads samples, `step` in each call of the reader, until the reader has returned all samples with
- * ordinals below `end`. */
+/* Reads samples until the reader has returned all samples with ordinals below `end`. Each call of
+ * the reader returns at most `step` samples. */
 static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                       struct sheaf_error *error)
 {

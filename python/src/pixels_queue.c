@@ -210,8 +210,10 @@ static PyObject *queue_remove(struct queue_object *self, PyObject *Py_UNUSED(ign
     Py_RETURN_NONE;
 }
 
-/* Returns the next batch when it is made. Returns NULL if there is none, if the batch is not
- * complete, if skipped records have to be reported, or with an exception. */
+/* Waits until the crops of the next batch are made, and returns this batch. Returns NULL if the
+ * queue is empty, if the batch has fewer samples or crops than it should have, or if skipped
+ * records have to be reported first. Returns NULL with an exception if a signal handler raises
+ * it. */
 static struct crops_object *queue_ready(struct queue_object *self)
 {
     struct crops_object *first = self->count == 0 ? NULL : self->waiting[self->begin];

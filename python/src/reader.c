@@ -44,8 +44,8 @@ static void forget_batch(struct reader_object *self)
 /* Called after the library's reader has moved to another position, or has failed to do so. `code`
  * is the result of the move. Drops the samples of the previous epoch that the program has not
  * received, even if a Python exception is set. If the move failed, stores the error in
- * self->failed. The next call of a method raises this error. So the present call may raise another
- * exception, which the program's callable has raised. */
+ * self->failed, and the next call of a method raises it. The present call cannot always raise it,
+ * because the program's callable may have raised another exception. */
 static void note_place(struct reader_object *self, int code)
 {
     struct sheaf_reader_stats stats;

@@ -20,8 +20,8 @@
 #define CROP_CHOICE_TEXT "SIZE[,NAME=VALUE]..."
 struct crop_choice {
     struct sheaf_pixels_options options;
-    /* the kinds of crops that the user gave with "view="; if there are none, a single view with the
-     * size at the beginning of the text */
+    /* the kinds of crops that the user gave with "view="; if the user gave none, a single view,
+     * whose size is at the beginning of the text */
     struct sheaf_pixels_view views[CROP_VIEWS_MOST];
     size_t view_count;
     const char *field;                  /* NULL: the first image */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * make_inventory DIR FILES: writes a report of S3 Inventory to DIR that lists FILES objects, which
- * do not exist. With this report, the speed of `sheaf plan` is measured. */
+ * make_inventory DIR FILES: writes a report of S3 Inventory to DIR that lists FILES objects. The
+ * objects do not exist, but `sheaf plan` reads only the report, so its speed can be measured with
+ * any number of files. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
