@@ -342,8 +342,8 @@ static int count_one(struct counting *n, struct edit_change *c, const struct she
     return code;
 }
 
-/* Adds up the effects of the changes from `first` up to, but not including, `end` on the counts of
- * the data set. The samples of these changes must be in one shard. */
+/* Adds the effects of some changes to the counts that the data set will have. The changes are those
+ * from `first` up to, but not including, `end`. Their samples must be in one shard. */
 static int count_some(struct counting *n, size_t first, size_t end, uint64_t *payload,
                       struct sheaf_error *err)
 {
@@ -396,9 +396,9 @@ static int name_shard(const struct edit *e, struct edit_shard *s, struct sheaf_e
     return code == SHEAF_OK && s->name == NULL ? err_memory(err, sizeof(text)) : code;
 }
 
-/* Drops each change from `first` up to, but not including, `end` that has no effect. Moves the
- * remaining changes to the position *kept of the array. If any change remains, adds `shard`, which
- * contains all these samples, to the list of shards that are written again. */
+/* Handles the changes of one shard: the changes from `first` up to, but not including, `end`. Drops
+ * each of them that has no effect, and moves the others to the position *kept of the array. If any
+ * change remains, adds `shard` to the list of shards that are written again. */
 static int edit_change_add_shard(struct counting *n, size_t shard, size_t first, size_t end,
                                  size_t *kept, struct sheaf_error *err)
 {

@@ -33,8 +33,8 @@ int in_place_check_packed(const struct sheaf_dataset *dataset, const char *direc
                           struct sheaf_error *err);
 
 /* Opens the data set's directory for writing `count` of its shards again. `m` is the data set's
- * manifest. Afterwards, the caller must set place->shards[0] to [count - 1] to the names of these
- * shards, and call in_place_begin. All arguments are borrowed. */
+ * manifest. Afterwards, the caller must store the names of these shards in place->shards (indexes 0
+ * to count - 1), and call in_place_begin. All arguments are borrowed. */
 int in_place_open(struct in_place *place, struct output *output, const char *directory,
                   const struct manifest *m, size_t count, const volatile int *interrupt,
                   struct sheaf_error *err);

@@ -37,8 +37,9 @@ int repair_places_open(struct repair_places *places, const struct repair *repair
                        struct sheaf_error *err);
 void repair_places_close(struct repair_places *places);
 
-/* Drops the numbers in the shard's records that were read from its .lst file, so that consecutive
- * numbers are used instead. Returns false if no such numbers were read. */
+/* Drops the record numbers that were read from the .lst file of the damaged shard number `at`, so
+ * that consecutive numbers are used instead. Returns false if no numbers were read from this
+ * file. */
 bool repair_places_forget_numbers(struct repair_places *places, size_t at);
 
 /* Returns whether an edit has written the shard. */

@@ -8,9 +8,9 @@
  * from a hash of the object's ETag. So the mark changes even if an object is replaced, within a
  * second, by another object of the same size.
  *
- * The fraction is a multiple of 100 ns, because some file systems store times in such steps. Other
- * file systems (Lustre) store only seconds, and copies that other programs made with the object's
- * time may have no fraction. So a file whose fraction is zero is accepted if its size and its
+ * The fraction is a multiple of 100 ns, because some file systems store times in such steps. The
+ * fraction may be lost: some file systems (Lustre) store only seconds, and so do some programs that
+ * copy files with their times. So a file whose fraction is zero is accepted if its size and its
  * seconds match. */
 #include "modes/fetch.h"
 

@@ -85,9 +85,9 @@ static int launcher_check_member(const struct launch_member *member, const char 
                    source, member->rank, member->size);
 }
 
-/* Returns whether srun started this process. Slurm also sets the variables of the job in a batch
- * script and in the shell of salloc, although each of these is a single process. But only srun sets
- * an ordinary step number. Slurm uses two special step numbers for the script and the shell. */
+/* Returns whether srun started this process, as one of the processes of a job step. A batch script
+ * and the shell of salloc have the variables of the job as well, although each of them is a single
+ * process. But they have a special step number, or none. Only srun sets an ordinary step number. */
 static bool is_in_step(void)
 {
     static const char *const no_steps[] = { "4294967291", "4294967290" };

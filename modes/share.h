@@ -4,11 +4,11 @@
  * object, or all objects that one line of an augmented manifest names. The functions have no side
  * effects.
  *
- * This imitates SageMaker's ShuffleConfig and ShardedByS3Key. All units are put into the order of
- * the epoch. Host number i of n hosts gets the units at the positions i, i + n, i + 2n, ... of this
- * order. So each unit belongs to one host, and the numbers of units on two hosts differ by at most
- * one. If units are shuffled, a unit may belong to another host in each epoch. SageMaker does not
- * document how it shuffles, so the order is different from SageMaker's order. */
+ * The functions imitate SageMaker's ShuffleConfig and ShardedByS3Key. All units are put into the
+ * order of the epoch. Host number i of n hosts gets the units at the positions i, i + n, i + 2n,
+ * ... of this order. So each unit belongs to one host, and the numbers of units on two hosts differ
+ * by at most one. If units are shuffled, a unit may belong to another host in each epoch. SageMaker
+ * does not document how it shuffles, so the order is different from SageMaker's order. */
 #ifndef MODES_SHARE_H
 #define MODES_SHARE_H
 

@@ -27,9 +27,9 @@
 
 #define BATCH 64    /* samples asked for at once */
 
-/* Records the offsets in the output at which samples end. If the output is a pipe, the program at
- * its other end may close it early. The offsets then show which samples this program has received,
- * so that the right position of the reader is saved. Used only with --save-position. */
+/* The offsets in the output at which samples end. Used only with --save-position. If the output is
+ * a pipe, the reading program may close the pipe early. The offsets then show which samples the
+ * reading program has received, so that the right position is saved. */
 struct ends {
     uint64_t *at;
     size_t count, capacity;

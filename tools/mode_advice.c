@@ -18,10 +18,11 @@
 #include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
-/* File mode is not recommended if its download takes more than this fraction of the job's time; but
- * if FastFile mode would take longer in total, File mode is recommended anyway */
+/* File mode is not recommended if its download takes more than this fraction of the job's time,
+ * unless FastFile mode would take longer in total. */
 #define STARTUP_SHARE  0.1
-/* files count as small if requests take more than this part of the time to read them */
+/* Files may count as small if the latency of the requests for them is more than this fraction of
+ * the time to transfer their bytes. */
 #define OVERHEAD_SHARE 0.25
 #define LIST_PAGE      1000.0   /* objects in one LIST response */
 #define PART_BYTES     8e6      /* of an upload's request */
@@ -71,8 +72,9 @@ static double list_requests(const struct load *l)
     return ceil(l->files / LIST_PAGE);
 }
 
-/* Returns the time in seconds to read every file once. Either `rate` (in bytes per second) limits
- * the speed, or the latency `each_s` of requests, of which `at_once` run at the same time. */
+/* Returns the time in seconds to read every file once. It is the larger of two times: the time to
+ * transfer all bytes at `rate` bytes per second, and the time for one request per file. A request
+ * takes `each_s` seconds, and `at_once` requests run at the same time. */
 static double read_s(const struct load *l, double rate, double each_s, double at_once)
 {
     return fmax(l->bytes / rate, l->files * each_s / at_once);
@@ -189,8 +191,9 @@ static void say(struct mode_advice *a, const char *format, ...)
     va_end(arguments);
 }
 
-/* Returns whether the files count as small, because requests take a considerable part of the time
- * to read them. A few small files among large files do not matter. */
+/* Returns whether the files count as small. This is so if their mean size is below SMALL_FILE, and
+ * the latency of requests is considerable compared with the time to transfer the bytes. A few small
+ * files among large files do not matter. */
 static bool are_small(const struct load *l, struct mode_advice *a)
 {
     const double mean = l->bytes / l->files;

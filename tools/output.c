@@ -20,9 +20,9 @@
 int output_open(struct output *out, int fd)
 {
     *out = (struct output){ .fd = fd, .buffer = malloc(OUTPUT_SIZE) };
-    /* If `fd` is a pipe, makes its buffer as large as one write of this program. With a larger
-     * buffer, the writing and the reading process need not wait for each other so often. If `fd` is
-     * not a pipe, or this size is not allowed, the call has no effect. */
+    /* If `fd` is a pipe, makes the pipe's buffer as large as one write of this program. The writing
+     * and the reading process then wait for each other less often. The call has no effect if `fd`
+     * is not a pipe, or if the system does not allow this size. */
     (void)fcntl(fd, F_SETPIPE_SZ, (int)OUTPUT_SIZE);
     return out->buffer ? 0 : ENOMEM;
 }

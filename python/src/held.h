@@ -103,7 +103,9 @@ void held_begin(struct held *h, uint64_t epoch, uint64_t first);
 void held_note(struct held *h, uint64_t first, uint64_t end);
 /* In a pass (iteration over the loader), the ordinals that were requested so far may have gaps.
  * held_gap returns the first ordinal of the first gap, which follows the first requested range.
- * held_gap_end returns the first requested ordinal after the gap that begins at `gap`. */
+ * held_gap_end returns the first requested ordinal after the gap that begins at `gap`. For example,
+ * if the ordinals 0 to 9 and 20 to 29 were requested, held_gap returns 10, and held_gap_end returns
+ * 20 for it. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
 /* Returns whether memory has room for the samples between the reader's position and ordinal

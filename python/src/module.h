@@ -265,8 +265,8 @@ void calls_end(struct calls *calls);
  * none, raises the exception for `error`. Must be called after calls_end. Returns NULL. */
 PyObject *calls_raise(const struct sheaf_error *error);
 
-/* Functions that the C library calls during a long call, which then call the program's Python
- * callables. They are set in the library's options structs. Their argument `context` is a struct
+/* Callback functions for the library's options structs. The C library calls them during a long
+ * call, and they call the program's Python callables. Their argument `context` is a struct
  * calls. */
 void calls_progress(void *context, const struct sheaf_progress *progress);
 void calls_report(void *context, const char *where, const struct sheaf_error *error);

@@ -26,8 +26,8 @@ static size_t packing_aligned(size_t place, size_t alignment)
 }
 
 /* Returns the alignment of a field of `size` bytes: the largest power of two that divides the size,
- * but at most ALIGNMENT. This alignment suits an array of numbers, and needs no gaps between fields
- * of the same size. */
+ * but at most ALIGNMENT. For example, a field of 24 bytes is aligned to 8 bytes. This alignment
+ * suits an array of numbers, and needs no gaps between fields of the same size. */
 static size_t packing_alignment_of(size_t size)
 {
     const size_t power = size & (~size + 1);

@@ -20,8 +20,8 @@ struct client {
     /* the request of the client that is not answered yet; ask.count is 0 if there is none */
     struct serving_ask ask;
     bool is_noted;                  /* in the pass */
-    /* the ordinal at which the pass (iteration over the loader) ends; UINT64_MAX if the client was
-     * not told this ordinal yet */
+    /* the ordinal at which the pass (iteration over the loader) ends, which the thread has sent to
+     * the client; UINT64_MAX if the thread has not sent it yet */
     uint64_t end;
     uint64_t pass, latest;          /* its last request: this ordinal in this pass */
     char input[sizeof(struct serving_ask)];

@@ -29,7 +29,7 @@ struct report_picture {
     struct sheaf_image image;
 };
 
-/* A PNG image that shows several random crops of one sample, one below the other. */
+/* A PNG image that shows several random crops of one sample, stacked vertically. */
 struct report_strip {
     char *key;
     void *png;
