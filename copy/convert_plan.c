@@ -179,8 +179,9 @@ static int find_repeats(struct conversion *c, const char *source, struct sheaf_e
 }
 
 /* Records in the plan what happens to each sample whose key an earlier sample has. If the caller
- * does not allow repeated keys, only checks their number in the manifest. Samples are not read if
- * Sheaf packed the data set, because then every key occurs only once. */
+ * does not allow repeated keys, returns an error if the manifest states that there are any, and
+ * reads no samples. Samples are also not read if Sheaf packed the data set, because every key then
+ * occurs only once. */
 static int plan_keys(struct conversion *c, const char *source, struct sheaf_error *err)
 {
     const struct manifest *m = &c->manifest;

@@ -36,8 +36,8 @@ struct extract {
     char *directory;        /* for messages */
     int root;               /* descriptor, locked so that no other run writes here */
     bool resume;            /* whether existing files with the same content are kept */
-    /* paths of all files that this run has written, or has kept from an earlier run; with them, an
-     * error is reported if two samples have the same path */
+    /* paths of all files that this run has written, or has kept from an earlier run; needed to
+     * report an error if files of two samples have the same path */
     struct keyset written;
     struct directory_slot slots[SLOT_COUNT];
 };
@@ -137,8 +137,8 @@ void extract_close(struct extract *extract)
     free(extract);
 }
 
-/* Returns a text that says why a path is not allowed inside the root directory, or NULL if the path
- * is allowed. */
+/* Returns a text that says why no file with this path may be written under the root directory, or
+ * NULL if the path is allowed. */
 static const char *path_problem(const char *path)
 {
     const char *p = path;

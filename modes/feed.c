@@ -265,8 +265,8 @@ static int wait_for_reader(struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-/* Ends an epoch. Checks that all objects of this host, with all their bytes, were written to the
- * pipe. */
+/* Ends an epoch. First checks that all bytes of all objects that this host must write were written
+ * to the pipe. */
 static int finish_epoch(struct feed *f, const struct supply_piece *p, struct sheaf_error *err)
 {
     if (f->progress.done_count != p->epoch_objects)

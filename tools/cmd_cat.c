@@ -36,8 +36,8 @@ struct ends {
     bool broken;                    /* that reader has gone away */
 };
 
-/* If the command has read at least AGAIN_TIMES times the size of the data, and at least AGAIN_BYTES
- * bytes, it prints a note that it has read data repeatedly. */
+/* The command prints a note that it has read data repeatedly, if it has read at least AGAIN_BYTES
+ * bytes, and at least AGAIN_TIMES times the size of the data set. */
 #define AGAIN_TIMES 4u
 #define AGAIN_BYTES ((uint64_t)64 << 20)
 

@@ -45,7 +45,8 @@ struct held_samples {
 
 /* An answer that lies in the arena. */
 struct lease {
-    /* socket of the client to which the answer was sent; -1 if this struct is not in use */
+    /* socket of the client to which the answer was sent; -1 if this struct has no answer and may be
+     * used for the next one */
     int owner;
     struct piece **pieces;
     size_t piece_count;

@@ -188,9 +188,9 @@ static int rebase(struct reader_object *self)
     return 0;
 }
 
-/* Adds samples to self->batch until it has `want` samples, the epoch ends, or an error occurs. If
- * `enough` is set, calls the library only once, even if it returns fewer samples. Returns -1 with
- * an exception on failure. */
+/* Adds samples to self->batch until the batch has `want` samples, the epoch ends, or an error
+ * occurs. If `enough` is set, one call of the library is enough, even if it returns fewer samples.
+ * Returns -1 with an exception on failure. */
 static int reading_fill(struct reader_object *self, size_t want, bool enough)
 {
     if (rebase(self) != 0)
