@@ -91,9 +91,10 @@ static int put_stand_in(const struct dropped_layer *l, const char *url,
 
 #define WITHDRAW_TRIES 5        /* Each run that lost its claim can interfere once. */
 
-/* Removes the manifest of the layer (a data set of the column). In a store such as S3, in which
- * runs write directly to the final place, replaces the manifest by a stand-in, a short file that
- * stays. Otherwise a run that had checked its claim could still publish its manifest. */
+/* Removes the manifest of the layer (a data set of the column). In a store such as S3, replaces the
+ * manifest by a stand-in, a short file that stays. Without the stand-in, another run could still
+ * publish its manifest after the drop, if it had checked its claim (its right to write the layer)
+ * just before. */
 static int withdraw(struct dropped_layer *l)
 {
     char *url = store_join(l->directory, MANIFEST_NAME);

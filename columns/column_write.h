@@ -22,9 +22,9 @@ struct sheaf_column_writer {
     /* The packer that writes the layer. NULL if there is nothing to write: if only missing records
      * are to be added, and every sample of the base data set already has a record. */
     struct sheaf_packer *packer;
-    /* Numbers of samples of the base data set. The next record must be for sample `next`, and then
-     * for each sample up to `end` - 1. At `end`, a range of samples begins that already have
-     * records, or the column ends. */
+    /* Numbers of samples of the base data set. The caller must append one record for each sample
+     * from `next` to `end` - 1, in order. Sample `end` already has a record, or comes after the
+     * last sample of the column. */
     uint64_t next, end;
     /* the part of a plan that this writer writes; NULL if it writes a whole column */
     struct column_part *part;

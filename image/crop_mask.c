@@ -14,11 +14,11 @@
  * a box of the mask is resized. Then a window is cut out of the resized box, and this window is the
  * crop. */
 struct nearest {
-    /* length of the box in the mask before resizing, in pixels, and the position of the box in the
-     * mask */
+    /* `in` is the length of the box before resizing, and `first` is its position in the mask, both
+     * in pixels. */
     uint32_t in, first;
-    /* length of the box after resizing, in pixels, and number of its first pixels that are cut off,
-     * because the window begins after them */
+    /* `full` is the length of the resized box, in pixels. `skipped` is the number of its pixels
+     * before the window. They are cut off. */
     uint32_t full, skipped;
     bool mirrored;
 };

@@ -154,9 +154,9 @@ void image_upright_size(const struct image_look *look, uint32_t *width, uint32_t
         swap(width, height);
 }
 
-/* Computes a side of a picture that is shrunk in proportion. When the side `side` becomes `size`
- * pixels long, the other side, which has `other` pixels, becomes as long as the result. The result
- * is rounded down as in torchvision and im2rec, and is at least 1. */
+/* Returns the new length of one side of a picture that is shrunk in proportion: other * size /
+ * side. `other` is the old length of this side. The other side has `side` pixels, and is shrunk to
+ * `size` pixels. The result is rounded down as in torchvision and im2rec, and is at least 1. */
 static uint32_t other_side(uint32_t other, uint32_t size, uint32_t side)
 {
     return (uint32_t)MAX((uint64_t)other * size / side, (uint64_t)1);

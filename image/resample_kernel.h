@@ -51,7 +51,8 @@ struct resample_kernel {
      * each other. */
     void (*tile)(const uint8_t *from, size_t stride, uint32_t columns, uint32_t *tile);
     /* Resizes the sixteen rows in a tile to the final width. Writes the result column by column.
-     * Each column has sixteen bytes, one for each row. All numbers in axis->first must be even. */
+     * Each column has sixteen bytes, one for each row. All numbers in axis->first must be even,
+     * because a tile stores pixels in pairs. */
     void (*across)(const struct resample_axis *axis, const uint32_t *tile, uint8_t *to);
     /* Rearranges columns of sixteen bytes into sixteen rows. The number of columns must be a
      * multiple of sixteen. */

@@ -65,12 +65,13 @@
 #define PASSING_LANES      8u
 /* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
-/* Shards that are no longer in use may stay open while the memory for all open shards is below a
- * limit. Usually, the limit is the planned memory for index sections, or IDLE_BYTES if this is
- * more.
+/* A shard that is no longer in use may stay open, because it may be needed again. It is closed when
+ * the memory for all open shards exceeds a limit. The limit is IDLE_BYTES, or the planned memory
+ * for the indexes of shards if this is more.
  *
- * If samples in the shuffle buffer are only numbers, their shards will be needed again when they
- * are drawn. Then 1 / IDLE_PART of the memory is used in place of IDLE_BYTES. */
+ * If the shuffle buffer has only the numbers of samples, each sample is read when it is drawn, and
+ * its shard is needed again. In this case, the limit is higher: 1 / IDLE_PART of the memory takes
+ * the place of IDLE_BYTES. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
 /* Used if the samples of the shuffle buffer may be too large for the heap. A frame (stored record)
@@ -210,8 +211,9 @@ static int compare_means(const void *a, const void *b)
     return mean_x < mean_y ? 1 : mean_x > mean_y ? -1 : 0;
 }
 
-/* Sets *bytes to an upper bound for the total size of `slots` samples of the data set. The bound
- * assumes that all of them are in the shards in which the mean size of a sample is largest. */
+/* Sets *bytes to an estimate, usually too high, for the total size of the samples in a shuffle
+ * buffer with `slots` slots. Assumes that all these samples come from the shards with the largest
+ * samples, by their mean size. */
 static int bytes_of_slots(const struct sheaf_reader *r, uint64_t slots, uint64_t *bytes,
                           struct sheaf_error *err)
 {
@@ -572,9 +574,9 @@ int memory_share_out(struct sheaf_reader *r)
         fit_streams(r, &n, &shares);
     else
         code = fit_indexed(r, &n, &shares);
-    /* Buffers of a finished read are kept for a later read if they have at most spare_most_bytes
-     * bytes in total. Larger buffers are freed, because they were needed for an unusually large
-     * sample. */
+    /* The buffers of a finished read are kept for a later read, unless they are larger than
+     * spare_most_bytes. The sum is a generous estimate of what a read of usual size needs. Larger
+     * buffers had an unusually large sample, and are freed. */
     l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)
         code = fit_heap(r, &shares);

@@ -16,9 +16,9 @@
  *   memory. */
 void memory_choose(struct sheaf_reader *r);
 
-/* Opens the heap for samples. The program may have provided memory for it in the options. This
- * memory is used unless `memory_is_free` is false, that is, unless it still has samples that were
- * lent to the program. */
+/* Opens the heap for samples. If the program has provided memory in the options, and
+ * `memory_is_free` is true, the heap uses this memory. `memory_is_free` is false while the program
+ * still uses samples in it. The heap then allocates other memory. */
 int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_error *err);
 
 /* Divides the memory budget for an epoch. The lanes (sequences of samples) of the epoch must have

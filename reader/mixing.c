@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * An epoch of a view. Each lane of the epoch draws samples from several sources. This file decides
- * from which source a lane draws next.
+ * Takes the samples of an epoch of a view (a mix of data sets, its sources). An epoch is divided
+ * into lanes, which are sequences of samples. This file decides from which source a lane draws its
+ * next sample.
  *
- * For each lane and each source there is a struct lane, which has a shuffle buffer and reads in
- * advance. All of them are in one table: the struct for lane number i and source s is at index i *
- * sources + s.
+ * For each lane and each source there is a struct lane with a shuffle buffer. All structs are in
+ * one table. The struct for lane number i and source s is at index i * sources + s.
  *
- * A struct lane reads one stretch at a time. A stretch is a range of samples in one epoch of the
- * source. After the last sample of a stretch, the next stretch of the source begins.
+ * A struct lane reads one stretch at a time. A stretch is a range of the source's samples, all from
+ * one pass through the source. When the stretch ends, the struct begins the next one.
  *
  * For remote data, the table has a second half, with a second struct lane for each lane and source.
- * While samples are drawn from one of the two, the other begins to read the next stretch. So the
- * first sample of the next stretch is in memory when it is needed. Reading the next stretch begins
- * when all reads of the present stretch are planned. */
+ * While samples are drawn from one of the two structs, the other already reads the next stretch, so
+ * that its first sample is in memory when it is needed. It begins when all reads of the present
+ * stretch are planned. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -174,12 +174,13 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* In an epoch that is not a stream, every sample has a position, so the caller may move to any
- * sample.
+/* Unless the data set is a stream, every sample of an epoch has a known position. So the caller may
+ * move to any sample.
  *
- * In a turn, a lane is asked for a sample. Each round has one turn for each lane, and only the last
- * round is incomplete: shorter lanes have already ended, and come last in it. So exactly `sample`
- * turns come before sample number `sample`, if no sample is left out. */
+ * The lanes (sequences of samples) return samples in turn: in each round, every lane returns one.
+ * In the last round, some lanes may have ended, but these come after all other lanes. So the number
+ * of turns before sample number `sample` is `sample`. (A sample that is left out, for example
+ * because it is damaged, also has a turn.) */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)

@@ -27,16 +27,17 @@ struct shown {
     bool at_end;                    /* true if the shard ends after these bytes */
 };
 
-/* The functions with which scan.c or frames.c provides the bytes of a shard for the walk. The
- * provider's own struct must begin with a struct framing. */
+/* Functions that provide the bytes of a shard while framing.c walks from record to record. scan.c
+ * and frames.c each implement them. The struct of such a provider must begin with a struct framing,
+ * because the functions get only this pointer. */
 struct framing_bytes {
-    /* Sets *shown to at least `need` bytes of the shard, beginning at framing->at, or to all bytes
-     * up to the end if there are fewer. The bytes before framing->begin are no longer needed. */
+    /* Sets *shown to the bytes of the shard from offset framing->at on. There must be at least
+     * `need` bytes, unless the shard ends before. The function may drop the bytes before
+     * framing->begin. */
     int (*show)(struct framing *framing, size_t need, struct shown *shown,
                 struct sheaf_error *err);
-    /* Called before the walk moves to the end of the part (a header or a record) that begins at
-     * framing->at. frames.c then reads the part into memory. scan.c stores the key of the
-     * record. */
+    /* Called before the walk moves past the part (a header or a record) that begins at framing->at.
+     * frames.c reads the part into memory in this function, and scan.c stores the record's key. */
     int (*take)(struct framing *framing, const struct part *part, struct sheaf_error *err);
     /* Verifies the content of the frame (stored record) from framing->begin to framing->at. `check`
      * is NULL for scan.c, which reads only headers and cannot verify frames. */
@@ -48,8 +49,8 @@ struct framing {
     const struct format_ops *format;
     struct format_scan scan;
     uint64_t bytes;                 /* size of the shard; UINT64_MAX if unknown */
-    /* While a frame (stored record) is being searched for: the offset at which it begins. After it
-     * was found, and until the next search: the same offset. */
+    /* Offset at which the present frame (stored record) begins. It is known when the search for the
+     * frame begins, and stays the same until the next search. */
     uint64_t begin;
     uint64_t at;                    /* offset of the part that is examined next */
     /* true if the part at offset `at` was already examined, and `pending` describes it */
@@ -63,9 +64,9 @@ struct framing {
     /* true if the next frame (stored record) comes directly after damage, so its beginning may be
      * missing */
     bool suspect;
-    /* True if framing_next has already returned the error that the shard lacks its end mark. If a
-     * complete frame (stored record) came before the end, this frame is returned by the next call.
-     * After it, the shard has ended. */
+    /* True if framing_next has already returned the error that the shard lacks its end mark. The
+     * next call then returns the last frame (stored record) if it is complete. After that,
+     * framing_next returns SHEAF_END. */
     bool lacks_end;
     /* If the shard lacks its end mark: size in bytes of the last frame (stored record), which ends
      * at offset `at` and must still be returned. Otherwise 0. */
@@ -110,8 +111,8 @@ static inline bool framing_is_damage(int code)
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;
 }
 
-/* Returns true if the error `code` means that the data itself is bad, even if the shard cannot be
- * read further. Returns false for other errors, such as a failed read. */
+/* Returns true if the cause of the error `code` is the content of the shard: damage, or a record
+ * that this library cannot read. Returns false for other causes, such as a failed read. */
 static inline bool framing_is_of_data(int code)
 {
     return framing_is_damage(code) || code == SHEAF_ERR_LIMIT || code == SHEAF_ERR_UNSUPPORTED;

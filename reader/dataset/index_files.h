@@ -18,8 +18,10 @@ struct index_files {
     struct index_file *files;           /* NULL if the index files were not opened */
 };
 
-/* Computes a hash that identifies the index of `source`, and writes it to `proof`. `source` is a
- * source of the data set `d`. The hash covers all that the manifest states about the index. */
+/* Computes a hash that identifies the content of a source's index, and writes it to `proof` as
+ * text. The hash is computed from the hashes and sizes that the manifest states for the source's
+ * shards. `source` is a source of the union `d` (a data set made of several sources), or `d` itself
+ * if `d` is not a union. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES]);
 
@@ -33,13 +35,14 @@ void index_files_close(struct index_files *f);
  */
 void index_files_drop(struct index_files *f);
 
-/* Reads the index section of a shard (the index of this shard), parses it and checks it. The
- * shard's source must have an index. Several threads may call this function at once. After an
- * error, *section may be set, and the caller must still free it. */
+/* Reads a shard's index section, the part of the index file for this shard. Parses the section and
+ * checks it. The shard's source must have an index. Several threads may call this function at once.
+ * The caller must free *section, even after an error, because the function may have set it before.
+ */
 int index_files_section(const struct index_files *f, uint32_t shard,
                         struct index_section **section, struct sheaf_error *err);
-/* Reads the index section of a shard like index_files_section, if the index files of its data set
- * are not open. */
+/* Does the same as index_files_section, but is for callers that have not opened the index files.
+ * Opens the index file of the shard for this call only. */
 int index_files_read(struct cache *cache, const struct sheaf_dataset *source, uint32_t shard,
                      struct index_section **section, struct sheaf_error *err);
 

@@ -140,8 +140,9 @@ int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_e
     int code;
 
     w->object = joined_stored(pieces);
-    /* The hash covers the bytes in the order in which the shard stores them. If the pieces of
-     * samples were read in another order, the shard is read again to compute the hash. */
+    /* The hash needs the bytes in the order in which the shard stores them. But the walk may have
+     * read them in another order, to bring together the files of each sample (joined.h). In this
+     * case, the shard is read again for the hash. */
     if (w->object != pieces) {
         w->offset = 0;
         XXH3_128bits_reset(w->hash);

@@ -53,11 +53,12 @@ void horizon_close(struct horizon *horizon);
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 
-/* Must be called after each draw of the lane (a sequence of samples). `ref` is the drawn sample in
- * memory, or only its number. */
+/* Must be called after each draw of the lane (a sequence of samples). `ref` is the drawn entry of
+ * the shuffle buffer: a sample in memory, or only the number of a sample. */
 void horizon_step(struct horizon *horizon, const struct shuffle_step *step,
                   const struct ref *ref);
-/* Must be called after a sample, or only its number, was put into the shuffle buffer. */
+/* Must be called after an entry was put into the shuffle buffer. The entry `ref` is a sample in
+ * memory, or only the number of a sample. */
 static inline void horizon_came(struct horizon *h, const struct ref *ref)
 {
     h->held += ref->item != NULL;

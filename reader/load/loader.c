@@ -141,7 +141,8 @@ static void free_block(struct loader *l, struct read *r)
         budget_give(&l->budget, r->alone_bytes);
 }
 
-/* Takes memory for the items of a read that lie together in one block. */
+/* Takes memory from the heap for the items (records) of a read, with one allocation for all items.
+ */
 static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
                               enum loader_share share)
 {
@@ -170,7 +171,8 @@ static void give_pieces(struct loader *l, struct read *r)
     r->each = NULL;
 }
 
-/* Takes memory for the items of a read that have an allocation each. */
+/* Takes memory from the heap for the items (records) of a read, with one allocation for each item.
+ * So each item can be freed alone. */
 static bool loader_take_pieces(struct loader *l, struct read *r, const struct read_plan *plan)
 {
     size_t at = 0;

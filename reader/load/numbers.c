@@ -55,7 +55,7 @@ struct record_group {
     struct shard_part *part;
     size_t first, end;          /* range of the group's entries */
     uint64_t memory_bytes;
-    /* the read that brings the group's records; NULL if the group is finished */
+    /* the read that brings the group's records into memory; NULL if this read has ended */
     struct read *read;
 };
 
@@ -71,9 +71,11 @@ struct call {
     size_t count;
     struct shard_part *parts;
     size_t part_count, opened;
-    /* runs (ranges of records) of the group that is being planned */
+    /* Ranges of records (runs) that the next read must bring. A read is for one group: requested
+     * records of a shard that lie close together. */
     struct run *runs;
-    /* the groups under way: a ring whose oldest entry is at `oldest` */
+    /* Groups of records that are being read now, one read for each group. The array is a ring, and
+     * its oldest entry has the index `oldest`. */
     struct record_group groups[READS_MOST];
     size_t oldest, group_count;
 };

@@ -360,8 +360,9 @@ static bool queue_is_late(struct loader *l, struct read *r)
     return r->next != NULL && loader_has(l, r->next);
 }
 
-/* Waits for the read to finish. If the samples go to a shuffle buffer and are not needed at once,
- * waits only until the read is late (a later read has finished). */
+/* Waits for the read to finish. If the data is remote and the samples go to a shuffle buffer, the
+ * wait also ends when the next read has finished first. The samples of the late read are not needed
+ * until they are drawn from the buffer. */
 static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     uint64_t start;

@@ -43,11 +43,12 @@ struct pass {
     bool is_marked;             /* true if is_bad is set in all items */
 };
 
-/* Visits the items of a pass in turn. */
+/* Visits the items (records in memory) of a pass one after another. A pass is a range of a shard
+ * that is read at once. */
 struct turn {
     size_t run, in_run, at;
-    /* number of the record, and total size in bytes of the records that come before it in the pass
-     */
+    /* `record` is the number of the present item's record in the shard. `raw` is the total size in
+     * bytes of the pass's records before it. */
     uint64_t record, raw;
     struct item *item;
 };

@@ -26,8 +26,8 @@ struct stretch {
     const struct horizon *horizon;
     /* the shard that contains the first sample of the new read; it must be open */
     struct shard *shard;
-    /* Position in the lane's sequence of the first sample of the new read. For all positions before
-     * it, reads are already planned. */
+    /* Position of the new read's first sample in the sequence of the lane. Reads for all earlier
+     * positions are already planned. */
     uint64_t planned;
     /* the record of the new read's first sample */
     struct order_run found;

@@ -27,10 +27,11 @@
 
 /* The current place in the block. */
 struct unpack_place {
-    /* stored bytes of the present step that the decoder has not used yet */
+    /* stored bytes that are in memory, but that the decoder has not used yet */
     const uint8_t *data;
     size_t size;
-    /* offset in the stored shard at which the bytes of the next step begin */
+    /* Offset in the stored shard of the next bytes that must be read. (The stored bytes of the
+     * block are read in several steps.) */
     uint64_t stored;
     uint64_t held, held_end;    /* stored bytes [held, held_end) are in memory */
     uint64_t raw;               /* offset in the uncompressed block */

@@ -16,7 +16,8 @@
 #include "reader/dataset/dataset.h"
 #include "reader/order/shuffle.h"
 
-/* A request for the step at which a lane returns one of its inputs (samples). */
+/* A search for the step at which a lane (a sequence of samples) returns a certain sample. `lane` is
+ * the number of the lane. `input` is the number of the sample within the lane, before shuffling. */
 struct locate_target {
     uint32_t lane;
     uint64_t input;

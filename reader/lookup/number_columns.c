@@ -95,8 +95,8 @@ static int number_columns_of(const struct sheaf_dataset *dataset,
 
 struct columned {
     struct sheaf_kept base;
-    /* memory with the samples, and one more element for each layer (data set of a column) whose
-     * records were read */
+    /* Blocks of memory that are freed together. The first has the samples. Each further block has
+     * the records that were read from one layer, a data set in which a column is stored. */
     struct sheaf_kept **kept;
     size_t kept_count;
     struct sheaf_sample *samples;

@@ -19,10 +19,9 @@ struct foresight {
      * second shuffle has made, at most `span` more than `now`. */
     uint32_t now, seen, span;
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
-    /* For each slot of the second shuffle, a copy that is ahead of the lane's own shuffle: `came`
-     * is the step at which the sample in this slot enters the buffer, or 0 if it was there at the
-     * start. `origin` is the slot of the lane's own buffer into which the lane will put the sample.
-     */
+    /* Each array has one element for each slot of the second shuffle. `came` is the step at which
+     * the slot's sample enters the buffer, or 0 if the sample is in the buffer from the start.
+     * `origin` is the slot of the lane's own buffer into which the lane puts this sample. */
     uint32_t *came, *origin;
     /* coming[s % span] is the step at which the sample that enters the buffer at step s will be
      * drawn. */

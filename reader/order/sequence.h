@@ -18,15 +18,16 @@
 
 #include "reader/order/shuffle.h"
 
-/* Only for samples that are read in the order in which they are drawn: number of positions for
- * which the sequence remembers the drawn inputs. They are the positions that were requested last,
- * so an earlier position cannot be requested again. */
+/* Number of positions for which a sequence remembers which samples were drawn. They are the last
+ * positions that were requested, so an earlier position cannot be requested again. Used only if
+ * samples are read in the order in which they are drawn. */
 #define SEQUENCE_BACK 128u
 
 struct sequence {
     struct order_lane range;
     uint64_t count;             /* number of positions; UINT64_MAX if unknown (a stream) */
-    /* The following fields are used if samples are read in the order of the line. */
+    /* The fields from here to `fill_slots` are used only if samples are read in their order before
+     * shuffling. */
     /* number of positions at the beginning of the sequence whose inputs fill the slots of the
      * shuffle buffer */
     uint64_t fill;
@@ -37,8 +38,10 @@ struct sequence {
      * buffer for the input fill_inputs[i]. NULL if the lane is not resumed. In that case, slot i is
      * filled with input i. */
     uint64_t *fill_slots;
-    /* The following fields are used if samples are read in the order in which they are drawn. */
-    /* the input in each slot; NULL if samples are read in the order of the line */
+    /* The fields from here on are used only if samples are read in the order in which they are
+     * drawn from the shuffle buffer. */
+    /* Number (within the lane) of the sample in each slot of the shuffle buffer. NULL if samples
+     * are read in their order before shuffling. */
     uint64_t *held;
     struct shuffle shuffle;     /* state of the shuffle after `known` draws */
     uint64_t known;
@@ -66,9 +69,9 @@ int sequence_draw(struct sequence *sequence, const struct shuffle *shuffle, uint
                   struct sheaf_error *err);
 void sequence_free(struct sequence *sequence);
 
-/* Returns the input (number of a sample within the lane) at a position of a sequence whose samples
- * are in the order in which they are drawn. Called only by sequence_input, which is for both kinds
- * of sequence. */
+/* Returns the number (within the lane) of the sample at a position of the sequence. Only for a
+ * sequence in the order in which samples are drawn. Other code calls sequence_input, which also
+ * accepts a sequence in the order before shuffling. */
 uint64_t sequence_drawn(struct sequence *sequence, uint64_t position);
 
 static inline uint64_t sequence_input(struct sequence *s, uint64_t position)

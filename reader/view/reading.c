@@ -31,7 +31,8 @@ static void add_blocks(struct reading *r, uint64_t first, uint64_t last)
     r->next_block = MAX(r->next_block, last + 1);
 }
 
-/* Adds `count` records, from `record` on, to the sums. Records must be added in ascending order. */
+/* Counts the bytes of `count` records, beginning with number `record`, and adds them to `r`.
+ * Records must be added in ascending order. */
 static void add_records(struct reading *r, uint64_t record, uint64_t count)
 {
     const struct index_section *s = r->section;
@@ -50,8 +51,9 @@ static void add_records(struct reading *r, uint64_t record, uint64_t count)
     r->last = last + 1;
 }
 
-/* Adds the chosen samples of a shard to the sums. `rank` is the number of chosen samples in the
- * shards before it. Returns the number of chosen samples up to the end of this shard. */
+/* Counts the bytes that a reader reads for the chosen samples of a shard, and adds them to `r`.
+ * `rank` is the number of chosen samples in all earlier shards. Returns `rank` plus the number of
+ * chosen samples in this shard. */
 static uint64_t reading_add_shard(struct reading *r, const struct order_chosen *of, uint32_t shard,
                                   uint64_t rank)
 {
