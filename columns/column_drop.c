@@ -163,7 +163,7 @@ static int find_anything(struct dropped_layer *l)
 }
 
 /* Takes the claim of the layer. The claim is a file that names the only run that may write the
- * layer. If another run had the claim, it loses it and stops. */
+ * layer. Another run that has the claim loses it, and stops. */
 static int column_drop_claim(struct dropped_layer *l)
 {
     struct journal *j = &l->journal;
@@ -203,9 +203,10 @@ static int column_drop_take_file(void *context, const struct store_entry *entry)
     return several_add(&l->several, entry->name, NULL, l->error);
 }
 
-/* Removes the other files of a layer (a data set of the column) whose manifest has been removed.
- * The shards and indexes are removed first, then incomplete uploads, then the journal (the list of
- * finished shards). The claim is removed last, because it keeps other runs out. */
+/* Removes all files of a layer (a data set of the column) except its manifest, which must have been
+ * removed before. The shards and indexes are removed first, then incomplete uploads, then the
+ * journal (the list of finished shards). The claim is removed last, because it prevents other runs
+ * from writing the layer meanwhile. */
 static int remove_files(struct dropped_layer *l)
 {
     int code = several_open(&l->several, l->directory, column_drop_remove_file, l, l->error);
@@ -314,9 +315,9 @@ static int drop_layer(struct drop *d, size_t layer)
     return code;
 }
 
-/* Removes all layers (data sets) of the column. The claim of the first layer is removed last. It is
- * the file that keeps other runs out. Without it, another run could add the column again while
- * files of old layers still exist. */
+/* Removes all layers (data sets) of the column. The claim of the first layer is removed last,
+ * because this file prevents other runs from writing the column. Without it, another run could add
+ * the column again while files of old layers still exist. */
 static int drop_layers(struct drop *d)
 {
     struct dropped_layer first;

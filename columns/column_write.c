@@ -149,9 +149,9 @@ int column_write_begins(const struct sheaf_dataset *base, const char *name,
     if (is_there && !o->only_missing && !o->resume)
         return err_set(err, SHEAF_ERR_EXISTS, "%s: has a column %s, and a column never changes: "
                        "choose another name", base->url, name);
-    /* The column exists. But with the option `resume`, it may have been written by this same run
-     * before. The packer finds this out when it opens layer 1 again, and refuses any other column.
-     */
+    /* The column exists. With the option `resume`, this is allowed if an earlier call of the same
+     * run has written it. The packer checks this when it opens layer 1 (the column's first data
+     * set), and refuses a column of another run. */
     if (is_there && !o->only_missing) {
         *first = 0;
         *layer = 1;

@@ -9,8 +9,8 @@
 #include "image/crop_plan.h"
 #include "image/image.h"
 
-/* Makes the crops of a mask. `plan` and `seed` must be those with which crop_pixels makes the crops
- * of the picture. The crops of the mask then show the same rectangles.
+/* Makes the crops of a mask. `plan` and `seed` must have the same values as in the call of
+ * crop_pixels for the picture, so that the crops of both show the same rectangles.
  *
  * Writes the crops of group g of the plan (element g of options.views) to out[g], one byte for each
  * pixel. Returns SHEAF_ERR_CORRUPT if the mask's size differs from the size of `picture` after the

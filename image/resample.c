@@ -162,8 +162,8 @@ void resampler_close(struct resampler *r)
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* Moves the rows in `kept` that are still needed to the beginning of the buffer, if it has no room
- * for new rows. */
+/* Makes room for new rows in the buffer `kept` if it is full. Drops rows that are no longer needed,
+ * and moves the other rows to the beginning of the buffer. */
 static void resample_make_room(struct resampler *r)
 {
     const uint32_t next = r->made < r->down->size ? r->down->first[r->made] : r->in_rows;

@@ -33,8 +33,9 @@ int resample_axis_open(struct resample_axis *axis, const struct resample_side *s
 /* Returns the memory that an axis needs. */
 uint64_t resample_axis_bytes(const struct resample_side *side);
 void resample_axis_close(struct resample_axis *axis);
-/* Leaves out input pixels at the beginning and at the end of the side that no output pixel uses.
- * The caller must then pass only *count pixels to the resampler, beginning with pixel *first. */
+/* Leaves out unused input pixels at the beginning and at the end of the side. No output pixel has a
+ * weight for them. The caller must then pass only *count pixels to the resampler, beginning with
+ * pixel *first. */
 void resample_axis_cut(struct resample_axis *axis, const struct resample_side *side,
                        uint32_t *first, uint32_t *count);
 /* Makes the result a mirror image. */

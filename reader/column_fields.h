@@ -12,8 +12,8 @@
  * value for the sample, and such samples are to be left out. */
 int column_fields_add(struct sheaf_reader *r, size_t i);
 
-/* Enlarges the arrays for fields of columns when the reader's batch becomes larger. They had room
- * for `old` samples, and then have room for `count` samples. */
+/* Enlarges the arrays for fields of columns when the reader's batch becomes larger. `old` is the
+ * number of samples for which they have room before the call, and `count` the number after it. */
 int column_fields_room(struct sheaf_reader *r, size_t old, size_t count);
 void column_fields_free(struct sheaf_reader *r);
 

@@ -397,8 +397,8 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
-/* Returns the error for a position that was made before samples were appended to the data set. It
- * cannot be used, because its epoch had fewer samples. */
+/* Returns the error for an old position: samples were appended to the data set after it was saved.
+ * It cannot be used, because its epoch had fewer samples. */
 static int position_refuse_grown(const struct sheaf_dataset *d, uint64_t before,
                                  struct sheaf_error *err)
 {

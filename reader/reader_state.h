@@ -13,9 +13,9 @@ struct epoch_order;
 /* In a turn, a lane is asked for one sample. A turn gives no sample if the lane has ended or the
  * record is bad.
  *
- * A struct gap says: when sample number `first` (counted from 1) was returned, `turns` turns had
- * given no sample so far. It is stored only if a turn between this sample and the sample before it
- * gave no sample. Otherwise `turns` has not changed. */
+ * If turns before a sample gave no sample, a struct gap is stored. `first` is the number of the
+ * sample that comes after these turns, counted from 1. `turns` is the number of all turns without a
+ * sample so far, including earlier gaps. */
 struct gap {
     uint64_t first, turns;
 };

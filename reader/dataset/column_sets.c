@@ -15,8 +15,8 @@
 
 /* While a shard is open, the reader may keep all records that a column has for this shard in
  * memory. They are kept if their estimated size is at most KEPT_MOST bytes. The exact size is not
- * known when the memory is reserved. So the reserved memory is the estimate, a quarter of it, and
- * KEPT_MORE bytes together. */
+ * known when the memory is reserved. So more is reserved: 1.25 times the estimate plus KEPT_MORE
+ * bytes. */
 #define KEPT_MOST ((uint64_t)4 << 20)
 #define KEPT_MORE ((uint64_t)16 << 10)
 

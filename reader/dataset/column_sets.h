@@ -81,8 +81,7 @@ struct column_place {
     const struct sheaf_dataset *layer;
     const struct index_files *indexes;  /* of the layer */
     uint32_t shard;             /* number of the layer's shard that has the records */
-    /* number, within the layer's shard, of the first record that belongs to this shard of the base
-     */
+    /* number (within the layer's shard) of the record for the first sample of the base's shard */
     uint64_t first;
 };
 
@@ -129,9 +128,9 @@ static inline const struct column_place *columns_place(const struct columns *c, 
 uint64_t columns_index_bytes(const struct columns *c, uint64_t samples);
 /* Returns the largest size in bytes that the records of one sample in all columns can have. */
 uint64_t columns_most(const struct columns *c, uint32_t shard);
-/* Returns the memory in bytes that is reserved to keep all records of a column for this shard while
- * the shard is open. Returns 0 if the records are too large to be kept. The size is an estimate.
- * Records that do not fit into it are not kept. */
+/* Returns the memory in bytes that is reserved to keep all records of a column while the shard
+ * number `shard` is open. Returns 0 if the records are too large to be kept. The size is an
+ * estimate. If the records do not fit into this memory, they are not kept. */
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
                            uint64_t samples);
 /* Returns the estimated size in bytes of the records that all columns together have for one shard

@@ -105,8 +105,8 @@ struct sheaf_dataset {
     /* For foreign tars (shards without a manifest): true if all files of a shard with the same key
      * form one sample, even if other files lie between them. */
     bool joins;
-    /* number of times that files which were not adjacent were joined to one sample; 0 unless
-     * `joins` is set */
+    /* Number of times that a file was joined to a sample although other files lie between them. 0
+     * if `joins` is false. */
     uint64_t joined;
     /* The source of the pipes, if the data set is a channel of pipes (Amazon SageMaker's Pipe
      * mode). Otherwise NULL. */

@@ -52,8 +52,8 @@ static int give_large(struct frames *f, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Moves the bytes that are still needed to the beginning of the window. The window is the buffer
- * that holds the present part of the uncompressed stream. */
+/* Drops the bytes of the window that are no longer needed, and moves the other bytes to its
+ * beginning. The window is the buffer that holds the present part of the uncompressed stream. */
 static void compact(struct frames *f)
 {
     const size_t used = (size_t)(f->framing.begin - f->window_offset);
@@ -94,9 +94,10 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
     return SHEAF_OK;
 }
 
-/* Handles damage in the compressed stream. The codec may have delivered bytes of good members and
- * then of a damaged member in one call. Keeps the bytes of the good members and drops the rest. If
- * bytes are kept, the error is stored, and is returned after these bytes. */
+/* Handles damage in the compressed stream. The stream consists of members, which are compressed
+ * separately. One call of the codec may have delivered bytes of several good members and then of a
+ * damaged member. Keeps the bytes of the good members and drops the rest. If bytes are kept, the
+ * error is stored, and is returned after these bytes. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;

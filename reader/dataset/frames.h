@@ -91,9 +91,9 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
 /* Reads the shard again from its start, up to the frame (stored record) that frames_next has
  * returned last. The next call of frames_next returns this frame again. Called if the checksum of
- * the frame differs from that in the index. Returns SHEAF_END if the shard cannot be read again.
- * (If frames_next itself finds damage, it already does this. Each shard is read again at most
- * once.) */
+ * the frame differs from the checksum in the index. Returns SHEAF_END if the shard cannot be read
+ * again. (If frames_next itself finds damage, it already does this. Each shard is read again at
+ * most once.) */
 int frames_repeat(struct frames *f, struct sheaf_error *err);
 
 void frames_close(struct frames *f);

@@ -16,15 +16,15 @@
 
 /* The index of one part of a source. */
 struct index_file {
-    /* The open index file of this part. NULL if the part has no index, or if the file is opened
-     * only while it is read. */
+    /* The open index file of a part of the data set. NULL if the part has no index, or if the file
+     * is opened only while it is read. */
     struct store_object *object;
     /* The whole content of the index, if it is remote and small. Otherwise NULL. */
     uint8_t *data;
 };
 
-/* In a union (a data set made of several sources), the manifest of a source no longer lists its
- * shards. They are in the manifest of the union `d`. */
+/* Takes the shards of the source from the manifest of `d`. If `d` is a union (a data set made of
+ * several sources), the manifest of a source no longer lists its shards. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {

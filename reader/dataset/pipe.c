@@ -4,8 +4,9 @@
  * process that feeds a pipe waits until the pipe is opened, and then continues.
  *
  * If the number of the epoch's pipe is unknown, the pipe with the lowest number is tried. It may be
- * an old pipe that was already read. So it is accepted only if a process writes to it. During this
- * wait, the pipe with the expected number may appear after all, and is then used. */
+ * an old pipe that was already read. So it is accepted only if a process writes to it. If the pipe
+ * with the expected number appears while the function waits for such a process, this pipe is used.
+ */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>

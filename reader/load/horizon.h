@@ -46,10 +46,10 @@ int horizon_open(struct horizon *horizon, const struct shuffle *shuffle, uint64_
                  struct sheaf_error *err);
 void horizon_close(struct horizon *horizon);
 
-/* These two functions are for a sample at `position` of the lane (a sequence of samples) that has
- * not entered the shuffle buffer yet. horizon_knows returns true if the step at which the sample
- * will be drawn is already computed. Only then may horizon_wants be called, which returns true if
- * the sample should be in memory. */
+/* The next two functions are for a sample that has not entered the shuffle buffer yet. `position`
+ * is its position in the lane, a sequence of samples. horizon_knows returns true if the step at
+ * which the sample will be drawn is already computed. Only then may horizon_wants be called, which
+ * returns true if the sample should be in memory. */
 bool horizon_knows(const struct horizon *horizon, uint64_t position);
 bool horizon_wants(const struct horizon *horizon, uint64_t position);
 

@@ -86,7 +86,7 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
 }
 
 /* Returns buffers for a read that needs `memory` bytes. The caller must have taken `memory` bytes
- * from the budget. If the function uses spare buffers that are larger than this, it takes the
+ * from the budget. If it uses spare buffers of more than `memory` bytes, it also takes the
  * difference from the budget. */
 static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
 {

@@ -38,7 +38,7 @@ struct loader {
     struct shards shards;
     struct cache *cache;            /* NULL if there is no cache */
     struct pipe_shift pipe_shift;
-    /* functions of the queues, which are all of one kind */
+    /* functions for the queues of this loader, which are all of the same kind (see queue.h) */
     const struct queue_ops *queue_ops;
     /* the queues of all lanes (sequences of samples) of this reader, in the order in which the
      * lanes return samples */

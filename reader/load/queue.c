@@ -378,8 +378,9 @@ static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *
     return loader_wait(l, r, err);
 }
 
-/* Makes sure that there is a read for the next position, and waits until the read has finished or
- * is late. If `waits` is false, returns QUEUE_LATER instead of waiting. */
+/* Makes sure that there is a read for the next sample of the queue. Waits until the read has
+ * finished, or is late (a later read has finished before it). If `waits` is false, returns
+ * QUEUE_LATER instead of waiting. */
 static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

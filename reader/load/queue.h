@@ -83,8 +83,8 @@ struct queue_ops {
     int (*begin)(struct loader *loader, struct queue *queue, uint32_t lane,
                  struct sheaf_error *err);
     /* Plans the next read of the queue. Returns SHEAF_END if there is not enough memory for the
-     * read now, and QUEUE_NO_SECTION if there is none for the index section of its shard. `plan` is
-     * NULL if `pump` plans the reads. */
+     * read now. Returns QUEUE_NO_SECTION if there is not enough memory for the index section of its
+     * shard. `plan` is NULL if `pump` plans the reads itself. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
     /* Called after the sample at the next position was read alone, without `plan`, because there is
      * little memory. The queue must then leave out this sample. `pass` is NULL if this kind of

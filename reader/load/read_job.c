@@ -27,7 +27,7 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    /* the bytes of this range in the stored shard: from offset `begin` to offset `end` - 1 */
+    /* The pass reads the bytes of the stored shard from offset `begin` to offset `end` - 1. */
     uint64_t begin, end;
     /* memory into which these stored bytes are read */
     uint8_t *stored;
@@ -35,10 +35,10 @@ struct pass {
      * only the records that are needed, one after another. Otherwise it has all bytes of the
      * range. */
     uint8_t *data;
-    /* memory for the lines of the .lst file for this range; NULL if there are none */
+    /* memory for the records' lines of the .lst file; NULL if there is no such file */
     char *names;
-    /* memory for the records that the columns have for this range: first all records of the first
-     * column, then those of the second, and so on */
+    /* memory for the records of columns: first all records of the first column, then all records of
+     * the second column, and so on */
     uint8_t *columns;
     bool is_marked;             /* true if is_bad is set in all items */
 };
@@ -124,8 +124,9 @@ static int mark_bad(struct pass *p, struct item *item, uint64_t record,
     return SHEAF_OK;
 }
 
-/* Marks all records as bad that have bytes in the range `begin` to `end` - 1 of uncompressed bytes.
- */
+/* Marks all records in a range of bytes as bad. The range is given by offsets in the uncompressed
+ * shard, from `begin` to `end` - 1. A record is also marked if only some of its bytes are in the
+ * range. */
 static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
                       const struct sheaf_error *error)
 {
@@ -143,8 +144,8 @@ static int mark_range(struct pass *p, uint64_t begin, uint64_t end,
     return code;
 }
 
-/* Marks records as bad that have bytes in the range `begin` to `end` - 1 of uncompressed bytes. The
- * shard is truncated before the end of these records. */
+/* Marks all records in a range of bytes as bad, because the shard is truncated and these bytes are
+ * missing. The range is given by offsets in the uncompressed shard, from `begin` to `end` - 1. */
 static int mark_truncated(struct pass *p, uint64_t begin, uint64_t end)
 {
     const uint64_t there = p->whole.shard->object->bytes;

@@ -46,9 +46,9 @@ uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
                         uint64_t record);
 
-/* Returns the size of the largest gap between two wanted records that is read together with them.
- * It depends on whether the shard is in a remote store, on a network file system, or on a local
- * disk. */
+/* Returns the largest size in bytes of a gap between two wanted records that is read together with
+ * them. The bytes of a larger gap are skipped. It depends on whether the shard is in a remote
+ * store, on a network file system, or on a local disk. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
 /* Returns the largest gap for an open shard, like stretch_gap. */
 uint64_t stretch_gap_of(const struct shard *shard);

@@ -233,9 +233,9 @@ static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *er
 }
 
 /* Plans one read for the first records on the list w->due. The first record is always included, and
- * its shard must be open. A further record is included if its shard is open, if the read then has
- * at most `most` bytes, and if its element of w->repeats is the same as for the first record.
- * Otherwise the read ends before it. */
+ * its shard must be open. The read continues with the next record if three things are true. The
+ * shard of this record is open. The read then has at most `most` bytes. And w->repeats (true for a
+ * sample that is repeated as padding) has the same value as for the first record. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
     struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,

@@ -70,8 +70,9 @@ static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers
 /* ---- One source epoch ------------------------------------------------------------------------ */
 
 /* For one epoch of a source, finds the lanes (sequences of samples) that read the wanted samples,
- * and the positions of the samples in these lanes. A piece consists of `piece` consecutive chosen
- * samples. piece_places[i] is the position of piece i in the order of the epoch. */
+ * and the positions of the samples in these lanes. The chosen samples of the source are divided
+ * into pieces of `piece` consecutive samples. In each epoch, the pieces are in another order, and
+ * piece_places[i] is the position of piece i. */
 static int find_inputs(struct view_locating *x, const struct wanted_number *wanted, size_t count,
                        uint64_t source_epoch, uint64_t piece, const uint64_t *piece_places,
                        struct sheaf_error *err)

@@ -24,8 +24,8 @@
 struct quality_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    /* the computed draws of a view. NULL if the data set is not a view. Only in that case, the
-     * following fields are used. */
+    /* State for computing the draws of a view (a mix of data sets). NULL if the data set is not a
+     * view. The fields after this one are used only if it is NULL. */
     struct view_replay *view;
     struct order_line line;
     struct order_lane *lanes;

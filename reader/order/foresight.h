@@ -23,13 +23,13 @@ struct foresight {
      * the slot's sample enters the buffer, or 0 if the sample is in the buffer from the start.
      * `origin` is the slot of the lane's own buffer into which the lane puts this sample. */
     uint32_t *came, *origin;
-    /* coming[s % span] is the step at which the sample that enters the buffer at step s will be
-     * drawn. */
+    /* For a sample that enters the buffer at step s, coming[s % span] is the step at which this
+     * sample will be drawn. */
     uint32_t *coming;
 };
 
-/* Returns the memory in bytes that is needed to compute the draws of a shuffle buffer with `slots`
- * slots in advance. */
+/* Returns the memory in bytes for a struct foresight, which computes draws in advance, if the
+ * shuffle buffer has `slots` slots. */
 uint64_t foresight_bytes(uint64_t slots);
 /* Returns whether the lane's steps fit into 32 bits. */
 bool foresight_is_possible(const struct shuffle *shuffle);

@@ -174,7 +174,8 @@ struct quota {
     size_t ready_count, waiting_count;
 };
 
-/* Returns the first step that can draw from the source again without exceeding its share. */
+/* Returns the first step at which the source may be drawn from again, so that it does not exceed
+ * its share of the table. */
 static uint64_t release_of(const struct quota *q, uint16_t source)
 {
     return q->drawn[source] * q->period / q->weights[source];

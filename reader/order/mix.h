@@ -142,13 +142,13 @@ struct mix_stretch {
     /* `start` is the position at which the stretch begins in the source's line (the sequence of its
      * chosen samples before shuffling). `count` is the number of positions. */
     uint64_t start, count;
-    /* number of the lane's draws from this stretch that come before the draw with which
-     * mix_stretch_of was called */
+    /* Number of draws that the lane makes from this stretch before draw number `draw`, the argument
+     * of mix_stretch_of. */
     uint64_t before;
 };
 
-/* Returns the stretch (range of samples) to which draw number `draw` of a lane (a sequence of
- * samples) from a source belongs. Draws are counted as in mix_turns_begin. */
+/* A lane (a sequence of samples) makes draw number `draw` from a source. Returns the stretch (range
+ * of the source's samples) to which this draw belongs. Draws are counted as in mix_turns_begin. */
 struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *order, uint32_t lane,
                                   size_t source, uint64_t draw);
 

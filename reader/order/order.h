@@ -116,8 +116,8 @@ struct order_run {
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
 /* Returns the first place after `place` at which the line (the sequence of samples before
- * shuffling) enters another shard or another piece. Both shards may be the same if the line
- * consists of pieces. */
+ * shuffling) enters another shard or another piece. If the line consists of pieces (ranges of
+ * consecutive chosen samples), the next piece may be in the same shard. */
 uint64_t order_line_leave(const struct order_line *line, uint64_t place);
 
 /* ---- Lanes ---------------------------------------------------------------------------------- */

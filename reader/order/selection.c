@@ -51,8 +51,8 @@ static bool is_set(const uint64_t *bits, uint64_t number)
     return (bits[number / 64] >> (number % 64) & 1) != 0;
 }
 
-/* Returns the first number from `from` on whose bit is equal to `set`. Returns `total` if there is
- * no such number. */
+/* Searches the bits from number `from` on. Returns the first number whose bit is equal to `set`.
+ * Returns `total` if there is no such number. */
 static uint64_t find_bit(const uint64_t *bits, uint64_t total, uint64_t from, bool set)
 {
     while (from < total) {

@@ -83,14 +83,15 @@ static inline uint64_t sequence_input(struct sequence *s, uint64_t position)
     return s->fill_inputs == NULL ? position : s->fill_inputs[position];
 }
 
-/* Returns the place in the line of the sample at this position of the sequence. */
+/* Returns the position of a sample in the line, the sequence of all samples before shuffling.
+ * `position` is the sample's position in the sequence of the lane. */
 static inline uint64_t sequence_place(struct sequence *s, uint64_t position)
 {
     return order_lane_place(&s->range, sequence_input(s, position));
 }
 
-/* Returns true if the sample at this position repeats a sample that the epoch also has at another
- * position. */
+/* Returns true if the sample at `position` is a repetition, for example padding: the epoch has the
+ * same sample at another position. */
 static inline bool sequence_repeats(struct sequence *s, uint64_t position)
 {
     return order_lane_repeats(&s->range, sequence_input(s, position));

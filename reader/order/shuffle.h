@@ -24,7 +24,7 @@ struct shuffle {
 
 struct shuffle_step {
     uint64_t slot;                  /* slot from which the input is drawn */
-    /* true if the input `input` is then put into this slot */
+    /* true if another input, `input`, is put into this slot after the draw */
     bool refill;
     uint64_t input;
     /* Used if no input is left to fill the slot that was drawn from. The input in slot `last` is
@@ -62,8 +62,8 @@ static inline uint64_t shuffle_draw(struct shuffle *s, uint64_t *slots)
     return drawn;
 }
 
-/* Makes `steps` steps (draws) of the shuffle from its start. Sets slots[i] to the input that is
- * then in slot i. `slots` must have room for order_buffer_slots() numbers. */
+/* Makes `steps` steps (draws) of the shuffle from its start. Sets slots[i] to the input that is in
+ * slot i after these steps. `slots` must have room for order_buffer_slots() numbers. */
 void shuffle_replay(struct shuffle *shuffle, uint64_t steps, uint64_t *slots);
 
 #define SHUFFLE_FORESEE_MOST 32u

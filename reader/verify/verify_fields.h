@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Compares the counts of fields and classes that sheaf_verify has found with the counts in the
- * manifest, and reports differences. */
+ * Checks the counts of fields and classes in the manifest. sheaf_verify has counted fields and
+ * classes itself, and this file reports differences. */
 #ifndef READER_VERIFY_VERIFY_FIELDS_H
 #define READER_VERIFY_VERIFY_FIELDS_H
 

@@ -72,8 +72,8 @@ static uint64_t reading_add_shard(struct reading *r, const struct order_chosen *
     return rank;
 }
 
-/* Returns true if a sample of the shard was chosen. `rank` is the number of chosen samples in the
- * shards before it. */
+/* Returns true if a sample of the shard was chosen. `rank` is the number of chosen samples in all
+ * earlier shards. */
 static bool has_chosen(const struct order_chosen *of, uint32_t shard, uint64_t rank)
 {
     uint64_t run;

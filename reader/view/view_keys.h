@@ -52,7 +52,7 @@ void view_keys_free(struct view_keys *keys);            /* `keys` may be NULL. *
  * `is_not` is true. Returns NULL if there is no such list. */
 const char *view_keys_text(const struct view_keys *keys, bool is_not);
 
-/* Removes the samples whose keys do not satisfy the conditions from `choice`. */
+/* Removes from `choice` all samples whose keys do not satisfy the conditions. */
 int view_keys_select(struct choice *choice, const struct view_keys *keys,
                      const struct view_keys_how *how, struct sheaf_error *err);
 
