@@ -41,9 +41,10 @@ struct add {
     struct watch watch;
     char *directory;            /* directory for temporary files */
     struct sort *by_hash, *by_number;
-    /* This struct adds values to the samples with the numbers `first` to `end` - 1. Samples before
-     * `begin` already have a record in the column, so they get no value. (When one part of a plan
-     * is written, `first` is the beginning of this part.) */
+    /* Numbers of samples. Values are added to the samples `first` to `end` - 1. Samples before
+     * `begin` already have a record in the column, so values for them are not used. `first` equals
+     * `begin`, unless only one part of a plan is written. In that case, `first` is the first sample
+     * of the part. */
     uint64_t begin, first, end;
     /* The writer of the column. When one part of a plan is written, this writer is opened first and
      * is never NULL. When a whole column is written, the writer is NULL until all values are
@@ -56,8 +57,8 @@ struct add {
 
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
-/* A value of the source, decoded from the bytes that column_row_put writes. The sorts store these
- * bytes with each value. */
+/* A value of the source, decoded from the bytes that column_row_put writes. The values are stored
+ * in this form while they are sorted. */
 struct value {
     uint64_t line;              /* line of the source that states the value */
     /* true if the value is the content of a file, and `data` is the URL of this file */

@@ -85,7 +85,8 @@ static bool look_webp(const uint8_t *data, size_t size, struct image_look *look)
 }
 
 static const struct kind_row {
-    /* File names of this kind end with one of `suffixes`. */
+    /* `name` is the name of the kind in messages. Its files have names that end with one of
+     * `suffixes`. */
     const char *name, *suffixes[2];
     size_t at, begins_size;
     const char *begins;

@@ -76,8 +76,8 @@ static bool down_is_mirrored(unsigned orientation)
  *
  * In a colour plane, each value stands for two pixels of the picture. If `out` is odd, the last
  * value stands for one pixel: for example, 2 + 2 + 1 pixels if `out` is 5. If the picture is
- * mirrored after resizing, the first value must stand for one pixel: 1 + 2 + 2. `shift` must be set
- * in this case. */
+ * mirrored after resizing, the first value must stand for one pixel: 1 + 2 + 2. The result's field
+ * `shift` tells the resampler to do so. */
 static struct resample_side side_of(uint32_t in, double extent, uint32_t out, bool is_colour,
                                     bool is_mirrored)
 {

@@ -31,22 +31,22 @@ struct source_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
     uint64_t end;                   /* value of `drawn` at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* Number of samples in the ranges of the source that were opened in this epoch. So when the
-     * next range is opened, this is the number of samples in the ranges before it. If the epoch was
-     * resumed, samples that were drawn before are not counted. */
+    /* Number of samples in all ranges of the source that the lane has opened in this epoch. If the
+     * epoch was resumed, samples before the saved position are not counted. */
     uint64_t before;
     /* number of draws left in the present stretch (range of samples) */
     uint64_t left;
     uint64_t source_epoch;          /* epoch of the source to which the stretch belongs */
     struct source_line *line;       /* NULL if no stretch has begun */
-    /* There are two structs lane for this lane and source. True if samples are drawn from the
-     * struct in the second half of the table, and the struct in the first half reads the next range
-     * in advance. False if it is the other way round. */
+    /* There are two structs lane for this lane and source, one in each half of the table. Samples
+     * are drawn from one of them, and the other reads the next range of samples in advance. True if
+     * samples are drawn from the struct in the second half. */
     bool is_second;
     /* The line (sequence of samples before shuffling) of the source's next range, which is read in
      * advance. NULL if this has not begun. */
     struct source_line *coming;
-    /* bytes taken from the budget for the slots of the next range */
+    /* number of bytes taken from the memory budget for the shuffle buffer of the next range of
+     * samples */
     uint64_t coming_bytes;
 };
 

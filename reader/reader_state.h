@@ -95,7 +95,7 @@ struct sheaf_reader {
     struct columns *columns;
     struct column_scratch **column_scratch;     /* scratch memory for each sample of a batch */
     size_t column_scratch_count;
-    /* names of fields of columns that were made so far */
+    /* list of the names (NAME.EXT) that were made so far for fields of columns */
     struct column_name *column_names;
     bool keeps_features;            /* true if features of records are kept (reader_features.h) */
     /* Code of an error that occurred after some samples of a batch. The next call returns it. */

@@ -105,8 +105,8 @@ struct sheaf_dataset {
     /* For foreign tars (shards without a manifest): true if all files of a shard with the same key
      * form one sample, even if other files lie between them. */
     bool joins;
-    /* Number of times that a file was joined to a sample although other files lie between them. 0
-     * if `joins` is false. */
+    /* Number of times that a file was joined to a sample although files of other samples lie
+     * between the file and the rest of the sample. 0 if `joins` is false. */
     uint64_t joined;
     /* The source of the pipes, if the data set is a channel of pipes (Amazon SageMaker's Pipe
      * mode). Otherwise NULL. */
@@ -123,10 +123,10 @@ struct sheaf_dataset {
      * hosts (see modes/host_shards.h). Both are 0 if the data set has all shards. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    /* If platform hosts have different numbers of samples: the number of samples that each host
-     * must read in an epoch. host_pad is used with the remainder `pad`, where hosts with fewer
-     * samples repeat some. host_drop is used with `drop`, where hosts with more samples leave some
-     * out. */
+    /* Number of samples that each host must read in an epoch, if a platform has divided the shards
+     * and hosts have different numbers of samples. With the remainder `pad` it is host_pad, and
+     * hosts with fewer samples repeat some. With `drop` it is host_drop, and hosts with more
+     * samples leave some out. */
     uint64_t host_pad, host_drop;
     /* The following fields are set in a union (a data set made of several sources). */
     /* the sources; NULL if the data set is not a union */

@@ -26,8 +26,8 @@ struct walk {
     bool may_repeat;
 };
 
-/* Returns the number of requests by which a remote shard of this size is read at the same time, if
- * walk_open is called with this `limit`. */
+/* Returns how many requests run at the same time while a walk reads a remote shard of `shard_bytes`
+ * bytes. `limit` is the argument with which walk_open will be called. */
 unsigned walk_requests(uint64_t shard_bytes, size_t limit);
 
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)

@@ -32,8 +32,8 @@ size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */
 enum read_how {
-    /* Decompress all blocks completely, into one piece of memory. Also used if the shard is not
-     * compressed. */
+    /* Decompress all codec blocks of the read completely. Also used if the shard is not compressed.
+     */
     READ_WHOLE,
     /* Read a single block completely. Decompress only the records that are needed, each directly to
      * its destination. */

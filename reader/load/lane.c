@@ -28,8 +28,8 @@ struct lane_course lane_course_of(const struct loader *l, uint32_t number)
                                  : dataset_lane(l->dataset, &l->order, number), false };
 }
 
-/* Stores in `due` that this drawn sample must still be read, because the shuffle buffer had only
- * its number. */
+/* Marks the drawn sample `due` as not read yet: the shuffle buffer had only its number. Stores the
+ * shard and the record that must be read. */
 static void set_due(struct due *due, uint32_t shard, uint64_t record, bool repeats)
 {
     *due = (struct due){ .shard = shard, .record = record, .repeats = repeats };
@@ -264,8 +264,8 @@ static int next_drawn(struct loader *l, struct lane *lane, bool waits, struct re
 /* ---- What is due ---------------------------------------------------------------------------- */
 
 /* Loads the beginning of a sample's memory into the CPU's cache, because the sample will be
- * returned soon. At this place are the header of the allocation, the struct item, and the first
- * bytes of the record. */
+ * returned soon. This memory has the header of the allocation, the struct item, and the first bytes
+ * of the record. */
 static void fetch_lines(const struct item *item)
 {
     const uint8_t *at = (const uint8_t *)item - HEAP_HEAD_BYTES;

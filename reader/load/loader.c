@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "base/flag.h"
 
-/* A read may use the buffers of an earlier read if they are at most 2 * n + KEPT_MORE_BYTES bytes
- * large, where n is the number of bytes that it needs. */
+/* A read that needs n bytes may use the buffers of an earlier read if they have at most 2 * n +
+ * KEPT_MORE_BYTES bytes. */
 #define KEPT_MORE_BYTES ((uint64_t)64 << 10)
 
 /* ---- Waiting -------------------------------------------------------------------------------- */

@@ -111,10 +111,10 @@ enum loader_share {
 };
 
 /* Begins a read, which is a job that brings records of a shard into memory. The shards in `plan`
- * must be open. The read takes over the caller's references to them, and the new read has one user,
- * the caller.
+ * must be open. The read takes over the caller's references to these shards. The new read has one
+ * user, the caller.
  *
- * Returns SHEAF_END if there is not enough memory for the read. The caller then keeps its
+ * Returns SHEAF_END if there is not enough memory for the read. In that case, the caller keeps its
  * references. */
 int loader_begin(struct loader *loader, const struct read_plan *plan, enum loader_share share,
                  struct read **read, struct sheaf_error *err);

@@ -197,8 +197,8 @@ static int open_ahead(struct call *c, size_t part, struct sheaf_error *err)
     return code;
 }
 
-/* Waits until the shard of the part is open. Allocates the block of memory for the requested
- * records of this shard. */
+/* Begins a part, that is, all requested samples of one shard. Waits until the shard is open, and
+ * allocates one block of memory for its requested records. */
 static int begin_part(struct call *c, struct shard_part *part, struct sheaf_error *err)
 {
     int code = open_ahead(c, (size_t)(part - c->parts), err);

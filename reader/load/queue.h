@@ -86,9 +86,9 @@ struct queue_ops {
      * read now. Returns QUEUE_NO_SECTION if there is not enough memory for the index section of its
      * shard. `plan` is NULL if `pump` plans the reads itself. */
     int (*plan)(struct loader *loader, struct queue *queue, struct sheaf_error *err);
-    /* Called after the sample at the next position was read alone, without `plan`, because there is
-     * little memory. The queue must then leave out this sample. `pass` is NULL if this kind of
-     * queue has no list of samples from which it must be removed. */
+    /* Called after the next sample of the queue was read alone, without `plan`, because there is
+     * little memory. If the queue keeps a list of samples to read, this function removes the sample
+     * from the list. `pass` is NULL if this kind of queue has no such list. */
     void (*pass)(struct loader *loader, struct queue *queue);
     int (*pump)(struct loader *loader, struct sheaf_error *err);        /* implements queue_pump */
     int (*take)(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
@@ -144,7 +144,8 @@ static inline int queue_take(struct loader *loader, struct queue *queue, bool wa
 int queue_begin_read(struct loader *loader, struct queue *queue, const struct read_plan *plan,
                      struct sheaf_error *err);
 /* Implement `pump` and `take` of queue_ops for all kinds of queues except those for streams. They
- * plan reads in advance, so it must be known which samples come next. In a stream it is not. */
+ * plan reads in advance, so it must be known which samples come next. In a stream, this is unknown.
+ */
 int queue_pump_planned(struct loader *loader, struct sheaf_error *err);
 int queue_take_planned(struct loader *loader, struct queue *queue, bool waits, struct ref *ref,
                        struct sheaf_error *err);

@@ -78,10 +78,11 @@ struct read_plan {
 /* The memory of a read. */
 struct read_needs {
     uint64_t work;              /* buffers that are needed until the job has finished */
-    /* if items lie together: size in bytes of the block that has all of them, and which is kept
-     * until the last item is released */
+    /* Size in bytes of the block with all items, if they lie together. The block is kept until its
+     * last item is released. 0 if each item has an allocation of its own. */
     uint64_t block;
-    /* if items lie apart: sum of the items' allocations in the heap */
+    /* Total size in bytes of the items' allocations in the heap, if each item has one. 0 if the
+     * items lie together in one block. */
     uint64_t pieces;
     size_t count;               /* number of items */
     size_t span;                /* number of items, including the skipped positions before them */

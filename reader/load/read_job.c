@@ -238,8 +238,8 @@ static int read_portion(struct work *w, size_t i, const struct portion *of)
 {
     const struct store_read *fetched = &w->fetches[i].read;
 
-    /* If each item has its own memory, place_columns copies the kept records of columns, so they
-     * are not copied here. */
+    /* Records of a column may be in memory already (`kept`). If each item has an allocation of its
+     * own, place_columns copies them to the item later, so they are not copied here. */
     if (of->size != 0 && of->kept != NULL && (i < READ_PORTIONS || w->read->table != NULL))
         memcpy(of->to, of->kept, of->size);
     if (of->size == 0 || of->kept != NULL)

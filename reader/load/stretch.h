@@ -47,7 +47,7 @@ bool stretch_is_outsize(const struct loader *loader, const struct index_section 
                         uint64_t record);
 
 /* Returns the largest size in bytes of a gap between two wanted records that is read together with
- * them. The bytes of a larger gap are skipped. It depends on whether the shard is in a remote
+ * them. The bytes of a larger gap are skipped. The size depends on whether the shard is in a remote
  * store, on a network file system, or on a local disk. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
 /* Returns the largest gap for an open shard, like stretch_gap. */

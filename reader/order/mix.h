@@ -30,7 +30,8 @@ struct mix_stage {
     uint64_t period;            /* number of entries of `table`; P in ORDER.md */
     /* weights of the sources, divided by their greatest common divisor */
     uint64_t *weights;
-    /* source of each step; after its last entry, the table begins again */
+    /* Table with the source of each step, for `period` steps. After its last entry, the table
+     * begins again. */
     uint16_t *table;
 };
 
@@ -101,7 +102,8 @@ struct mix_turns {
     const struct mix *mix;
     struct order order;
     uint32_t lane;
-    /* next step of the lane, and number of its steps, not counting a step that pads the lane */
+    /* `step` is the next step of the lane. `steps` is the number of its steps, without a step that
+     * repeats a sample as padding. */
     uint64_t step, steps;
     size_t stage;
     /* step of the epoch at which the present stage ends; UINT64_MAX if it is the last stage */

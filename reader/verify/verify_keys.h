@@ -6,9 +6,10 @@
 
 #include "reader/dataset/dataset.h"
 
-/* Checks the tables of keys. `sums` has the sum of key_table_part over all samples of each part:
- * first the parts of source 0, then those of source 1, and so on. The sums are compared only if all
- * shards were read and no problem was found.
+/* Checks the tables of keys. `sums` has one sum for each part of the data set: first the parts of
+ * source 0, then the parts of source 1, and so on. It is the sum of key_table_part (a hash of key
+ * and number) over the part's samples. The sums are compared only if all shards were read and no
+ * problem was found.
  *
  * If several processes divide the shards of a data set among them, only the process with the first
  * shards checks the tables. */
