@@ -12,10 +12,10 @@
  * can have.
  *
  * Stores such as S3 need an exception, because a run writes directly to the final place there. (On
- * a local disk, it first writes to a temporary directory, a stage.) A run in such a store may have
- * checked its claim just before the drop, and could still publish its manifest although the shards
- * are gone. To prevent this, the drop does not remove the manifest. It replaces the manifest by a
- * short file that stays, the stand-in. */
+ * a local disk, it first writes to a temporary directory, a stage.) In such a store, another run
+ * could check its claim just before the drop, and publish its manifest after the drop, although the
+ * shards are gone. To prevent this, the drop does not remove the manifest. It replaces the manifest
+ * by a short file that stays, the stand-in. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

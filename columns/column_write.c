@@ -95,8 +95,9 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
     return code;
 }
 
-/* Refuses the name NAME for a column if samples of the base data set have a field whose name begins
- * with "NAME.", because the column would hide this field. */
+/* Checks whether a column may have the name `name`. Returns an error if samples of the base data
+ * set have a field whose name begins with this name and a dot. The fields of a column get such
+ * names, so the column would hide this field. */
 static int column_write_check_fields(const struct sheaf_dataset *base, const char *name,
                                      struct sheaf_error *err)
 {

@@ -47,9 +47,9 @@ int column_base_open(const char *url, struct sheaf_dataset **base, struct sheaf_
 /* Checks whether a column can be written. Changes nothing.
  *
  * A column consists of layers (data sets), which are numbered from 1. Sets *layer to the number of
- * the layer that must be written, and *first to the first sample of the base that gets a record in
- * this layer. If the option `only_missing` is set and no sample lacks a record, sets *layer to 0.
- */
+ * the layer that must be written. Sets *first to the number of the first sample of the base that
+ * gets a record in this layer. If the option `only_missing` is set and no sample lacks a record,
+ * sets *layer to 0. */
 int column_write_begins(const struct sheaf_dataset *base, const char *name,
                         const struct sheaf_column_options *options, uint64_t *first,
                         size_t *layer, struct sheaf_error *err);

@@ -30,9 +30,9 @@ struct resample_pair {
 /* The weights for one side of the result. Output pixel i is the weighted sum of 2 * pairs[i] input
  * pixels, beginning with input pixel first[i].
  *
- * The arrays are longer than necessary, because the inner loops read beyond the end. There is at
- * least one pair of weights 0 after the last pair. The arrays have room for a number of pixels that
- * is a multiple of RESAMPLE_COLUMNS, and `pairs` is 0 for the pixels after the last one. */
+ * The inner loops read beyond the end of the arrays, so the arrays are longer. After the last pair
+ * of weights, there is at least one pair of zeros. The number of pixels in the arrays is rounded up
+ * to a multiple of RESAMPLE_COLUMNS. For the added pixels, `pairs` is 0. */
 struct resample_axis {
     /* `size` is the number of pixels of the result. `most` is the number of elements of `weights`
      * that are allocated for each of these pixels. Output pixel i uses only the first pairs[i] of

@@ -89,8 +89,9 @@
 /* Smallest size in bytes of samples that may be read alone when they are drawn. Smaller samples
  * wait in memory until they are drawn, because reading each of them alone would cost more. */
 #define DRAW_LEAST_BYTES   ((uint64_t)16 << 10)
-/* Largest number of files of shards that may be open at one time, if each sample is read only when
- * it is drawn. The shards of all samples in the shuffle buffer must then stay open. */
+/* Largest number of files (of shards and of their columns) that may be open at one time, if each
+ * sample is read only when it is drawn. In this mode, the shards of all samples in the shuffle
+ * buffer stay open. */
 #define SHARDS_MOST        192u
 
 struct needs {
@@ -551,8 +552,8 @@ static void fit_streams(struct sheaf_reader *r, struct needs *n, struct shares *
     shares->lend_bytes = shares->heap_bytes - MIN(shares->heap_bytes, n->frames);
 }
 
-/* Returns the number of samples in the shuffle buffer of a lane (a sequence of samples) that may be
- * in memory. Samples that were read but have not entered the buffer are not included. */
+/* Returns a limit for one lane (a sequence of samples): how many samples of its shuffle buffer may
+ * be in memory. Samples that were read but have not entered the buffer are not included. */
 static uint64_t lane_most(const struct loader *l, const struct needs *n)
 {
     const uint64_t bytes = l->heap->most_bytes - passing_bytes(l, l->heap->most_bytes);

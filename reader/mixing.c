@@ -22,8 +22,8 @@
 #include "reader/epoch_order.h"
 #include "reader/view/source_line.h"
 
-/* If the budget had no room to read the next range of samples of a lane (a sequence of samples) in
- * advance, another attempt is made after every PUMP_DRAWS draws. */
+/* A lane (a sequence of samples) reads its next range of samples in advance. If the memory budget
+ * has no room for this, the lane tries again every PUMP_DRAWS draws. */
 #define PUMP_DRAWS 16u
 
 /* The draws of one lane from one source. */

@@ -385,9 +385,9 @@ static int refuse_host(const struct sheaf_dataset *d, const struct position *p,
  * data set.
  *
  * In a view (a mix of data sets), the fingerprint covers the stages up to the position. (A stage is
- * a part of a training run with weights of its own.) A stage that begins exactly at the position
- * may have been appended after the position was saved. So the fingerprints with and without this
- * stage are accepted. */
+ * a part of a training run with weights of its own.) If a stage begins exactly at the position, it
+ * may have been appended after the position was saved. So both fingerprints are accepted, with and
+ * without this stage. */
 static bool belongs(const struct sheaf_dataset *d, const struct position *p)
 {
     for (size_t i = dataset_stage(d, &p->order, p->rounds + (p->extra != 0));

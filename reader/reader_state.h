@@ -77,8 +77,8 @@ struct sheaf_reader {
     /* number of bytes that were taken from the budget for tables, such as the slots of the shuffle
      * buffers */
     uint64_t table_bytes;
-    /* largest number of samples of a lane (a sequence of samples) that may be in memory in its
-     * shuffle buffer; 0 if there is no such limit */
+    /* Limit for each lane (a sequence of samples): how many samples of its shuffle buffer may be in
+     * memory. 0 if there is no such limit. */
     uint64_t lane_most;
     /* exact number of bytes that is enough to read any record of the data set alone; 0 if it is not
      * known */

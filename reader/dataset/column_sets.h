@@ -133,8 +133,8 @@ uint64_t columns_most(const struct columns *c, uint32_t shard);
  * estimate. If the records do not fit into this memory, they are not kept. */
 uint64_t columns_kept_most(const struct columns *c, uint32_t shard, size_t column,
                            uint64_t samples);
-/* Returns the estimated size in bytes of the records that all columns together have for one shard
- * of the base, the data set to which the columns belong. */
+/* Returns an estimate, in bytes, for the records of all columns together for one shard of the base,
+ * the data set to which the columns belong. */
 uint64_t columns_usual(const struct columns *c, uint32_t shard, uint64_t samples);
 
 #endif

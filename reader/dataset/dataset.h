@@ -143,9 +143,9 @@ struct sheaf_dataset {
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
-    /* Number of parts (see parts.h) in all sources before this one, if the data set is a source of
-     * a union (a data set made of several sources). So it is the index of this source's first part
-     * when the parts of all sources are counted together. */
+    /* Index of this source's first part (see parts.h), if the parts of all sources of a union are
+     * counted together. (A union is a data set made of several sources.) So it is the number of
+     * parts in all earlier sources. */
     size_t first_part;
     /* map from old to new labels (see classes.h); NULL if labels do not change */
     uint32_t *class_map;

@@ -20,14 +20,14 @@ struct run {
     /* True if this run and the run before it in the list are read as one range of the shard, which
      * includes the gap between them. False if this run begins a new range. */
     bool joins;
-    /* number of samples of the lane (a sequence of samples) directly before this run that are not
-     * read now, for example because they are read only when they are drawn */
+    /* Number of the lane's samples directly before this run that the read leaves out. For example,
+     * they are read later, when they are drawn. (A lane is a sequence of samples.) */
     uint32_t skipped;
 };
 
-/* Counts the runs (ranges of records) at the beginning of the list that are read together as one
- * range of the shard. Sets *whole to this range: from the first record of the first run to the last
- * record of the last of these runs. */
+/* Finds the runs (ranges of records) at the beginning of the list that are read together, as one
+ * range of the shard. Returns the number of these runs. Sets *whole to the range, from the first
+ * record of the first run to the last record of the last one. */
 size_t run_row(const struct run *runs, size_t run_count, struct run *whole);
 
 /* How the blocks of a codec are decompressed. */

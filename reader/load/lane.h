@@ -72,8 +72,8 @@ struct lane_course {
     bool is_ahead;                  /* true if the lane begins before its first turn */
 };
 
-/* Returns the range of samples that the lane number `number` (a sequence of samples) reads in an
- * epoch of a data set that is not a view (a mix of data sets). */
+/* Returns the range of samples that lane number `number` (a sequence of samples) reads in an epoch.
+ * The data set must not be a view (a mix of data sets). */
 struct lane_course lane_course_of(const struct loader *loader, uint32_t number);
 
 /* Begins a lane (a sequence of samples) after its first `steps` draws. `steps` is not 0 if an epoch

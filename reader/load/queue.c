@@ -146,8 +146,8 @@ static struct order_run next_run(const struct queue *q)
     return order_line_locate(q->line, sequence_place(q->sequence, q->planned));
 }
 
-/* Returns true if there is memory for two reads of this size. Only then may a read in advance
- * begin, because memory for one more read must be left for samples that are needed at once. */
+/* Returns true if there is memory for two reads of this size. A read in advance may begin only if
+ * this is true. The memory for the second read must be left for samples that are needed at once. */
 static bool has_room_ahead(const struct loader *l, const struct read_plan *plan)
 {
     return l->keep <= 1 || loader_room(l) >= 2 * read_needs_of(plan).pieces;

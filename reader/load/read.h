@@ -91,8 +91,9 @@ struct read_needs {
     uint64_t data, names;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
-/* Returns an upper bound for the memory in bytes that a read of one record of this shard needs, if
- * the record has a block of its own. The index section of the shard need not be in memory. */
+/* Returns an upper bound, in bytes, for the memory that is needed to read any single record of this
+ * shard. Computed from the manifest only, so the index section of the shard need not be in memory.
+ */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
 /* Returns the memory in bytes that a read of one record needs in addition for the record's columns.
  * `columns` may be NULL. */

@@ -30,8 +30,8 @@ struct stream_context {
 /* Opens the stream of a lane, which is one of `lanes` sequences of the epoch. The stream has shard
  * number `lane` and then every lanes-th shard, in the epoch's order of shards.
  *
- * If the data set is a channel of pipes (Amazon SageMaker's Pipe mode), the stream has record
- * number `lane` and then every lanes-th record of the epoch's pipe. */
+ * In Amazon SageMaker's Pipe mode, a pipe has all records of the epoch. The stream then reads the
+ * whole pipe, but uses only record number `lane` and then every lanes-th record. */
 int stream_open(const struct stream_context *context, uint32_t lane, uint64_t memory_limit,
                 struct stream **stream, struct sheaf_error *err);
 

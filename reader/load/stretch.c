@@ -94,8 +94,8 @@ struct course {
  * does not contain these bytes.
  *
  * `resumed` is true if the epoch was resumed, and the samples in the gap were returned before. Such
- * a gap is read only if the records before and after it are in the same codec block or in adjacent
- * blocks, because these blocks are read in any case. */
+ * a gap is read only in a shard with codec blocks, and only if no block lies completely in the gap.
+ * The blocks with the records before and after the gap are read in any case. */
 static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                         struct stretch *t)
 {

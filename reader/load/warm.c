@@ -23,9 +23,9 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* Number of samples at the start of a lane (a sequence of samples) that are read without waiting
- * for the kernel's cache. Later samples are read only when their part of the file is in the cache.
- */
+/* The first DRAWS_COLD samples of a lane (a sequence of samples) are read at once, even if they are
+ * not in the kernel's cache. Later samples are read only when their part of the file is in the
+ * cache. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
 /* Largest number of ranges of bytes that one job reads. In a view (a mix of data sets) there are

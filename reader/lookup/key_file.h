@@ -8,9 +8,9 @@
 #include "base/buf.h"
 #include "reader/dataset/dataset.h"
 
-/* A candidate: a sample that may have one of the requested keys. This is not certain, because the
- * table of keys stores only a part of the hash of each key, and two different keys can have the
- * same part. */
+/* A candidate: a sample that may have one of the requested keys. The table of keys stores only a
+ * part of each key's hash. Two different keys can have the same part, so the sample may have
+ * another key. */
 struct key_match {
     size_t asked;               /* index of the requested key in `hashes` */
     uint64_t number;            /* number of the sample in the source */

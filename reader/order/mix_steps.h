@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Computes the inverse of mix.h: for a sample of a source, the lane (a sequence of samples) that
- * draws it, the number of the lane's draw, and the step of the epoch at which the lane makes this
- * draw.
+ * Computes the inverse of mix.h. For a sample of a source, finds the lane (a sequence of samples)
+ * that draws it, and the number of this draw. Then finds the step of the epoch at which the lane
+ * makes this draw.
  *
  * If there are weights, a table that repeats has the source of each step. The positions of each
  * source in the table are stored. So draws are counted by a binary search, and the step of a draw
@@ -42,14 +42,16 @@ int mix_steps_begin(struct mix_steps *steps, const struct mix *mix, const struct
                     struct sheaf_error *err);
 void mix_steps_free(struct mix_steps *steps);
 
-/* Sets *first to the number of the first draw of a lane (a sequence of samples) from a source in
- * the epoch, and *end to the number after its last draw. If there are weights, draws are counted
- * from the beginning of the run, and otherwise from the beginning of the epoch. */
+/* Finds the draws that a lane (a sequence of samples) makes from a source in the epoch. Sets *first
+ * to the number of the first of them, and *end to the number after the last. If there are weights,
+ * draws are counted from the beginning of the run, and otherwise from the beginning of the epoch.
+ */
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 
-/* Sets *first and *last to the first and the last epoch of a source from which the present epoch of
- * the view draws. Returns false if this epoch of the view does not draw from the source. */
+/* An epoch of a view may draw from several epochs of a source. Sets *first and *last to the numbers
+ * of the first and the last of them, for the view's epoch of `steps`. Returns false if this epoch
+ * of the view does not draw from the source. */
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 

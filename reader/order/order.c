@@ -88,9 +88,9 @@ void order_line_free(struct order_line *line)
     *line = (struct order_line){ 0 };
 }
 
-/* Returns the shard that contains the sample `number`, as an index in `starts`. It is the last of
- * the shards `low` to `high` - 1 whose first sample number is at most `number`. (An empty shard has
- * the same first number as the shard after it, so it is never the last one.) */
+/* Returns the shard that contains the sample `number`, as an index in `starts`. Searches the shards
+ * `low` to `high` - 1 for the last one whose first sample has at most this number. (An empty shard
+ * has the same first number as the shard after it, so it is never the last one.) */
 static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
     while (high - low > 1) {

@@ -130,8 +130,8 @@ struct order_lane {
     uint64_t count;                 /* number of inputs, not counting the pad */
     bool padded;
     uint64_t pad;
-    /* number of inputs at the end that repeat samples from the beginning of the line, because this
-     * host has fewer samples than it must return; otherwise 0 */
+    /* Number of inputs at the end of the range that repeat samples from the beginning of the line.
+     * It is 0, unless this host has fewer samples than it must return. */
     uint64_t again;
 };
 

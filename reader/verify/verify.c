@@ -58,13 +58,14 @@ struct check {
     char unlabelled[512];
     bool has_cls;                   /* true if a sample has a field named "cls" */
     struct tally fields;
-    /* Index of the part of the data set that contains the shard, if the parts of all sources are
-     * counted together. (Each run that appended samples has added a part; see parts.h.) */
+    /* Index of the part that contains the shard, counted through the parts of all sources of the
+     * data set. (Each run that appended samples has added a part; see parts.h.) */
     size_t part;
     /* the table of keys of this part */
     struct key_table keys;
-    /* number of the shard's first sample in its part of the data set, and the sum of key_table_part
-     * (a hash of key and number) over all samples of the shard */
+    /* `first_number` is the number of the shard's first sample within its part of the data set.
+     * `key_sum` is the sum of key_table_part (a hash of key and number) over all samples of the
+     * shard. */
     uint64_t first_number, key_sum;
     struct sheaf_error *problems;
     size_t told;

@@ -12,8 +12,8 @@
 
 /* ---- Of a union and of a part ---------------------------------------------------------------- */
 
-/* Adds the numbers of samples in each class of a source to those of the union (the data set that
- * consists of all sources). A class may have another number in the union. */
+/* Adds up the number of samples in each class: adds the numbers of a source to the numbers of the
+ * union, the data set that consists of all sources. A class may have another label in the union. */
 static void add_class_samples(struct sheaf_dataset *d, const struct sheaf_dataset *source)
 {
     const struct manifest *m = &source->manifest;

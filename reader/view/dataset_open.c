@@ -14,8 +14,8 @@
 
 /* Called if the program wants all files with the same key to be joined to one sample, even if other
  * files lie between them. Returns true if the data set is an index of foreign shards (shards of
- * other software) that was made without joining. The shards must then be opened again without this
- * index. */
+ * other software), and files were not joined when this index was made. In this case, the shards
+ * must be opened again without this index. */
 static bool is_to_join(const struct sheaf_dataset *d)
 {
     return d != NULL && d->has_manifest && !d->manifest.ours && !d->manifest.joined;

@@ -276,8 +276,9 @@ static int view_name_stage(struct dataset_view *v, const char *const *names, siz
 }
 
 /* Computes the fingerprint of the view (a mix of data sets) for each stage, without the stages
- * after it. (A stage is a part of a training run with weights of its own.) It is the hash of the
- * view's document, with the fingerprints of the sources instead of their names. */
+ * after it. (A stage is a part of a training run with weights of its own.) The fingerprint is a
+ * hash of the view's document, in which the names of the sources are replaced by their
+ * fingerprints. */
 static int name_stages(struct dataset_view *v, struct sheaf_dataset *const *sources,
                        struct sheaf_error *err)
 {
