@@ -162,8 +162,9 @@ static int find_anything(struct dropped_layer *l)
     return code;
 }
 
-/* Takes the claim of the layer. The claim is a file that names the only run that may write the
- * layer. Another run that has the claim loses it, and stops. */
+/* Takes the claim of the layer (a data set of the column). The claim is a file that names the only
+ * run of a program that may write the layer. If another run is writing the layer, it loses the
+ * claim and stops. */
 static int column_drop_claim(struct dropped_layer *l)
 {
     struct journal *j = &l->journal;
@@ -230,8 +231,9 @@ static void close_layer(struct dropped_layer *l)
     free(l->directory);
 }
 
-/* Removes the stage (temporary directory) of a run that was killed before it could claim the
- * layer. */
+/* Removes the temporary directory (stage) in which a killed run was writing the layer, a data set
+ * of the column. The run was killed before it had a claim, the file that names the only run that
+ * may write a layer. */
 static int remove_stage(const struct dropped_layer *l)
 {
     char *partial = store_join(l->directory, STORE_PARTIAL);

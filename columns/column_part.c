@@ -46,9 +46,9 @@ void column_part_free(struct column_part *part)
     free(part);
 }
 
-/* Sets w->end to the number of the first sample, after the present shard, that belongs to a
- * finished shard. Up to this number, samples can be appended without a gap. If no later shard of
- * the part is finished, w->end becomes the end of the part. */
+/* Sets w->end to the first sample of the next finished shard after the present shard. All samples
+ * before w->end still need a record, so they can be appended one after another. If no later shard
+ * of the part is finished, sets w->end to the end of the part. */
 static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const struct column_part *p = w->part;
@@ -63,9 +63,9 @@ static int extend_range(struct sheaf_column_writer *w, struct sheaf_error *err)
     return code;
 }
 
-/* Begins to write the next unfinished shard of the part: shard p->shard, or a later shard if this
- * one is finished. When the function is called, p->next_number must be the number of the first
- * sample in shard p->shard. */
+/* Begins to write the next unfinished shard of this machine's part of the plan. This is shard
+ * p->shard, or a later shard if that shard is finished. The caller must have set p->next_number to
+ * the number of the first sample in shard p->shard. */
 static int begin_shard(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     struct column_part *p = w->part;

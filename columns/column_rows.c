@@ -26,8 +26,8 @@ struct column_rows {
     struct lines lines;
     /* copy of the current line of the source, or of strings that were taken from this line */
     struct buf text;
-    /* If the source is a table (such as CSV), the column names in its header, each ended by a
-     * NUL. */
+    /* The names in the header line of the source, if the source is a table (such as CSV). Each name
+     * is ended by a NUL. */
     struct buf names;
     size_t key_column, column_count;
     uint64_t given;             /* number of values that were given to the caller */

@@ -33,8 +33,8 @@ static int count_problem(void *context, const struct sheaf_sample *record, uint6
     return SHEAF_OK;
 }
 
-/* Returns whether the reader's error `code` is a problem that sheaf_verify has already found and
- * reported in this layer. */
+/* Returns true if sheaf_verify has already reported the problem with the code `code` in this layer
+ * (a data set of the column). So it need not be reported again. */
 static bool is_reported(const struct pair_problems *problems, int code)
 {
     return code == SHEAF_ERR_CORRUPT ||

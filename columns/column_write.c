@@ -280,8 +280,9 @@ int column_packed(struct sheaf_column_writer *w, int code, struct sheaf_error *e
     return code;
 }
 
-/* Ends the present shard of the layer. The next record is for the first sample in shard number
- * `shard` of the base. */
+/* Ends the present shard of the layer (the data set that stores the column). The next record is for
+ * the first sample in shard number `shard` of the base, the data set to which the column is added.
+ */
 static int column_write_cut(struct sheaf_column_writer *w, uint32_t shard, struct sheaf_error *err)
 {
     w->open_bytes = w->open_samples = 0;
@@ -309,8 +310,8 @@ static int column_write_load_section(struct sheaf_column_writer *w, struct sheaf
     return code;
 }
 
-/* Makes sure that w->section is the index section of the base's shard that contains the next
- * sample. Reads the section if it is not in memory. */
+/* Reads the index section of the shard that contains the next sample, unless w->section already is
+ * this section. The shard belongs to the base, the data set to which the column is added. */
 static int column_write_find_section(struct sheaf_column_writer *w, struct sheaf_error *err)
 {
     const uint64_t *first = w->base->first_numbers;

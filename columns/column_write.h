@@ -32,7 +32,7 @@ struct sheaf_column_writer {
     struct sections sections;
     struct index_section *section;      /* index section of the base's shard number `shard` */
     uint32_t shard;
-    /* size and number of records of the layer's open shard */
+    /* size in bytes and number of records of the shard that is being written */
     uint64_t open_bytes, open_samples;
     struct sheaf_column_result result;
     bool is_finished;
@@ -69,8 +69,8 @@ void column_views_tell(const struct sheaf_dataset *base, const char *name);
 
 /* ---- Parts of a plan (column_part.c) --------------------------------------------------------- */
 
-/* Sets *first to the number of the part's first sample, and *end to the number of the first sample
- * after the part. */
+/* For a writer that writes one part of a plan. Sets *first to the number of the part's first
+ * sample, and *end to the number of the first sample after the part. */
 void column_part_range(const struct sheaf_column_writer *writer, uint64_t *first, uint64_t *end);
 /* Must be called after each appended sample. If the sample was the last of its planned shard, ends
  * this shard, skips the shards that are already finished, and begins the next one. */

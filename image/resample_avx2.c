@@ -84,8 +84,9 @@ AVX2 static void tile_avx2(const uint8_t *from, size_t stride, uint32_t columns,
         }
 }
 
-/* Sums for sixteen output pixels, eight pixels in each vector. A weight is split into an upper and
- * a lower part (see resample_kernel.h), and each part has sums of its own. */
+/* Sums for sixteen output pixels, eight pixels in each vector. A weight is split into its upper
+ * bits and its lower eight bits, because vectors multiply numbers of 16 bits. There is one sum for
+ * the upper bits and one for the lower bits. */
 struct sums {
     __m256i high[2], low[2];
 };

@@ -55,7 +55,8 @@ struct sheaf_reader {
     uint32_t own_lanes;
     const struct epoch_order *epoch_order; /* the functions of the reader's order (epoch_order.h) */
     struct mixing *mixing;          /* state of the mix in a view; otherwise NULL */
-    /* a number for each source, from which the seeds of its samples are computed */
+    /* For each source of the data set: a number from which the seeds of its samples are computed.
+     */
     uint64_t *seed_sources;
     /* Number of turns since the epoch began. In a turn, a lane is asked for a sample. Turns of
      * lanes that had ended are included. */

@@ -11,8 +11,8 @@
 #include "reader/dataset/column_sets.h"
 #include "reader/dataset/sections.h"
 
-/* The state of reading a layer's records. Before reading, the caller must set the first three
- * fields, and set all other fields to zero. */
+/* The state of reading the records of a layer (a data set in which a column is stored). Before
+ * reading, the caller must set the first three fields, and set all other fields to zero. */
 struct column_pairs {
     const struct sheaf_dataset *base;
     uint64_t first;             /* number of the source's first sample in the base */

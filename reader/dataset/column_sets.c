@@ -89,8 +89,9 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base)
 {
-    /* After an edit, several parts can have the same fingerprint. The caller needs the last of
-     * these parts, so the search goes backwards. */
+    /* Each run that has appended samples has added a part to the data set. After an edit, several
+     * parts can have the same fingerprint. The caller needs the last of these parts, so the search
+     * goes backwards. */
     for (size_t i = source->part_count; i-- > 0;)
         if (strcmp(source->parts[i].fingerprint, base) == 0)
             return &source->parts[i];

@@ -77,11 +77,11 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 /* The records for one shard of the base. */
 struct column_place {
-    /* layer that has the records; NULL if there are no records */
+    /* the layer (a data set of the column) that has the records; NULL if there are no records */
     const struct sheaf_dataset *layer;
     const struct index_files *indexes;  /* of the layer */
     uint32_t shard;             /* number of the layer's shard that has the records */
-    /* number (within the layer's shard) of the record for the first sample of the base's shard */
+    /* number, within the shard `shard` of the layer, of the record for the first sample */
     uint64_t first;
 };
 

@@ -54,7 +54,8 @@ struct sheaf_dataset {
     /* True if the shards can only be read from start to end. The numbers of their samples are then
      * unknown. */
     bool is_stream;
-    /* container of the shards; in a union: of the first source */
+    /* container of the shards; in a union of several data sets: the container of the first of them
+     */
     const struct format_ops *format;
     /* Codec of the shards, or NULL if they are not compressed. In a union (a data set made of
      * several data sets), some sources may be compressed and others not. The field is then the
@@ -74,9 +75,11 @@ struct sheaf_dataset {
     /* number of samples whose field `cls` was not a number (or numbers) when they were packed, as
      * stated in the manifest */
     uint64_t cls_words;
-    /* parts of the data set, each with an index and a table of keys */
+    /* Parts of the data set: one for each run that has written shards to it. Each part has an index
+     * and a table of keys. */
     struct dataset_part *parts;
-    /* number of parts; 0 if there is no manifest, and in a union */
+    /* number of parts; 0 if there is no manifest, or if the data set is a union of several data
+     * sets */
     size_t part_count;
     /* True if the data set may have tables of keys, which are needed to find samples by key. False
      * if an older release has made it, because older releases did not make them. */
@@ -163,8 +166,8 @@ struct sheaf_dataset {
     /* in a view (a mix of data sets): the part of an epoch's samples that is drawn from this
      * source, from 0 to 1 */
     double share;
-    /* in a view (a mix of data sets) with weights: the weight of this source in the first stage of
-     * the run; otherwise 0 */
+    /* Weight of this source in a view (a mix of data sets). If the weights change during a training
+     * run, it is the first weight. 0 if the view has no weights. */
     uint64_t weight;
     /* in a view (a mix of data sets): number of samples that the view has chosen from this source
      * and also from an earlier source */

@@ -74,7 +74,7 @@ void order_line_free(struct order_line *line);
 /* The chosen samples of a source of a view (a mix of data sets). The source has shards
  * `first_shard` to `end_shard` - 1 of the data set. */
 struct order_chosen {
-    /* the chosen samples, as numbers within the source, counted from 0 */
+    /* The chosen samples of the source. Samples are numbered from 0 within the source. */
     struct selection chosen;
     /* number of the source's first sample in the whole data set */
     uint64_t first_number;
@@ -100,7 +100,8 @@ int order_line_of_pieces(const struct order *order, const struct order_chosen *o
  * made by order_line_of_pieces. */
 uint64_t order_line_rank(const struct order_line *line, uint64_t place);
 
-/* Consecutive positions of the line whose samples are in one shard. */
+/* A range of consecutive records of one shard. Its samples follow each other in the line, the
+ * sequence of all samples before shuffling. */
 struct order_run {
     uint32_t shard;                 /* number of the shard in the manifest */
     uint64_t record;                /* number of the first sample's record in the shard */

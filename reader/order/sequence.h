@@ -31,7 +31,8 @@ struct sequence {
     /* number of positions at the beginning of the sequence whose inputs fill the slots of the
      * shuffle buffer */
     uint64_t fill;
-    /* the input at the first position after the positions that fill the slots */
+    /* number (within the lane) of the sample at position `fill`, the first position after the
+     * samples that fill the slots */
     uint64_t after;
     uint64_t *fill_inputs;      /* if resumed: the inputs that fill the slots, ascending */
     /* If the lane (a sequence of samples) is resumed: fill_slots[i] is the slot of the shuffle

@@ -29,8 +29,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* Describes how the draws that were computed in advance have moved an input: before them it was in
- * slot `origin`, and now it is in slot `slot`. */
+/* Describes how draws that were computed in advance have moved a sample from slot to slot. Before
+ * these draws, the sample was in slot `origin`. After them, it is in slot `slot`. */
 struct moved {
     uint64_t slot, origin;
 };

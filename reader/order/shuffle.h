@@ -13,8 +13,9 @@
 #include "base/rng.h"
 #include "reader/order/order.h"
 
-/* The state of a shuffle. It has `filled` slots, at most order_buffer_slots(). At the start, input
- * i is in slot i. Later, each input from 0 to `next` - 1 is in a slot or was drawn. */
+/* The state of a shuffle buffer that contains numbers (inputs) in place of samples. It has `filled`
+ * slots, at most order_buffer_slots(). At the start, input i is in slot i. Later, each input from 0
+ * to `next` - 1 is in a slot, or was drawn. */
 struct shuffle {
     struct rng rng;
     uint64_t filled;

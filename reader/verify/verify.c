@@ -83,7 +83,8 @@ struct checks {
     /* Largest size in bytes of a frame (stored record) that a thread may read while other threads
      * also read frames. Larger frames are read by one thread at a time. */
     size_t frame_limit;
-    /* memory for frames larger than frame_limit, which are read one at a time */
+    /* memory for frames (stored records) larger than frame_limit; only one such frame is read at a
+     * time */
     struct frames_large large;
     atomic_uint_fast64_t read_bytes;
     uint32_t first, end;            /* range of the shards that are checked */
@@ -94,7 +95,7 @@ struct checks {
     size_t *first_classes;          /* index of each source's first class, and the end */
     uint64_t *key_sums;             /* sum of key_table_part for each part of each source */
     struct tally *fields;           /* statistics of fields, one element for each source */
-    /* repeated keys in sources that our packer has not made */
+    /* counts samples with the same key; used only for sources that our packer has not made */
     struct repeated_keys repeated;
 };
 

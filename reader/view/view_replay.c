@@ -11,7 +11,7 @@
 #include "reader/order/shuffle.h"
 #include "reader/view/source_line.h"
 
-/* State of the draws of one lane from one source. */
+/* State of the draws of one lane (a sequence of samples) from one source of the view. */
 struct replay_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
     /* The line (sequence of samples before shuffling) that contains the range from which the lane
@@ -28,7 +28,8 @@ struct replay_drawing {
 struct view_replay {
     const struct sheaf_dataset *dataset;
     struct order order;
-    /* state that gives the source of each step, for each lane */
+    /* For each lane (a sequence of samples): the state from which the source of its next step is
+     * computed. */
     struct mix_turns *turns;
     struct replay_drawing *drawings;       /* state of each lane and source */
     struct source_line *lines;
