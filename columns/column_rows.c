@@ -277,7 +277,7 @@ static int column_rows_read_lines(struct column_rows *r, bool is_table, struct s
 
 /* ---- Files ----------------------------------------------------------------------------------- */
 
-/* Passes the value in the file with this path (relative to the source) to the caller. */
+/* Passes to the caller the value that is in the file `path`. The path is relative to the source. */
 static int give_file(struct column_rows *r, const char *path, const struct store_entry *entry,
                      struct sheaf_error *err)
 {

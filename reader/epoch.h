@@ -11,8 +11,9 @@
  * the number of lanes of the whole epoch, for all ranks and workers. */
 int epoch_set_lanes(struct sheaf_reader *r, uint32_t lanes);
 
-/* Begins the epoch of r->load.order after its first `rounds` rounds, in each of which each lane
- * gives one sample. The first `extra` lanes begin one sample later.
+/* Begins the epoch of r->load.order after its first `rounds` rounds. In a round, each lane (a
+ * sequence of samples) gives one sample. The first `extra` lanes begin one sample later than the
+ * other lanes.
  *
  * Nothing is read until the first sample is requested, because the program may still move to
  * another position. */

@@ -28,9 +28,9 @@ struct epoch_order {
     int (*open)(struct sheaf_reader *r);
     void (*free)(struct sheaf_reader *r);
 
-    /* Begins the lanes of the epoch that r->load.order states. In a round, each lane returns one
-     * sample. The lanes begin after their first `rounds` samples, as if these had been returned.
-     * The first `extra` lanes begin one sample later than the others. */
+    /* Begins the lanes of the epoch that r->load.order states. In a round, each lane (a sequence of
+     * samples) returns one sample. The lanes begin after their first `rounds` samples, as if these
+     * had been returned. The first `extra` lanes begin one sample later than the others. */
     int (*begin)(struct sheaf_reader *r, uint64_t rounds, uint64_t extra);
     /* Ends the epoch. Called after the lanes were cleared. */
     void (*end)(struct sheaf_reader *r);

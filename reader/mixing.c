@@ -67,7 +67,7 @@ struct mixing {
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
-    /* epoch of the source, for the sample that was drawn last */
+    /* For the sample that was drawn last: the number of the epoch of its source. */
     uint64_t source_epoch;
 };
 
@@ -157,8 +157,8 @@ static struct lane *lane_of(struct sheaf_reader *r, uint32_t i, size_t source)
     return &r->lanes[mixing_place_of(r, i, source, false)];
 }
 
-/* Begins a struct lane with the stretch that contains draw number `draw` from the source. (A
- * stretch is a range of samples in one epoch of the source.) */
+/* Begins to read a stretch of a source, that is, a range of its samples in one epoch of the source.
+ * It is the stretch that contains the lane's draw number `draw`. */
 static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint64_t draw,
                         bool is_ahead, struct source_line **line, struct sheaf_error *err)
 {
@@ -188,9 +188,9 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Begins to draw samples from the next range of the source's samples. The second struct lane for
- * this lane and source has already read this range in advance. The two structs exchange their
- * roles. */
+/* Begins to draw from the next range of the source's samples. There are two structs lane for this
+ * lane (a sequence of samples) and source. The second one has already read the range in advance, so
+ * the two exchange their roles. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);

@@ -317,9 +317,9 @@ int dataset_move(struct sheaf_dataset *d, const char *directory, struct sheaf_er
 int dataset_make_tables(struct sheaf_dataset *d, struct sheaf_error *err);
 
 /* Returns the number of samples that this host reads in an epoch. Usually this is the number of
- * samples in the data set. If a platform has divided the shards among hosts, and the remainder is
- * not `keep`, all hosts read the same number. It is host_drop rounded down, or host_pad rounded up,
- * to a multiple of the number of lanes. */
+ * samples in the data set. If a platform has divided the shards among hosts, and the option
+ * `remainder` is `pad` or `drop`, all hosts read the same number. With `pad`, it is host_pad
+ * rounded up to a multiple of the number of lanes. With `drop`, it is host_drop rounded down. */
 uint64_t dataset_places(const struct sheaf_dataset *d, const struct order *order);
 struct order_lane dataset_lane(const struct sheaf_dataset *d, const struct order *order,
                                uint32_t lane);

@@ -21,9 +21,9 @@ struct dataset_view {
     char (*fingerprints)[33];
 };
 
-/* Returns the index of the stage to which the last of the first `rounds` rounds of an epoch
- * belongs. A stage is a part of a training run with weights of its own; a round takes one sample
- * from each lane. Later stages have not yet affected the order.
+/* Returns the index of a stage, which is a part of a training run with weights of its own. After
+ * `rounds` rounds of an epoch, it is the last stage that has affected the order. A round takes one
+ * sample from each lane (a sequence of samples).
  *
  * Stages are measured in steps, and steps are counted over all epochs. Returns 0 if the data set is
  * not a view, or if no step has been made. */

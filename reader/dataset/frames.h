@@ -51,8 +51,8 @@ struct frames {
     struct buf window;              /* uncompressed bytes, beginning at window_offset */
     uint64_t window_offset;         /* offset of window.data in the uncompressed stream */
     bool at_end;                    /* true if the source has no more bytes */
-    /* true if the stream is damaged directly after the bytes in the window; `broken` is the
-     * error */
+    /* true if the stream is damaged directly after the bytes in the window (the buffer for the
+     * present part of the stream); `broken` is the error */
     bool is_broken;
     struct sheaf_error broken;
     /* checksum of the frame that was found last (format_ops.check) */
@@ -63,7 +63,8 @@ struct frames {
      * caller sets this pointer; it may be NULL. */
     struct frames_large *large;
     bool has_large;                 /* true if this reader holds the lock of `large` */
-    /* largest size of the window without the memory `large`, in bytes */
+    /* Largest size in bytes of the window, the buffer for the present part of the stream. A frame
+     * that needs a larger window uses the memory `large`. */
     size_t own_limit;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a tar as a sequence of pieces; see joined.h. */
+ * Reads a tar in another order than it is stored, so that the files of each sample are adjacent;
+ * see joined.h. */
 #include "reader/dataset/joined.h"
 
 #include <inttypes.h>

@@ -10,9 +10,10 @@
 #include "formats/index.h"
 #include "store/store.h"
 
-/* If the index section contains a list of pieces of a tar, replaces *object by an object that reads
- * these pieces in order. `section` must stay valid until the new object is closed. Closing the new
- * object also closes the old object. If the function fails, *object stays as it was. */
+/* If the index section lists pieces of a tar (ranges with files of one sample), replaces *object by
+ * an object that reads these pieces in the order of the list. `section` must stay valid until the
+ * new object is closed. Closing the new object also closes the old object. If the function fails,
+ * *object stays as it was. */
 int joined_wrap(struct store_object **object, const struct index_section *section,
                 struct sheaf_error *err);
 /* Returns the object of the stored tar, if `object` was made by joined_wrap. Otherwise returns

@@ -31,8 +31,8 @@ struct walk {
 unsigned walk_requests(uint64_t shard_bytes, size_t limit);
 
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)
- * that is accepted. If `section` is not NULL and contains pieces of the shard, the pieces are read
- * in the order of the list. `interrupt` may be NULL. */
+ * that is accepted. If `section` is not NULL and lists pieces of the shard (ranges with files of
+ * one sample), these are read in the order of the list. `interrupt` may be NULL. */
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,

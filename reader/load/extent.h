@@ -59,8 +59,8 @@ struct extent extent_of_blocks(const struct run *run);
  * decompressed without the rest of the block. */
 bool extent_is_in_block(const struct run *run);
 
-/* Returns the number of stored (compressed) bytes in the codec blocks of the extent. Returns 0 if
- * the shard is not compressed. */
+/* Returns the number of stored (compressed) bytes in the codec blocks of an extent, which is a
+ * range of bytes of the uncompressed shard. Returns 0 if the shard is not compressed. */
 uint64_t extent_stored(const struct run *run, const struct extent *extent);
 /* Returns the number of bytes in the lines of the shard's .lst file for `count` records, of which
  * `first` is the first. */

@@ -14,9 +14,9 @@
  * buffer is full, and each of them is read alone. Their number is at most the size of the buffer
  * divided by EARLY_OF_SLOTS. */
 #define EARLY_OF_SLOTS 16u
-/* When the next draws are known, the slots of the shuffle buffer that they use are loaded into the
- * CPU's cache. A slot is loaded SLOTS_AHEAD draws before it is used. The next draws are known
- * because the shuffle can compute them in advance. */
+/* Each draw takes a sample from a slot of the shuffle buffer. SLOTS_AHEAD draws before a slot is
+ * used, it is loaded into the CPU's cache. This is possible because the shuffle can compute draws
+ * in advance. */
 #define SLOTS_AHEAD    8u
 
 /* ---- Begin and end -------------------------------------------------------------------------- */
@@ -395,7 +395,7 @@ static int hand_out(struct loader *l, struct lane *lane, struct ref *ref, struct
     return SHEAF_OK;
 }
 
-/* Sets lane->has_ended if the lane has just returned its last sample. */
+/* Sets lane->has_ended if the lane (a sequence of samples) has just returned its last sample. */
 static void look_for_end(struct lane *lane)
 {
     const struct queue *q = lane->queue;

@@ -38,8 +38,9 @@ struct queue {
     /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;
     /* Approximate number of samples that are taken from this queue in one round. In a round, each
-     * lane of the reader returns one sample. So the pace is 1, except in a view (a mix of data
-     * sets), where a lane has a queue for each source. */
+     * lane (a sequence of samples) returns one sample. Usually a lane has one queue, and the pace
+     * is 1. In a view (a mix of data sets), a lane has a queue for each source, and the pace is at
+     * most 1. */
     double pace;
     /* In a view, a lane (a sequence of samples) reads several ranges of a source in one epoch. This
      * is the number of samples in the ranges before the present range. */
@@ -55,7 +56,7 @@ struct queue {
     struct read *first, *last;
     /* if the data set is a stream: number of reads in this queue that still have samples */
     unsigned waiting;
-    /* if the data set is a stream: the shards of the lane; otherwise NULL */
+    /* If the data set is a stream: reads the lane's shards from start to end. Otherwise NULL. */
     struct stream *stream;
     /* If samples are read only when they are drawn: the state of reading their files into the
      * kernel's cache in advance. Otherwise NULL. */

@@ -50,8 +50,8 @@ struct item_column {
     /* bytes of the record; NULL if the column has no record for the sample */
     const uint8_t *data;
     uint32_t size;
-    /* checksum that the base's index states for the sample's own record; the column's record must
-     * contain the same checksum */
+    /* Checksum of the sample's own record, from the index of the data set. The column's record must
+     * contain the same checksum. */
     uint32_t base_crc;
 };
 _Static_assert(sizeof(struct item_column) % 16 == 0, "as for items");

@@ -27,7 +27,8 @@ struct pass {
     struct run whole;           /* the range from its first record to its last */
     const struct index_section *section;
     struct extent extent;       /* extent of that range */
-    /* The pass reads the bytes of the stored shard from offset `begin` to offset `end` - 1. */
+    /* the range of bytes of the stored shard that is read: from offset `begin` to offset `end` - 1
+     */
     uint64_t begin, end;
     /* memory into which these stored bytes are read */
     uint8_t *stored;

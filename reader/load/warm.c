@@ -208,9 +208,10 @@ static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error
     return SHEAF_OK;
 }
 
-/* Finds the records of the next draws, from `position` of the sequence on, and puts them on the
- * list w->due. Does nothing if the list is not empty. Returns an error if the budget has no room
- * for the index section of the first record's shard. */
+/* Finds the records of the next samples that will be drawn, and puts them on the list w->due. The
+ * first of them is at position `position` of the lane's sequence. Does nothing if the list is not
+ * empty. Returns an error if the budget has no room for the index section of the first record's
+ * shard. */
 static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

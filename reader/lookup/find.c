@@ -75,9 +75,9 @@ static int hash_keys(const char *const *keys, size_t count, uint64_t **hashes,
     return SHEAF_OK;
 }
 
-/* Selects, from the candidates that were read, the samples that have one of the requested keys. If
- * a column has no value for a selected sample, returns an error, unless the options allow such
- * samples. */
+/* The samples that may have a requested key were read. Selects those of them that do have a
+ * requested key. If a column has no value for a selected sample, returns an error, unless the
+ * options allow such samples. */
 static int find_choose(const struct sheaf_dataset *d, const struct sheaf_read_options *options,
                        struct found *f, const char *const *keys, size_t count,
                        const struct key_match *matches, size_t match_count,

@@ -155,8 +155,8 @@ static void skip_to(struct replay *r, uint64_t input)
     r->step += steps;
 }
 
-/* Sets the steps of the targets for a lane (a sequence of samples) without a shuffle buffer, which
- * returns its samples in order. */
+/* Sets the step at which each requested sample (target) is returned, for a lane without a shuffle
+ * buffer. Such a lane (a sequence of samples) returns its samples in order. */
 static void emit_in_order(struct replay *r, uint64_t limit)
 {
     while (r->next < r->end && r->next->input < limit)

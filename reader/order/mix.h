@@ -22,10 +22,10 @@ struct mix_source {
     uint64_t id;
 };
 
-/* The weights of a stage, which are used from a certain step on. */
+/* A stage: a part of a training run with weights of its own. It begins at a certain step. */
 struct mix_stage {
-    /* Number of samples of the whole run that are returned before this stage begins. (A stage is a
-     * part of the run with weights of its own.) 0 for the first stage. */
+    /* Number of samples of the whole training run that are returned before this stage begins. 0 for
+     * the first stage. */
     uint64_t samples;
     uint64_t period;            /* number of entries of `table`; P in ORDER.md */
     /* weights of the sources, divided by their greatest common divisor */
@@ -106,11 +106,12 @@ struct mix_turns {
      * repeats a sample as padding. */
     uint64_t step, steps;
     size_t stage;
-    /* step of the epoch at which the present stage ends; UINT64_MAX if it is the last stage */
+    /* step of the epoch at which the weights change, because the present stage ends; UINT64_MAX if
+     * it is the last stage */
     uint64_t stage_end;
     const uint16_t *table;
     uint64_t at, period;
-    /* For a view (a mix of data sets) without weights: number of draws that the lane makes from
+    /* For a view (a mix of data sets) without weights: number of samples that the lane draws from
      * each source in the epoch. */
     uint64_t *counts;
     uint16_t *block;            /* the table of the current block of draws */

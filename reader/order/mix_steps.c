@@ -244,7 +244,8 @@ bool mix_steps_lane_of(const struct mix_steps *s, size_t source, uint64_t source
     struct mix_stretch stretch;
     uint64_t draw;
 
-    /* Find the last lane whose range of the source's samples begins at `place` or before it. */
+    /* Each lane reads one range of the source's samples. Find the last lane whose range begins at
+     * `place` or before it. */
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
 

@@ -26,13 +26,13 @@ struct mix_steps {
     struct order order;
     uint64_t rounds;
     /* The positions of each source in the table of sources. In a mix with weights, there is one
-     * element for each stage. In a mix without weights, there is one element, for the block of
-     * steps that was computed last. */
+     * element for each stage, a part of the training run with weights of its own. In a mix without
+     * weights, there is one element, for the block of steps that was computed last. */
     struct mix_places *places;
     struct mix_turns turns;         /* sources of the steps of one lane, without weights */
     uint64_t *drawn;                /* number of draws from each source before this block */
-    /* For a mix without weights: for each source, the lane that makes the first draw from it in the
-     * epoch. */
+    /* For a mix without weights: element i is the number of the lane that draws the first sample of
+     * the epoch from source i. */
     uint64_t *first_lanes;
 };
 
@@ -50,8 +50,8 @@ void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source
                      uint64_t *end);
 
 /* An epoch of a view may draw from several epochs of a source. Sets *first and *last to the numbers
- * of the first and the last of them, for the view's epoch of `steps`. Returns false if this epoch
- * of the view does not draw from the source. */
+ * of the first and the last of them, in the epoch of the view for which `steps` was made. Returns
+ * false if this epoch of the view does not draw from the source. */
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 

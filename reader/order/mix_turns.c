@@ -126,8 +126,8 @@ static uint64_t first_lane(const struct mix *mix, const struct order *order, siz
     return offset % order->lanes;
 }
 
-/* Returns the number of draws from a source in the blocks 0 to `block` - 1. (The steps of a lane
- * are divided into blocks.) */
+/* The steps of a lane (a sequence of samples) are divided into blocks. Returns the number of steps
+ * in the blocks 0 to `block` - 1 that draw from the source. */
 static uint64_t in_blocks(const struct mix_turns *t, size_t source, uint64_t block)
 {
     return (uint64_t)((unsigned __int128)t->counts[source] * block / t->block_count);

@@ -111,9 +111,9 @@ struct order_run {
 };
 
 /* Finds the sample at position `place` of the line (the sequence of samples before shuffling). The
- * line must not be empty. If the line consists of shards, the position may be greater than its
- * length, because the line repeats. If it consists of pieces, the position must be less than its
- * length. */
+ * line must not be empty. For the line of a data set, the position may be greater than the length
+ * of the line, because the line repeats. For the line of a source of a view (made by
+ * order_line_of_pieces), the position must be less than the length. */
 struct order_run order_line_locate(const struct order_line *line, uint64_t place);
 
 /* Returns the first place after `place` at which the line (the sequence of samples before
@@ -178,9 +178,9 @@ struct order_member {
     uint32_t rank, world_size, worker, workers;
 };
 
-/* Checks that rank < world_size and worker < workers. Also checks that *lanes is a multiple of
- * world_size x workers, and at most ORDER_LANES_MOST. If *lanes is 0, sets it to world_size x
- * workers. Returns SHEAF_ERR_ARGUMENT if a check fails. */
+/* Checks that rank < world_size and worker < workers. If *lanes, the number of lanes of the epoch,
+ * is 0, sets it to world_size x workers. Then checks that *lanes is a multiple of this product, and
+ * at most ORDER_LANES_MOST. Returns SHEAF_ERR_ARGUMENT if a check fails. */
 int order_check(const struct order_member *member, uint32_t *lanes, struct sheaf_error *err);
 
 /* Returns the number of a lane (a sequence of samples) among all lanes of the epoch. `i` is its
