@@ -116,8 +116,8 @@ static void write_planes(struct jpeg_writing *w, const struct planes *planes, in
     jpeg_finish_compress(codec);
 }
 
-/* Encodes a picture as a JPEG. The picture is given either as `pixels` or as `planes`, and the
- * other of the two pointers is NULL. */
+/* Encodes a picture as a JPEG. Either `pixels` or `planes` is the picture, and the other pointer is
+ * NULL. */
 static int encode_jpeg_encode(const struct pixels *pixels, const struct planes *planes, int quality,
                               struct buf *out, struct sheaf_error *err)
 {

@@ -407,8 +407,8 @@ static int position_refuse_grown(const struct sheaf_dataset *d, uint64_t before,
                    d->url, before, d->end_number - d->first_number);
 }
 
-/* Returns SHEAF_ERR_CHANGED if the fingerprint is one that the data set had before its samples were
- * edited. Otherwise returns SHEAF_OK. */
+/* Returns SHEAF_ERR_CHANGED if the fingerprint belongs to an earlier state of the data set, before
+ * its samples were edited. Otherwise returns SHEAF_OK. */
 static int check_edited(const struct sheaf_dataset *d, const char *fingerprint, size_t digits,
                         struct sheaf_error *err)
 {

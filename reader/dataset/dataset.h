@@ -299,8 +299,8 @@ int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* Does the same as dataset_refuse_unfinished, but searches only the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
 /* Finds out whether an object does not exist, after S3 has answered "access denied" for it. `err`
- * must hold this error. S3 gives this answer also for objects that do not exist, if the program may
- * not list the bucket.
+ * must hold this error. If the program may not list the bucket, S3 also gives this answer for
+ * objects that do not exist.
  *
  * Lists `directory`. Returns SHEAF_ERR_ACCESS if `name` is in the directory. Returns
  * SHEAF_ERR_NOT_FOUND if it is not, or if the directory must not be listed. Returns other errors of

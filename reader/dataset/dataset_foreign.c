@@ -382,7 +382,7 @@ static int examine_pipe(struct sheaf_dataset *d, uint32_t i, struct sheaf_error 
     return SHEAF_OK;
 }
 
-/* Stores the facts that were detected about shard `i` in the data set. Scans the headers of the
+/* Stores in the data set the facts that were detected about shard `i`. Scans the headers of the
  * shard if it is an uncompressed file on this machine. */
 static int take_shard(struct sheaf_dataset *d, uint32_t i, const struct look *look,
                       struct sheaf_error *err)

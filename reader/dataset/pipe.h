@@ -35,8 +35,8 @@ struct pipe_shift {
  *
  * If the shift (struct pipe_shift) is known, the number of the pipe is the epoch plus the shift. If
  * the shift is not known, the pipe with the number `epoch` is opened if it exists. Otherwise the
- * pipe with the lowest number is opened, provided that a process writes to it. In both cases the
- * shift is then set. */
+ * pipe with the lowest number is opened, provided that a process writes to it. If the shift was not
+ * known, the function sets it. */
 int pipe_open(const struct pipe_source *source, uint64_t epoch, struct pipe_shift *shift,
               const volatile int *interrupt, struct store_object **object,
               struct sheaf_error *err);

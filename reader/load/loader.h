@@ -103,7 +103,7 @@ static inline bool loader_is_apart(const struct loader *l)
 int loader_open_shard(struct loader *loader, struct shard *shard, struct sheaf_error *err);
 bool loader_shard_is_open(struct loader *loader, struct shard *shard);
 
-/* The memory that a read may take. Each kind includes the kinds before it. */
+/* The memory that a read may take. Each value also allows the memory of the values before it. */
 enum loader_share {
     LOADER_AHEAD,               /* The read may take free memory of the heap. */
     LOADER_SOON,                /* It may also take free memory of the budget. */

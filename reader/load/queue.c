@@ -241,9 +241,9 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Returns true if queue `a` will need the next sample that it has not planned sooner than queue `b`
- * will need its own. (A sample is planned if a read for it was begun, or if it will be read when it
- * is drawn.) */
+/* Compares the first samples of two queues that are not planned yet. Returns true if queue `a` will
+ * need its sample sooner than queue `b`. (A sample is planned if a read for it was begun, or if it
+ * will be read when it is drawn.) */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;

@@ -95,8 +95,8 @@ struct read_needs read_needs_of(const struct read_plan *plan);
  * shard. Computed from the manifest only, so the index section of the shard need not be in memory.
  */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
-/* Returns the memory in bytes that a read of one record needs in addition for the record's columns.
- * `columns` may be NULL. */
+/* Returns the memory in bytes that a read of one record needs for the columns of its sample. It is
+ * not included in read_most. `columns` may be NULL. */
 uint64_t read_columns_most(const struct columns *columns, uint32_t shard);
 /* Returns the size in bytes of an allocation for one record alone. The shard must be open. */
 size_t read_piece_bytes(const struct shard *shard, uint64_t record);

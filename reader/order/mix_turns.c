@@ -149,8 +149,8 @@ static uint64_t block_steps(const struct mix_turns *t, uint64_t block, uint64_t 
     return steps;
 }
 
-/* Makes the table for a block of steps, which has the source of each step. t->step must be the
- * first step of the block. */
+/* Makes the table with the source of each step in a block of steps. t->step must be the first step
+ * of the block. */
 static int enter_block(struct mix_turns *t, uint64_t block, struct sheaf_error *err)
 {
     const size_t count = t->mix->source_count;

@@ -70,8 +70,8 @@ void shuffle_replay(struct shuffle *shuffle, uint64_t steps, uint64_t *slots);
 #define SHUFFLE_FORESEE_MOST 32u
 
 /* Computes the next draws without changing the shuffle: `steps` draws, but at most
- * SHUFFLE_FORESEE_MOST. Sets slots[i] to the slot in which the input of draw i is now, or to
- * UINT64_MAX if this input has not entered the buffer yet. Returns the number of draws that were
+ * SHUFFLE_FORESEE_MOST. Sets slots[i] to the slot that now contains the sample of draw i, or to
+ * UINT64_MAX if this sample has not entered the buffer yet. Returns the number of draws that were
  * computed. */
 unsigned shuffle_foresee(const struct shuffle *shuffle, unsigned steps, uint64_t *slots);
 

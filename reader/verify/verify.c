@@ -384,8 +384,8 @@ static void tell_fault(void *check, const char *file, const char *fault)
 }
 
 /* Checks the index files that other programs need to read the shard. Such a file has one line for
- * each record. If the shard is damaged, the files are not checked: if records are missing, the
- * lines after them would be compared with the wrong records, and each of them would be reported. */
+ * each record. If the shard is damaged, the files are not checked. If a record is missing, each
+ * line after it would be compared with the wrong record, and would be reported. */
 static int check_peers(struct check *c)
 {
     return c->problem_count != 0 ? SHEAF_OK

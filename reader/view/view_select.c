@@ -240,7 +240,8 @@ int view_select(const struct sheaf_dataset *d, struct view_where *where,
     if (code == SHEAF_OK && selection->count == 0) {
         selection_free(selection);
         /* The error message shows where->text. In memory, this text names a key file by the hash of
-         * its content. So it is made again, with the paths of the key files. */
+         * its content. So the text is made again for the message, with the paths of the key files.
+         */
         code = view_where_text(where, where->keys, where->not_keys, NULL, err);
         if (code == SHEAF_OK)
             code = err_set(err, SHEAF_ERR_ARGUMENT, where->text[0] == '\0' ? "it has no sample"
