@@ -62,7 +62,7 @@ static bool is_columns_file(const void *context, const char *name)
 }
 
 /* Reads the manifest of the layer (a data set of the column). Sets *is_dropped to true if the file
- * is not a manifest but a stand-in, a short file that an earlier drop has left at its place. */
+ * is only a stand-in, a short file with which an earlier drop has replaced the manifest. */
 static int column_drop_look(const struct dropped_layer *l, const char *url,
                             struct store_seen *seen, bool *is_dropped)
 {

@@ -23,8 +23,9 @@ struct nearest {
     bool mirrored;
 };
 
-/* Sets at[i] to the column (or row) of the mask from which pixel i of the crop is copied. Adds up
- * the steps one by one as Pillow does, because the rounding of this sum changes the result. */
+/* Sets at[i] to the column (or row) of the mask from which pixel i of the crop is copied. Each
+ * position is computed from the one before it by adding `step`, as in Pillow. A multiplication
+ * would be rounded differently, and some pixels would differ. */
 static void find_nearest(const struct nearest *n, uint32_t count, uint32_t *at)
 {
     const double step = (double)n->in / n->full;

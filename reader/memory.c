@@ -60,8 +60,8 @@
 #define READ_PART          128u
 /* Used if codec blocks are decompressed in parts. Some memory is then needed for samples that were
  * decompressed but have not entered the shuffle buffer yet. Each lane (a sequence of samples) has
- * such samples. So they get a quarter of the memory if there are at most PASSING_LANES lanes, and
- * half of it if there are more. */
+ * such samples. So a quarter of the memory is for them if there are at most PASSING_LANES lanes,
+ * and half of the memory if there are more lanes. */
 #define PASSING_LANES      8u
 /* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
@@ -74,9 +74,9 @@
  * the place of IDLE_BYTES. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
-/* Used if the samples of the shuffle buffer may be too large for the heap. A frame (stored record)
- * that is larger than 1 / OUTSIZE_PART of the heap is then not kept there, but read when it is
- * drawn. */
+/* Used if the samples of the shuffle buffer may be too large for the heap. In this case, a frame
+ * (stored record) that is larger than 1 / OUTSIZE_PART of the heap is not kept in the heap, but
+ * read when its sample is drawn. */
 #define OUTSIZE_PART       16u
 /* Size in bytes that is assumed for the largest codec block. The packer ends a block with the
  * sample that makes the block larger than a few MiB. The assumed size is larger than this, because

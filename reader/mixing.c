@@ -12,8 +12,8 @@
  *
  * For remote data, the table has a second half, with a second struct lane for each lane and source.
  * While samples are drawn from one of the two structs, the other already reads the next stretch, so
- * that its first sample is in memory when it is needed. It begins when all reads of the present
- * stretch are planned. */
+ * that its first sample is in memory when it is needed. The other struct begins when all reads of
+ * the present stretch are planned. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -184,8 +184,8 @@ static inline uint64_t dataset_samples(const struct sheaf_dataset *d)
 }
 
 /* Checks that an index section (the index of one shard) has the hash that the manifest in memory
- * states for it. Returns SHEAF_ERR_CHANGED if not, because the data set was replaced after it was
- * opened. */
+ * states for it. Returns SHEAF_ERR_CHANGED if it has another hash. In this case, the data set was
+ * replaced after it was opened. */
 int dataset_check_section(const struct sheaf_dataset *d, uint32_t shard, const uint8_t *section,
                           struct sheaf_error *err);
 
@@ -293,8 +293,8 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
  *
  * A run states in a file, its claim, that it packs into a directory. The claim remains if the run
  * is killed. If a run packs several splits, each into a subdirectory, its claim is in their parent
- * directory. So claims are searched in both. Returns SHEAF_ERR_NOT_FOUND if an unfinished run was
- * found. */
+ * directory. So the function looks for a claim in `directory` and in its parent directory. Returns
+ * SHEAF_ERR_NOT_FOUND if an unfinished run was found. */
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* Does the same as dataset_refuse_unfinished, but searches only the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);

@@ -38,8 +38,8 @@ enum read_how {
     /* Read a single block completely. Decompress only the records that are needed, each directly to
      * its destination. */
     READ_PARTS,
-    /* Like READ_PARTS, but read the stored bytes of the block in small steps. So only one step of
-     * the stored bytes must be in memory at a time, and not the whole block. */
+    /* Like READ_PARTS, but the stored bytes of the block are read in small steps. Only the bytes of
+     * one step are in memory at a time, so this takes less memory. */
     READ_STEPS,
 };
 

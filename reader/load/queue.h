@@ -32,8 +32,8 @@ struct warmth;
 
 struct queue {
     struct sequence *sequence;      /* the lane's sequence; NULL if there is no lane */
-    /* the order of samples before shuffling (the line); the sequence states the samples as
-     * positions in it */
+    /* The line, that is, all samples in their order before shuffling. The sequence of the queue
+     * states each sample by its position in the line. */
     const struct order_line *line;
     /* tells which samples should be in memory; NULL if all samples should be in memory */
     const struct horizon *horizon;

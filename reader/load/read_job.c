@@ -484,7 +484,7 @@ static int finish_item(struct pass *p, const struct turn *t)
     return code;
 }
 
-/* Loads the memory of an item that will be written soon into the CPU's cache. Used if each item has
+/* Loads into the CPU's cache the memory of an item that will be written soon. Used if each item has
  * an allocation of its own. The allocations of small samples are scattered over the heap, so the
  * CPU cannot predict their addresses. */
 static inline void fetch_home(const struct item *item)

@@ -27,7 +27,8 @@ int shard_column_check(const struct shard_column *c, uint64_t record, const uint
     return code;
 }
 
-/* Keeps only the part of the index section for `samples` samples. */
+/* Copies from the index section of a column the part for the open shard, which has `samples`
+ * samples. The rest of the section is not needed. */
 static int keep_part(struct shard_column *c, const struct index_section *section,
                      uint64_t samples, struct sheaf_error *err)
 {

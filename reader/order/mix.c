@@ -161,7 +161,8 @@ uint64_t mix_apportion(uint64_t *weights, size_t count)
 
 /* ---- The quota method ----------------------------------------------------------------------- */
 
-/* Used while the table is made that has the source of each step. The sources are in two heaps.
+/* Used while the table of sources is made, which has the source of each step. The sources are in
+ * two heaps.
  *
  * The heap `ready` has the sources from which this step may draw. Its top is the source that must
  * be drawn from first. The heap `waiting` has the sources that would exceed their share if this

@@ -32,7 +32,8 @@ struct indexing {
     struct repeated_keys repeated;
     struct interop_writer interop;
     struct output output;
-    /* the state of the manifest file when this run claimed the directory */
+    /* the state of the manifest file (whether it existed, for example) when this run claimed the
+     * directory */
     struct store_seen seen;
     struct decode_scratch scratch;
     atomic_uint_fast64_t read_bytes;

@@ -69,7 +69,8 @@ struct check {
     uint64_t first_number, key_sum;
     struct sheaf_error *problems;
     size_t told;
-    /* code of the error, if the check itself has failed */
+    /* Code of the error that has ended the check of this shard, for example SHEAF_ERR_MEMORY. It is
+     * not a problem of the shard. */
     int code;
     struct sheaf_error error;
 };
