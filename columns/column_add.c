@@ -58,7 +58,7 @@ struct add {
 /* ---- Values in a sort ------------------------------------------------------------------------ */
 
 /* A value of the source, decoded from the bytes that column_row_put writes. The values are stored
- * in this form while they are sorted. */
+ * in this encoded form while they are sorted. */
 struct value {
     uint64_t line;              /* line of the source that states the value */
     /* true if the value is the content of a file, and `data` is the URL of this file */

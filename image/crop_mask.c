@@ -24,8 +24,8 @@ struct nearest {
 };
 
 /* Sets at[i] to the column (or row) of the mask from which pixel i of the crop is copied. Each
- * position is computed from the one before it by adding `step`, as in Pillow. A multiplication
- * would be rounded differently, and some pixels would differ. */
+ * position in the mask is computed from the position before it by adding a fixed step, as in
+ * Pillow. A multiplication would be rounded differently, and some pixels would differ. */
 static void find_nearest(const struct nearest *n, uint32_t count, uint32_t *at)
 {
     const double step = (double)n->in / n->full;

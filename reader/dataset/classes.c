@@ -92,7 +92,7 @@ static bool classes_is_same(const struct merged_names *n, const struct named_cla
     return true;
 }
 
-/* Appends the names of `list` after position n->count to the merged list. The caller must have
+/* Appends to the merged list the names of `list` from index n->count on. The caller must have
  * checked that both lists are equal up to the end of the shorter list. So each class of `list`
  * keeps its label. If `list` is not longer than the merged list, does nothing. */
 static int classes_extend(struct merged_names *n, const struct named_classes *list,

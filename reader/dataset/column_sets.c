@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "store/store.h"
 
-/* While a shard is open, the reader may keep all records that a column has for this shard in
- * memory. They are kept if their estimated size is at most KEPT_MOST bytes. The exact size is not
+/* While a shard is open, the reader may keep in memory all records that a column has for this
+ * shard. They are kept if their estimated size is at most KEPT_MOST bytes. The exact size is not
  * known when the memory is reserved. So more is reserved: 1.25 times the estimate plus KEPT_MORE
  * bytes. */
 #define KEPT_MOST ((uint64_t)4 << 20)

@@ -104,8 +104,8 @@ int columns_open(const struct sheaf_dataset *dataset, const char *const *names, 
 void columns_free(struct columns *columns);             /* `columns` may be NULL. */
 /* Opens the index files of all columns, so that opening a shard needs no requests for them. If this
  * function was not called, or after columns_drop_indexes, the index of each shard is read when the
- * shard is opened. `columns` may be NULL in both functions. The other arguments are those of
- * index_files_open. */
+ * shard is opened. `columns` may be NULL, in this function and in columns_drop_indexes. The other
+ * arguments are those of index_files_open. */
 int columns_open_indexes(struct columns *columns, struct budget *budget, struct cache *cache,
                          struct sheaf_error *err);
 void columns_drop_indexes(struct columns *columns);

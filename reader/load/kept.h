@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Structs for samples that stay valid after the next call. These are samples that were detached
- * from a reader, or samples that were read by their numbers. The function `release` of a struct
- * frees it. */
+ * Structs for samples that stay valid after the next call of the reader. These are samples that
+ * were detached from a reader, or samples that were read by their numbers. The function `release`
+ * of a struct frees it. */
 #ifndef READER_KEPT_H
 #define READER_KEPT_H
 

@@ -66,7 +66,7 @@ void loader_trim(struct loader *l)
  * too large. Returns a new struct without buffers if there are none.
  *
  * If small reads used very large buffers, a later large read would find only small ones and would
- * need new buffers. Then the spare memory would become larger and larger. */
+ * need new buffers. In this way, the spare memory would become larger and larger. */
 static struct work *take_spare(struct loader *l, uint64_t memory)
 {
     const uint64_t most = 2 * memory + KEPT_MORE_BYTES;
