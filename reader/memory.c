@@ -398,9 +398,9 @@ static uint64_t passing_bytes(const struct loader *l, uint64_t left)
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
 }
 
-/* Sets the size and the number of reads, if codec blocks are decompressed in parts because memory
- * is small. Each block is then decompressed several times: first for the samples that are needed
- * soon, and later for the other samples. */
+/* Sets the size and the number of reads, if memory has no room for whole codec blocks. In this
+ * case, each block is decompressed several times: first for the samples that are needed soon, and
+ * later for its other samples. */
 static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -433,9 +433,9 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* Reads are first made smaller down to 1 MiB. After that, fewer reads run at the same time,
-         * because a smaller remote read would take a round trip for few bytes. Only when few reads
-         * are left, reads become still smaller. */
+        /* Saves memory in three steps. First, the size of a read is reduced to 1 MiB. Second, fewer
+         * reads run at the same time, because a still smaller remote read would take a round trip
+         * for few bytes. Third, when few reads are left, their size is reduced again. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -576,7 +576,7 @@ int memory_share_out(struct sheaf_reader *r)
     else
         code = fit_indexed(r, &n, &shares);
     /* The buffers of a finished read are kept for a later read, unless they are larger than
-     * spare_most_bytes. The sum is a generous estimate of what a read of usual size needs. Larger
+     * spare_most_bytes. The limit is an estimate that a read of usual size does not exceed. Larger
      * buffers had an unusually large sample, and are freed. */
     l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)

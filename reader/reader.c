@@ -321,9 +321,9 @@ static int next_sample(struct sheaf_reader *r)
 
 /* Ends a batch because of an error, or at the end of the epoch.
  *
- * If the batch already has samples, they are returned now. The error is stored, and the next call
- * returns it. But if no record was lost through the error, it is not stored. The next call then
- * tries again, and returns the error if it is still there. */
+ * If the batch already has samples, they are returned now, and an error is stored for the next
+ * call. An interruption or a lack of memory is not stored if no record was lost. In this case, the
+ * next call tries again, and returns the error if it occurs again. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

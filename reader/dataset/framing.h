@@ -104,8 +104,8 @@ int framing_next(struct framing *framing, struct sheaf_error *err);
  */
 void framing_lose(struct framing *framing, uint64_t bytes, struct sheaf_error *err);
 
-/* Returns true if the error `code` means that only a part of the shard is damaged. The walk through
- * the shard can then continue. */
+/* Returns true if the error `code` means that only a part of the shard is damaged. In this case,
+ * the walk through the shard can continue after the damage. */
 static inline bool framing_is_damage(int code)
 {
     return code == SHEAF_ERR_CORRUPT || code == SHEAF_ERR_TRUNCATED;

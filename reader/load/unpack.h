@@ -36,8 +36,8 @@ struct unpack {
     /* The following fields are results. */
     size_t done;                    /* number of complete parts */
     uint64_t read_bytes;            /* number of bytes read from the object */
-    /* Set if the block is damaged. The parts then have all bytes before the damage. (If unpacking
-     * returns any other error, the bytes of the parts are not valid.) */
+    /* True if the block is damaged. In this case, the parts have all bytes before the damage, and
+     * these bytes are valid. After any other error, the bytes of the parts are not valid. */
     bool is_damaged;
 };
 

@@ -50,8 +50,8 @@ struct order_line {
      * After the last shard, the number of all samples. */
     uint64_t *starts;
     /* If this is the line of a source of a view (a mix of data sets): the chosen samples of this
-     * source. The line then consists of pieces (ranges of chosen samples) and not of shards.
-     * Otherwise NULL. */
+     * source. In this case, the line consists of pieces (ranges of chosen samples) and not of
+     * shards. NULL if this is the line of a data set that is not a view. */
     const struct order_chosen *of;
     /* If the line consists of pieces (ranges of consecutive chosen samples): the numbers of the
      * pieces, in the order in which they follow each other in the line. */

@@ -28,7 +28,8 @@
  * counted. */
 #define TOLD_MOST 1000u
 #define PROGRESS_NS 100000000u
-/* the number of requests for remote shards that are under way at the same time, as in a reader */
+/* number of requests for remote shards that should run at the same time; a reader has the same
+ * number */
 #define REQUESTS 32u
 /* If the shards are remote, there may be more threads than processors. Their number is limited so
  * that each has at least this memory, in bytes. */
@@ -593,8 +594,9 @@ static void choose_part(struct checks *all)
     }
 }
 
-/* Returns the number of shards that are checked at the same time. If they are remote and small,
- * each of them has few requests, so further threads wait for the requests of other shards. */
+/* Returns the number of threads. Each thread checks one shard at a time. If shards are remote and
+ * small, a thread sends few requests at a time. So there are more threads, until about REQUESTS
+ * requests run at the same time. */
 static unsigned verify_threads(const struct checks *all, const struct sheaf_verify_options *own)
 {
     const uint64_t shard_bytes = all->total_bytes / MAX(all->end - all->first, 1u);

@@ -309,9 +309,9 @@ static double share_of(const struct dataset_view *v, size_t i)
            : (double)v->mix.stages[0].weights[i] / (double)v->mix.stages[0].period;
 }
 
-/* Returns how many chosen samples of source `i` were also chosen from an earlier source of the view
- * (a mix of data sets). This is possible if both sources are the same data set. If several earlier
- * sources are the same data set, returns the largest number. */
+/* A view (a mix of data sets) may name the same data set as several sources. Returns how many
+ * chosen samples of source `i` were also chosen from an earlier source with the same data set. If
+ * there are several such sources, returns the largest of their numbers. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
