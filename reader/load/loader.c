@@ -86,8 +86,8 @@ static struct work *take_spare(struct loader *l, uint64_t memory)
 }
 
 /* Returns buffers for a read that needs `memory` bytes. The caller must have taken `memory` bytes
- * from the budget. If it uses spare buffers of more than `memory` bytes, it also takes the
- * difference from the budget. */
+ * from the budget. If the function returns spare buffers with more than `memory` bytes, it takes
+ * the difference from the budget as well. */
 static struct work *new_work(struct loader *l, uint64_t memory, bool reserved)
 {
     struct work *w = take_spare(l, memory);
@@ -141,8 +141,7 @@ static void free_block(struct loader *l, struct read *r)
         budget_give(&l->budget, r->alone_bytes);
 }
 
-/* Takes memory from the heap for the items (records) of a read, with one allocation for all items.
- */
+/* Allocates memory for the items (records) of a read: one block that has all of them. */
 static bool loader_take_block(struct loader *l, struct read *r, uint64_t bytes,
                               enum loader_share share)
 {
