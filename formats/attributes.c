@@ -145,7 +145,8 @@ static bool attributes_parse_labels(struct attribute_content c, double *labels, 
 static int attributes_add_labels(struct decode_scratch *scratch, struct attribute_content c,
                                  struct sheaf_error *err)
 {
-    /* upper limit of the number of labels, because each takes at least one digit and one comma */
+    /* largest number of labels that the value can hold, because each label except the last takes at
+     * least one digit and one comma */
     const size_t most = MIN(c.size / 2 + 1, (size_t)LABEL_LIMIT);
     double *labels = malloc(most * sizeof(*labels));
     long count;
@@ -219,8 +220,10 @@ static int add_attribute(const struct attributes *a, size_t i, struct attribute_
     return code == SHEAF_END ? attributes_add_value(scratch, name, c, err) : code;
 }
 
-/* Uses the stored text of the attribute that may name the class. If the label is a number, the text
- * is the name of its class. Otherwise the text becomes a field. */
+/* Decides what said->word becomes. This is the text of the attribute class or class_name, which
+ * add_attribute() has stored. If the label is a number, the text becomes the name of the label's
+ * class. Otherwise the text becomes a field of the sample. Does nothing if the line has no such
+ * text. */
 static int add_word(const struct attributes *a, struct decode_scratch *scratch, struct said *said,
                     struct sheaf_error *err)
 {

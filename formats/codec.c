@@ -193,10 +193,10 @@ int sheaf_codec_of(const char *name)
     return -1;
 }
 
-/* Computes a bound that holds for all codecs. If compression does not make data smaller, every
- * codec stores the data uncompressed, in blocks with a few more bytes each: deflate adds 5 bytes to
- * 16 KiB, LZ4 adds 8 bytes to 64 KiB, and zstd adds 3 bytes to 128 KiB. Headers and ends take less
- * than 64 bytes. */
+/* Computes an upper bound for the compressed size, which holds for all codecs. If compression does
+ * not make data smaller, every codec stores the data uncompressed, in blocks with a few more bytes
+ * each: deflate adds 5 bytes to 16 KiB, LZ4 adds 8 bytes to 64 KiB, and zstd adds 3 bytes to 128
+ * KiB. Headers and ends take less than 64 bytes. */
 size_t codec_bound(size_t size)
 {
     size_t bound;

@@ -59,9 +59,9 @@ struct codec_ops {
      * the compression library. Thread-safe. */
     int (*compress)(const void *data, size_t size, struct buf *out, struct codec_block *block,
                     struct sheaf_error *err);
-    /* Adds the facts about one block, whose compressed bytes are `stored`, to the shard's total.
-     * `add` is NULL if the codec needs only the number of raw bytes, because codec_total_add()
-     * counts the raw bytes itself. */
+    /* Adds to the shard's total the facts about one block. `stored` has the compressed bytes of the
+     * block. `add` is NULL if the codec needs only the number of raw bytes, which codec_total_add()
+     * counts itself. */
     int (*add)(struct codec_total *total, const struct codec_block *block, const void *stored,
                size_t stored_size, struct sheaf_error *err);
     /* Appends the bytes after the last block. */

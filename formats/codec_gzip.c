@@ -42,9 +42,9 @@ static const uint8_t last_block[2] = { 0x03, 0x00 };
  * are the block's length and its complement. */
 static const uint8_t flush_end[4] = { 0x00, 0x00, 0xff, 0xff };
 
-/* Input and output of a run of zlib. The buffers may be larger than zlib's 32-bit counters allow,
- * so zlib gets them in pieces. in_left and out_left count the bytes of the two buffers that were
- * not yet passed to zlib. */
+/* Input and output of several calls of zlib, which together compress or decompress one buffer. The
+ * buffers may be larger than zlib's 32-bit counters allow, so zlib gets them in pieces. in_left and
+ * out_left count the bytes of the two buffers that were not yet passed to zlib. */
 struct zlib_run {
     z_stream z;
     size_t in_left, out_left;
@@ -96,7 +96,7 @@ static int run_inflate(struct zlib_run *run)
 
 /* Compresses all input and flushes the output. Returns true if all of the output fitted into its
  * buffer. zlib's result Z_BUF_ERROR also means success if all input was used and the buffer still
- * has room. It then says only that the flush had nothing more to write. */
+ * has room. In this case, Z_BUF_ERROR says only that the flush had nothing more to write. */
 static bool run_deflate(struct zlib_run *run)
 {
     int status;

@@ -181,8 +181,8 @@ static int lz4_decompress(bool single, const void *data, size_t size, void *raw,
 /* ---- Streams -------------------------------------------------------------------------------- */
 
 /* State of an LZ4 stream. This code checks the magic number and flags of each frame before liblz4
- * gets them. Otherwise liblz4 would decompress a frame that needs a dictionary without the
- * dictionary. liblz4 itself skips skippable frames. */
+ * gets them. Some frames need a dictionary, and liblz4 would decompress them without it, which
+ * gives wrong data. liblz4 itself skips skippable frames. */
 struct lz4_stream {
     struct codec_stream base;
     struct lz4_run run;
@@ -287,10 +287,10 @@ static int lz4_stream_push(struct codec_stream *stream, const void *data, size_t
     return code;
 }
 
-/* Called when the input of a stream has ended. If it ends directly after a complete frame, returns
- * SHEAF_OK. If it ends inside a frame, or inside the first bytes of one, returns SHEAF_END, and the
- * caller sets the error. If the last few bytes cannot begin a frame, sets an error that reports
- * them as foreign bytes. */
+/* Called when the input of a stream has ended. Returns SHEAF_OK if the input has ended directly
+ * after a complete frame. Returns SHEAF_END if the input has ended inside a frame; the caller then
+ * sets the error. If a few bytes follow the last frame and cannot be the beginning of another
+ * frame, sets an error that reports them as foreign bytes. */
 static int lz4_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct lz4_stream *s = (struct lz4_stream *)stream;

@@ -296,10 +296,10 @@ static int zstd_stream_push(struct codec_stream *stream, const void *data, size_
     return code;
 }
 
-/* Called when the input of a stream has ended. If it ends directly after a complete frame, returns
- * SHEAF_OK. If it ends inside a frame, or inside a magic number, returns SHEAF_END, and the caller
- * sets the error. If the last few bytes cannot begin a frame, sets an error that reports them as
- * foreign bytes. */
+/* Called when the input of a stream has ended. Returns SHEAF_OK if the input has ended directly
+ * after a complete frame. Returns SHEAF_END if the input has ended inside a frame or its magic
+ * number; the caller then sets the error. If a few bytes follow the last frame and cannot be the
+ * beginning of another frame, sets an error that reports them as foreign bytes. */
 static int zstd_stream_end(struct codec_stream *stream, struct sheaf_error *err)
 {
     struct zstd_stream *s = (struct zstd_stream *)stream;

@@ -176,15 +176,16 @@ static bool is_named(const struct kept_feature *f, const char *name)
     return f->name.size == strlen(name) && memcmp(f->name.data, name, f->name.size) == 0;
 }
 
-/* Returns whether the kept feature `f` is called `name` and the field that the decoder made of it
- * still has its old name. Returns false if `f` is NULL. */
+/* Returns whether the kept feature `f` (a feature of the Example from which the sample was read) is
+ * called `name`, and the field that the decoder made of it was not renamed. Returns false if `f` is
+ * NULL. */
 static bool example_encode_is_own(const struct kept_feature *f, const char *name)
 {
     return f != NULL && !f->is_renamed && is_named(f, name);
 }
 
-/* Returns the kept feature from which a field was read, if the field's data has not changed since.
- * Returns NULL otherwise. */
+/* Returns the kept feature (a feature of the Example that was read) from which a field was made, if
+ * the field's data has not changed since. Returns NULL otherwise. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {
@@ -197,8 +198,9 @@ static const struct kept_feature *find_feature(const struct kept_features *kept,
     return NULL;
 }
 
-/* Returns the kept feature called `name` if the decoder used it for the key, the image or the
- * labels, and so made no field of it. Returns NULL otherwise. */
+/* Returns the kept feature (a feature of the Example that was read) called `name` if the decoder
+ * used it for the key, the image or the labels, and so made no field of it. Returns NULL
+ * otherwise. */
 static const struct kept_feature *taken_out(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->kept->count; i++)
@@ -207,8 +209,8 @@ static const struct kept_feature *taken_out(const struct example_source *s, cons
     return NULL;
 }
 
-/* Returns the kept feature called `name` if the decoder made a field of it and the field still has
- * this name. Returns NULL otherwise. */
+/* Returns the kept feature (a feature of the Example that was read) called `name` if the decoder
+ * made a field of it and the field still has this name. Returns NULL otherwise. */
 static const struct kept_feature *own_field(const struct example_source *s, const char *name)
 {
     for (size_t i = 0; s->kept != NULL && i < s->count; i++)
@@ -311,14 +313,15 @@ static bool is_jpeg(const struct sheaf_field *image)
     return format != NULL && strcmp(format, "JPEG") == 0;
 }
 
-/* Returns whether the sample has a field that would get lost if it were written as the feature
- * image/format, from which it was read.
+/* Returns whether the decoder would lose the sample's field that was read from the feature
+ * image/format, if this field were written as image/format again.
  *
- * The decoder drops image/format if it has the usual value for the image. The only exception is an
- * image that is not a JPEG, in an Example that also has image/height or image/width: the decoder
- * then makes a field of image/format. So the field gets lost if the image is not a JPEG, and the
- * sample has neither of these two fields. (For a JPEG, image/format with the usual value never
- * becomes a field.) */
+ * The decoder makes no field of image/format if its value is the usual one for the image (such as
+ * "PNG" for a PNG). There is one exception: if the image is not a JPEG, and the Example also has
+ * image/height or image/width, the decoder makes a field of image/format. So a field with the usual
+ * value gets lost if the image is not a JPEG and the sample has no field called image/height or
+ * image/width. A JPEG need not be considered, because for a JPEG the usual value never becomes a
+ * field. */
 static bool loses_format(const struct example_source *s)
 {
     const struct sheaf_field *image = s->sorted[s->image];
@@ -435,9 +438,9 @@ static bool example_encode_has_name(const struct features *all, struct text name
     return false;
 }
 
-/* Returns whether a kept feature must not be written under its own name, because another feature
- * has this name already, or because the decoder would not make a field of a feature with this
- * name. */
+/* Returns whether a kept feature (a feature of the Example that was read) must not be written under
+ * its own name, because another feature has this name already, or because the decoder would not
+ * make a field of a feature with this name. */
 static bool is_taken(const struct features *all, const struct kept_feature *f)
 {
     return example_encode_has_name(all, f->name)

@@ -196,8 +196,8 @@ struct format_ops {
                       struct sheaf_error *err);
     /* Sets *number to the sample number that our packer stored in a frame (stored record). This is
      * the sample's number in the packing plan, so the numbers of skipped samples are missing.
-     * `joined` is scratch memory. The pointer `number` itself is NULL if the container's frames
-     * hold no numbers. */
+     * `joined` is scratch memory. This function pointer is NULL if the container's frames hold no
+     * numbers. */
     int (*number)(const uint8_t *frame, size_t size, struct buf *joined, uint64_t *number,
                   struct sheaf_error *err);
 

@@ -47,11 +47,12 @@ int interop_open(struct interop_writer *w, const char *list, enum sheaf_containe
 int interop_add_frame(struct interop_writer *w, uint64_t number, uint64_t offset,
                       const uint8_t *frame, size_t size, struct sheaf_error *err);
 
-/* Passes the index files of the shard that was just added to `put`, and begins the next shard. */
+/* Passes to `put` the index files of the shard whose samples were just added, and begins the next
+ * shard. */
 int interop_finish_shard(struct interop_writer *w, const char *shard_name, interop_put_fn *put,
                          void *context, struct sheaf_error *err);
 
-/* Passes the index files that cover the whole data set to `put`. `split` is the name of the data
+/* Passes to `put` the index files that cover the whole data set. `split` is the name of the data
  * set's split, such as "train", or NULL. */
 int interop_finish_dataset(const struct interop_writer *w, const struct manifest *m,
                            const char *split, interop_put_fn *put, void *context,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes and reads dataset.json (the manifest of a data set) with jansson. Both directions use the
- * same JSON tree and the same check of the struct, so that every manifest that is written can be
- * read back.
+ * Writes and reads dataset.json (the manifest of a data set) with jansson. Writing and reading use
+ * the same JSON tree and the same check of the struct, so that every manifest that is written can
+ * be read back.
  *
  * The fingerprint is computed from the canonical text of the tree. The file has one line for each
  * shard and class, because people read it and compare it with diff. */

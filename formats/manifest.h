@@ -34,7 +34,7 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
 #define MANIFEST_UNFINISHED_LIMIT ((size_t)100)    /* largest size of a stand-in in bytes */
 #define MANIFEST_UNFINISHED "{\"unfinished\": \"%s\"}\n"
 /* Text that `sheaf` writes into dataset.json in place of the manifest when a column is dropped; see
- * columns/column_drop.c. */
+ * columns/column_drop.c. The two %s are the number that identifies the run, and the time. */
 #define MANIFEST_DROPPED "{\"unfinished\": \"%s\", \"dropped\": \"%s\"}\n"
 #define MANIFEST_DATE_BYTES 21              /* "2026-11-26T12:00:00Z" */
 #define MANIFEST_HOLDS_UNFINISHED \
@@ -57,17 +57,17 @@ int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* Frees everything that m points to, and zeroes m. */
 void manifest_clear(struct manifest *m);
 
-/* Copies a string option that the manifest stores (an option of the packing) to *value, which the
- * caller frees. Sets *value to NULL if the manifest does not have the option. */
+/* Sets *value to a copy of a string option of the packing, which the manifest stores. The caller
+ * frees the copy. Sets *value to NULL if the manifest does not have the option. */
 int manifest_option(const struct manifest *manifest, const char *name, char **value,
                     struct sheaf_error *err);
-/* Copies an option of the manifest that is an array of strings to *values. The copy ends with NULL.
+/* Sets *values to a copy of an option whose value is an array of strings. The copy ends with NULL.
  * Sets *values to NULL if the manifest does not have the option. The caller frees the strings and
  * the array. */
 int manifest_option_texts(const struct manifest *manifest, const char *name, char ***values,
                           struct sheaf_error *err);
-/* Copies the hash that identifies the last change of the data set (append or edit) to *hash, which
- * the caller frees. Sets *hash to NULL if the data set was never changed. */
+/* Sets *hash to a copy of the hash that identifies the last change of the data set (append or
+ * edit). The caller frees the copy. Sets *hash to NULL if the data set was never changed. */
 int manifest_change_plan(const struct manifest *manifest, char **hash, struct sheaf_error *err);
 /* Two functions that set *has to true if a manifest stores an option called `name`, of any type,
  * and to false otherwise. The second function takes the manifest's options as JSON text. NULL
@@ -76,14 +76,14 @@ int manifest_has_option(const struct manifest *manifest, const char *name, bool 
                         struct sheaf_error *err);
 int manifest_options_have(const char *options_json, const char *name, bool *has,
                           struct sheaf_error *err);
-/* Copies a numeric option that the manifest stores to *value. Sets *value to 0 if the manifest does
- * not have the option. */
+/* Sets *value to the value of a numeric option. Sets *value to 0 if the manifest does not have the
+ * option. */
 int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
                            struct sheaf_error *err);
 
-/* The numbers of images in a data set that were changed when the data set was packed or appended
- * to. A number has the value IMAGES_UNKNOWN if an older release changed images, because older
- * releases did not count them. */
+/* How many images were changed when the data set was packed, or when samples were appended to it. A
+ * number has the value IMAGES_UNKNOWN if an older release changed images, because older releases
+ * did not count them. */
 #define IMAGES_UNKNOWN UINT64_MAX
 struct manifest_images {
     /* number of images that were converted to plain JPEGs; the file converted.tsv lists them */

@@ -37,9 +37,11 @@ void manifest_part_name(const char *name, size_t part, size_t edit, char text[GR
 /* Returns whether manifest_part_name() could make `text` from `name`, for any part and any edit. */
 bool manifest_part_is(const char *text, const char *name);
 
-/* Returns whether the data set had the fingerprint `fingerprint` before one of the appends after
- * its last edit. If so, sets *samples to the number of samples before that append. Only the first
- * `digits` digits are compared, because some callers know only the beginning of a fingerprint. */
+/* Looks at the appends that were made after the last edit of the data set, or at all appends if the
+ * data set was never edited. Returns whether the data set had the fingerprint `fingerprint` before
+ * one of these appends. If so, sets *samples to the number of samples before this append. Only the
+ * first `digits` digits are compared, because some callers know only the beginning of a
+ * fingerprint. */
 bool manifest_grew_from(const struct manifest *m, const char *fingerprint, size_t digits,
                         uint64_t *samples);
 

@@ -22,7 +22,8 @@ int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, st
 size_t record_payload_content_at(const struct sheaf_sample *sample,
                                  const struct sheaf_field *field);
 
-/* Copies the sample's id from the header of a payload that our packer wrote to *number. */
+/* Sets *number to the sample's id, which is in the header of the payload. Our packer must have
+ * written the payload. */
 int record_payload_number(const uint8_t *data, size_t size, uint64_t *number,
                           struct sheaf_error *err);
 

@@ -251,7 +251,7 @@ int tally_add(struct tally *t, const struct sheaf_sample *sample, struct sheaf_e
 
 /* Adds the counts of one field, `from`, to the same field of the tally `t`. `from` belongs to a
  * tally of later samples. If all samples of `t` have the field, the first sample without it is the
- * sample that `from` names. */
+ * one whose key is in from->lacking. */
 static int merge_field(struct tally *t, const struct tally_field *from, size_t guess,
                        struct sheaf_error *err)
 {
@@ -391,7 +391,8 @@ const char *tally_difference(const struct tally *a, const struct tally *b, bool 
     if (a->is_unknown || b->is_unknown)
         return NULL;
     if (limits && b->has_too_many && !a->has_too_many)
-        /* an edit has deleted samples, so `a` may have fewer names than `b` had before the edit */
+        /* `b` had too many names before an edit deleted samples; the remaining samples, which `a`
+         * counts, may have fewer names */
         return NULL;
     if (a->has_too_many != b->has_too_many || a->count != b->count)
         return "names";

@@ -57,10 +57,10 @@ static void webdataset_take_path(const struct tar_member *m, struct member_path 
         path->problem = m->problem;
 }
 
-/* Finds the path of a member and splits it into key and suffix. Returns false if the member belongs
- * to no sample, because webdataset skips such a member as well. If webdataset would accept the
- * member and Sheaf cannot read it, returns true and sets path->problem. Only the sample of this
- * member then counts as damaged. */
+/* Finds the path of a tar member and splits it into key and suffix. Returns true if the member
+ * belongs to a sample. Returns false if it belongs to none, such as a directory. The package
+ * webdataset skips the same members. If the member belongs to a sample but Sheaf cannot read it,
+ * also sets path->problem, so that only this sample counts as damaged. */
 static bool split_member(const struct tar_member *m, struct member_path *path)
 {
     if (m->kind == TAR_GLOBAL || m->kind == TAR_ZERO)

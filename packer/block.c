@@ -79,7 +79,7 @@ void block_release(struct block *b)
  * images of a block grow more, the block is encoded again with more memory. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
-/* Adds the memory that a sample needs in a block to `need`. The constants are upper bounds for all
+/* Adds to `need` the memory that a sample needs in a block. The constants are upper bounds for all
  * three containers. In a tar, they cover the headers and padding of the sample's files and of the
  * member with the labels, and pax headers if a name is long. For TFRecord, they cover the names in
  * a tf.train.Example. For RecordIO, they cover the trailer of a record. */
@@ -94,9 +94,9 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
     need->samples += sizeof(struct block_sample);
 }
 
-/* Returns the length of the longest class name. This length is reserved for a sample with a file
- * `cls`, because the file contains the number of any class, and the name of this class may be
- * written with the sample. */
+/* Returns the length of the longest class name. If a sample has a file `cls`, this length is
+ * reserved for its class name, because the file, which determines the class, has not been read
+ * yet. */
 static size_t block_longest_class(const struct encode_context *context)
 {
     size_t longest = 0;

@@ -160,16 +160,17 @@ struct block_need {
 enum block_guess { BLOCK_USUAL, BLOCK_WORST };
 
 /* Adds the memory for one sample to `need`. The sample has `fields` fields with `bytes` bytes of
- * content in total. `text_bytes` is the total size of its labels and of its file names; the key is
- * part of each file name. `longest_name` is the length of the longest file name. `guess` says
+ * content in total. `text_bytes` is the total size of its labels and of its file names, each of
+ * which includes the key. `longest_name` is the length of the longest file name. `guess` says
  * whether the memory must be enough in the usual or in the worst case. */
 void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t bytes,
                        uint64_t fields, uint64_t text_bytes, uint64_t longest_name);
 /* Returns the memory that the samples block.first to block.end - 1 of the plan need in the block.
  * `guess` says whether the memory must be enough in the usual or in the worst case. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
-/* Adds the memory for the end of a block to `need`. Returns the total memory of the block in
- * bytes. */
+/* Returns the bytes of memory that all buffers of a block take together. `need` must have the
+ * memory for the block's samples. First adds to `need` the memory that does not depend on a single
+ * sample: for the end of the container, and for the compressed bytes. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
 /* Enlarges the buffers of a block to at least the sizes in `need`. The buffers do not grow any more
  * while the block is filled. */
@@ -194,7 +195,7 @@ int block_note(struct block *block, const char *path, const struct sheaf_error *
  * fields[i]; its path appears in reports. (block_image.c)
  *
  * If the call fails because of one field, sets block->refused to this field. If it fails because
- * the block needs more memory, sets block->outgrown. It then also increases block->extra, the
+ * the block needs more memory, sets block->outgrown. In this case, also increases block->extra, the
  * number of bytes that the block needs beyond the usual size. */
 int block_convert_images(struct block *block, struct sheaf_field *fields, size_t count,
                          const struct catalog_file *files, struct sheaf_error *err);

@@ -61,8 +61,9 @@ static bool is_to_shrink(const struct block_setup *setup, const struct image_loo
            image_shrinks(look, &setup->images, &width, &height);
 }
 
-/* Sets the error for an image that could not be decoded. For a damaged JPEG, this is the message
- * that a run without conversion would give, so that the same file always gets the same message. */
+/* Sets the error for an image that could not be decoded. A damaged JPEG gets the message that it
+ * would also get in a run without conversion, so that the message about a file does not depend on
+ * the options. */
 static int word_fault(const struct sheaf_field *field, enum image_kind kind, int code,
                       struct sheaf_error *err)
 {

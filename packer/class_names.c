@@ -27,9 +27,9 @@ static int class_names_grow(struct class_names *n, size_t least, struct sheaf_er
 }
 
 /* Stores the class name of a sample under the sample's label. Does nothing if the sample has no
- * class name. Returns SHEAF_ERR_ARGUMENT in three cases: if the sample does not have exactly one
- * label, an integer from 0 to about a million; if the name is empty or not valid text; or if the
- * label already has another name. */
+ * class name. Otherwise the sample must have exactly one label, which must be an integer from 0 to
+ * about a million. The name must be valid text and not empty, and the label must not have another
+ * name already. If one of these conditions is not met, returns SHEAF_ERR_ARGUMENT. */
 static int class_names_take_name(struct class_names *n, const struct sheaf_sample *sample,
                                  struct sheaf_error *err)
 {

@@ -120,7 +120,8 @@ struct commit {
     /* The lines about this shard in the engine's two lists (skipped files, converted files).
      * `first` is the index that the first of these lines had when it was added. Later, lines of
      * earlier shards may be replaced by more or fewer lines, which moves all lines after them.
-     * engine.adopted counts by how much. So the present index is `first` plus engine.adopted. */
+     * engine.adopted counts by how much. So the present index is `first` plus the list's element of
+     * engine.adopted. */
     struct engine_lines own[ENGINE_LISTS];
     /* true if another process finished the shard first, so that its journal entry replaced ours */
     bool is_others;
@@ -388,9 +389,9 @@ void engine_submit(struct engine *e, struct slot *slot)
     workers_submit(e->workers, &slot->block.job);
 }
 
-/* Encodes a block again that needed more memory than estimated. This time it gets the memory for
- * the worst case. To free this memory, the later blocks in the ring are cancelled, and must be
- * encoded again as well. */
+/* Encodes a block again, because it needed more memory than estimated. This time the block gets the
+ * memory for the worst case. To free this memory, the later blocks in the ring are cancelled, and
+ * must be encoded again as well. */
 static int run_again(struct engine *e, struct slot *slot, struct sheaf_error *err)
 {
     struct block_need need;

@@ -58,9 +58,9 @@ struct engine {
     /* Finished shards that are being committed: each is given its final name, and its journal entry
      * is written. */
     struct inflight commits;
-    /* commits_now is the number of shards that may be committed at the same time now. For a remote
-     * store it is 1 until the first commit has succeeded. After that it is commits_most, the
-     * largest such number. */
+    /* commits_now is the number of shards that may at present be committed (given their final name)
+     * at the same time. For a remote store it is 1 until the first commit has succeeded, so that a
+     * store that refuses everything is asked only once. After this commit, it is commits_most. */
     size_t commits_now, commits_most;
     /* nonzero if the commit of a shard (giving it its final name) has failed, so that no other
      * commit begins */

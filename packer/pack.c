@@ -2,7 +2,8 @@
  *
  * Implements sheaf_pack. In one call, it makes the plan, packs all its shards and publishes them.
  * (With a stored plan, many machines share this work.) An append to a data set differs only in the
- * claim and in the way of publishing (see grow.h). */
+ * text of the claim (the file that reserves the directory for the run) and in the way of
+ * publishing; see grow.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -25,7 +25,8 @@ struct pack_onto {
  * samples are divided among them. Nothing is published before the shards of all splits are
  * complete.
  *
- * If the samples were already appended by an earlier call, returns SHEAF_OK if `resume` is set. */
+ * If `resume` is set and an earlier call has already appended the same samples, returns SHEAF_OK.
+ * If `resume` is not set, earlier calls are not considered. */
 int pack_onto(const char *const *sources, size_t count, const struct pack_onto *onto,
               const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
               struct sheaf_error *error);

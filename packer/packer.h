@@ -36,9 +36,10 @@ struct sheaf_packer {
     size_t inherits_count;      /* borrowed; packer_inherit */
     bool inherits_whole;
     bool has_cls;               /* whether a sample has a field `cls` */
-    /* `samples` is the number of samples appended so far, and `files` the number of their files. If
-     * the packer packs a part of a plan, both numbers also count the samples of the plan before the
-     * current shard. */
+    /* `samples` is the number that the next appended sample gets: the number of samples before it,
+     * including samples that were left out. If the packer packs a part of a plan, samples that
+     * other processes pack count as well. `files` is the number of files of all samples that were
+     * appended. */
     uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
     struct plan_file file;      /* for a part: its plan */
@@ -71,7 +72,7 @@ struct sheaf_packer {
     struct sheaf_error error;
 };
 
-/* Copies the texts to which the options point, and `dest`, into the packer. */
+/* Copies into the packer `dest` and all texts to which the options point. */
 int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_error *err);
 /* Returns SHEAF_ERR_LIMIT if the memory limit is too small even for small samples. `shard_bytes` is
  * the approximate size of a shard, or 0 if unknown. */

@@ -149,8 +149,9 @@ static const char *plan_samples_put_text(struct buf *to, const char *text)
     return text == NULL ? NULL : plan_samples_put(to, text, strlen(text) + 1);
 }
 
-/* Copies a sample's labels. If the labels come from a field `cls`, the plan does not contain
- * them. */
+/* Appends a copy of a sample's labels to p->labels. The number of labels is not known in advance,
+ * because the plan does not contain labels that come from a field `cls`. So this buffer may
+ * grow. */
 static int plan_samples_put_labels(struct sheaf_planned *p, const struct sheaf_sample *from,
                                    struct sheaf_sample *to, struct sheaf_error *err)
 {

@@ -40,10 +40,10 @@ struct planner {
     struct tally *fields;
 };
 
-/* Initialises a planner. If `list` is not NULL, moves its classes, whose numbers the user has
- * given, to the planner. The other arguments must stay valid, and *plan must be empty. Temporary
- * files are created in the directory of the local path `near`, or in a default directory if `near`
- * is NULL or not local. */
+/* Initialises a planner. `list` has the classes whose numbers the user has given, or is NULL. The
+ * planner takes ownership of these classes. The other arguments must stay valid, and *plan must be
+ * empty. Temporary files are created in the directory of the local path `near`, or in a default
+ * directory if `near` is NULL or not local. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct class_list *list, struct problems *problems, struct watch *watch,
                  struct plan *plan, const char *near, struct sheaf_error *err);

@@ -29,9 +29,9 @@ static int resumed_keep(struct resumed *r, const struct journal_entry *entry,
                          : buf_append(&r->keys, entry->keys.data, entry->keys.size, err);
 }
 
-/* Returns whether the program can continue after this finished shard. For this purpose, the samples
- * of the shard must show with which sample the program continues. Returns false if the shard has no
- * samples, or if samples were left out of it. */
+/* Returns whether this finished shard can be kept. The packer recognises the end of the shard by
+ * counting the samples that the program makes again. So returns false if the shard has no samples,
+ * or if samples were left out of it. */
 static bool resumed_is_whole(const struct journal_entry *entry)
 {
     return entry->skipped.size == 0 && entry->facts.samples != 0;

@@ -14,8 +14,8 @@
 struct resumed {
     struct resumed_shard {
         uint64_t samples, payload_bytes, files;
-        /* position in the program's own input at the end of the shard, which the program passed
-         * when it ended the shard; 0 if it passed none */
+        /* position that the program had reached in its own input when it ended the shard; 0 if the
+         * program did not state a position */
         uint64_t place;
     } *shards;
     size_t count;
@@ -25,8 +25,8 @@ struct resumed {
     struct buf keys;            /* key_hash() of the keys of their samples */
     bool drops_keys;            /* whether the keys are not needed: all keys differ */
     bool lacks_keys;            /* whether some of the keys are missing */
-    /* true if images in these shards were converted, so that their sizes differ from the images
-     * that the program appends */
+    /* true if the packer converts images; the sizes of a finished shard and of the samples that the
+     * program appends again then differ, and are not compared */
     bool converts;
 };
 

@@ -49,8 +49,9 @@ struct plan_label {             /* labels[0]: none */
 struct plan_made {
     uint64_t *numbers;          /* number of each sample; NULL: consecutive numbers */
     bool lacks_numbers;         /* whether consecutive numbers are only a guess */
-    /* For each codec block of the existing shard, the number of samples up to the end of the block.
-     * NULL if the blocks are not known. */
+    /* How the existing shard is divided into blocks, each of which the codec compressed separately.
+     * block_ends[i] is the number of samples in the blocks 0 to i. The new shard gets the same
+     * blocks. NULL if the blocks are not known. */
     uint64_t *block_ends;
     size_t block_count;
 };
@@ -104,8 +105,8 @@ struct plan {
     /* Hash over the plan hash, the source's root directory, and the stamps and URLs of the source
      * files. A run that resumes another run compares it; see plan_identify. */
     char identity[PLAN_HASH_SIZE];
-    /* Hash over the plan hash and the source files of all shards. Packing stores it in a note
-     * beside the manifest (see PLAN.md). "" if unknown. */
+    /* Hash over the plan hash and the source files of all shards. Packing stores it in an extended
+     * attribute of dataset.json, or in a header of this object (see PLAN.md). "" if unknown. */
     char origin[PLAN_HASH_SIZE];
 };
 

@@ -503,8 +503,8 @@ static int take_repeats(struct facts_cursor *c)
     return code;
 }
 
-/* Reads the counts of fields `cls`, and the samples with repeated keys. Plans of earlier versions
- * have neither. */
+/* Reads two facts about the samples: how many fields `cls` were examined, and which samples have
+ * repeated keys. Plans of earlier versions have neither. */
 static int take_samples_facts(struct facts_cursor *c, uint32_t version)
 {
     struct plan_facts *f = c->facts;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a plan file. The end of the file has the positions of the facts and of the table of shards.
- * The table has the positions of the sections, which hold the samples. Every part has a checksum,
- * and every size is compared with the size of the file before it is used. */
+ * Reads a plan file. The last bytes of the file state the positions of two parts: the facts
+ * (options, labels and splits of the plan) and the table of shards. For each shard, the table
+ * states the position of a section, which holds the samples of the shard. Every part has a
+ * checksum, and every size is compared with the size of the file before it is used. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>

@@ -170,8 +170,8 @@ static int sort_classes(const struct plan *plan, int label_base, bool once,
     return SHEAF_OK;
 }
 
-/* Adds the classes whose numbers are fixed to the plan: the classes in `known`, and the classes to
- * which the source gives a number. All other classes get their numbers later. */
+/* Adds to the plan all classes that already have a number: the classes in `known`, and the classes
+ * to which the source gives a number. All other classes get their numbers later. */
 static int take_numbered(struct plan *plan, const struct ranked *ranked, uint32_t count,
                          int label_base, const struct plan_classes *known, struct sheaf_error *err)
 {

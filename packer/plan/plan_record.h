@@ -22,7 +22,7 @@ struct plan_record_head {
 };
 int plan_record_head(const uint8_t *record, size_t size, struct plan_record_head *head,
                      struct sheaf_error *err);
-/* Appends a copy of a record to `out`, in which the label is replaced by `label`. */
+/* Appends to `out` a copy of a record that has the label `label` in place of its own. */
 int plan_record_relabel(const uint8_t *record, size_t size, uint32_t label, struct buf *out,
                         struct sheaf_error *err);
 /* Adds a record (a sample of a plan) to two hashes: the plan hash (`state`), and the hash of its

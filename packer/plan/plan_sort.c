@@ -147,7 +147,7 @@ static int plan_sort_add_text(struct file_group *g, const void *text, size_t siz
     return SHEAF_OK;
 }
 
-/* Appends the struct catalog_object of a file that is a remote object to g->texts. */
+/* Appends to g->texts the struct catalog_object of a file that is a remote object. */
 static int plan_sort_add_object(struct file_group *g, uint64_t stamp, const uint8_t *url,
                                 size_t size, uint64_t *offset, struct sheaf_error *err)
 {

@@ -19,7 +19,9 @@ struct placing {
     struct buf record;
 };
 
-/* Replaces the label in a sample's record by the label that the sample has in its present shard. */
+/* Called for a sample of an existing shard that is made again. The source and the existing shard
+ * may have different labels for the sample. If so, replaces the label in the sample's record by the
+ * label in the shard. */
 static int place_label(struct placing *p, uint64_t place, const uint8_t **record, size_t *size,
                        const struct plan_record_head *head, struct sheaf_error *err)
 {

@@ -15,9 +15,9 @@
 #include "base/error.h"
 #include "packer/plan/plan_sort.h"
 
-/* Rounding makes a split larger or smaller than its exact share. This is the largest difference
- * that is recorded, in units of 1 / SPLIT_WHOLE samples (see struct split_carry). The limit makes
- * sure that sums do not overflow. */
+/* Largest recorded difference between the size of a split and its exact share, in units of 1 /
+ * SPLIT_WHOLE samples (see struct split_carry). Such differences come from rounding. The limit
+ * makes sure that sums do not overflow. */
 #define OWED_MOST ((__int128)SPLIT_WHOLE << 20)
 
 struct dealing {
@@ -129,8 +129,8 @@ static void owe_before(const struct dealing *d, struct split_carry *carry)
     }
 }
 
-/* For an append, subtracts from each split's fixed number of samples of a class the number of
- * samples of this class that the split already has. */
+/* Used for an append if splits get a fixed number of samples of each class. Reduces this number,
+ * for one class, by the number of samples of the class that each split already has. */
 static int subtract_class(const struct dealing *d, uint32_t label, struct split_spec *spec,
                           struct sheaf_error *err)
 {

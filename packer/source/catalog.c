@@ -246,10 +246,10 @@ int catalog_add_bad(struct catalog *c, struct problems *problems, const char *pa
     return failed;
 }
 
-/* Returns the location of a local file that is packed under another name than its own, because this
- * is the name that the user knows. In all other cases, returns the path under which the file is
- * packed. The location of a member of an archive is only a position; it is recognised because it
- * contains no dot. */
+/* Returns the name of a file for messages. If a local file is packed under a name other than its
+ * own, messages use its location, because the user knows the file by it. All other files are named
+ * by the path under which they are packed. For a member of an archive, `url` is only a position,
+ * which messages do not show; it is recognised because it contains no dot. */
 const char *catalog_shown(const struct catalog_file *f)
 {
     const char *url = f->origin == CATALOG_OBJECT ? f->object->url : f->path;

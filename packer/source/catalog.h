@@ -35,8 +35,8 @@ struct catalog_file {
     uint64_t bytes;             /* size of the file */
     union {                     /* when it was scanned: */
         int64_t mtime_ns;       /* for BELOW with a local root */
-        /* Used if `origin` is CATALOG_BELOW and the root is in a store: a number that differs if
-         * the file was replaced. In other cases, another member of the union is used. */
+        /* Used if `origin` is CATALOG_BELOW and the root is in a store: a number that changes if
+         * the object is replaced. In other cases, another member of the union is used. */
         uint64_t stamp;
         const struct catalog_object *object;
         const char *text;
@@ -109,7 +109,7 @@ int catalog_numbers(struct catalog *c, const double *values, size_t count, uint3
 int catalog_add(struct catalog *c, struct problems *problems, const char *path,
                 const struct catalog_stat *stat, uint32_t label, struct sheaf_error *err);
 
-/* Records a file that cannot be packed as a problem. `named` is the path under which the file would
+/* Records a problem: a file that cannot be packed. `named` is the path under which the file would
  * be packed. If this path contains a key, the plan also leaves out all other files with this key,
  * because their sample would not be complete. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,

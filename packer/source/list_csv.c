@@ -4,8 +4,8 @@
  * quote. Spreadsheets also use semicolons as separators, and other programs use tabs. The first
  * record shows which separator is used.
  *
- * Quotes are removed in place, and a NUL is written after each cell. Both fit into the line,
- * because a cell never becomes longer, and the NUL takes the place of the separator or of the end
+ * Quotes are removed in place, and a NUL is written after each cell. The line has room for the
+ * result, because no cell becomes longer, and a NUL takes the place of the separator or of the end
  * of the line. */
 #include "packer/source/list.h"
 
@@ -246,7 +246,7 @@ static int list_csv_take_labels(struct list_parser *p, struct list_entry *entry,
     return SHEAF_OK;
 }
 
-/* Adds the cells of a record that are neither path nor label to the entry as fields. Empty cells
+/* Adds fields to the entry: all cells of the record that are neither path nor label. Empty cells
  * are ignored. */
 static int take_fields(struct list_parser *p, const struct list_entry *entry,
                        struct sheaf_error *err)

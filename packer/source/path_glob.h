@@ -25,7 +25,8 @@ struct path_glob {
 };
 
 /* Parses a pattern. Returns NULL if the pattern is valid. Otherwise returns a text that says why it
- * is invalid, because an invalid pattern would match nothing. */
+ * is invalid. The caller must report an invalid pattern as an error, because it would silently
+ * match nothing. */
 const char *path_glob_parse(const char *text, struct path_glob *glob);
 
 /* `path` is relative to the root. */

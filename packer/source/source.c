@@ -220,9 +220,9 @@ static int open_root(struct source *s, struct sheaf_error *err)
     char *plain = s->root;
 
     s->is_remote = s->ops->read == NULL && (s->root[0] == '\0' || !store_is_local(s->root));
-    /* The root is opened later in two cases. An empty root means that the content of the source
-     * will state the root. A source that contains its files, such as an archive, needs no root to
-     * read them. */
+    /* An empty root cannot be opened yet, because the content of the source will state the root. A
+     * source that contains its files, such as an archive, reads them itself, so its root is not
+     * opened either. */
     if (s->root[0] == '\0' || s->ops->read != NULL)
         return SHEAF_OK;
     if (s->is_remote) {
@@ -679,7 +679,7 @@ int scan_class_of(struct scan *scan, const char *path, uint32_t *label, struct s
     return catalog_class(scan->catalog, own, size, NULL, label, err);
 }
 
-/* Records a line of a list that names no usable file as a problem. Returns SHEAF_END if this
+/* Records a problem: a line of a list that names no usable file. Returns SHEAF_END if this
  * succeeds, because the caller then skips the line. */
 static int refuse_line(struct scan *scan, const char *url, uint64_t line, const char *reason,
                        struct sheaf_error *err)

@@ -70,7 +70,7 @@ struct source_ops {
      * archive. For other sources, these three pointers are NULL. reopen() prepares a source from a
      * stored plan for reading, without a scan. */
     int (*reopen)(struct source *source, struct sheaf_error *err);
-    /* Reads the whole content of a file that the scan has found into `data`. May be called on any
+    /* Reads into `data` the whole content of a file that the scan has found. May be called on any
      * thread. Returns SHEAF_ERR_CHANGED if the source itself (such as the archive) was replaced.
      * The run must then end, even if bad files are skipped. */
     int (*read)(const struct source *source, const struct catalog_file *file, void *data,

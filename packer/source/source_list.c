@@ -130,9 +130,9 @@ static int source_list_add_text(struct list_reading *r, const struct line_key *k
                          err);
 }
 
-/* Adds a file that a line names, in addition to its first file, as a field of the sample. The field
- * is named by the suffix of the file. If the line's first file has the same suffix, the field is
- * named COLUMN.SUFFIX, where COLUMN is the name of the file's column. If the file has no suffix,
+/* Adds a field to the sample, from a file that the line names in addition to its first file. The
+ * field is named by the suffix of the file. If the line's first file has the same suffix, the field
+ * is named COLUMN.SUFFIX, where COLUMN is the name of the file's column. If the file has no suffix,
  * the field is named COLUMN. */
 static int source_list_add_file(struct list_reading *r, const struct line_key *key,
                                 const struct list_field *field, uint32_t label,

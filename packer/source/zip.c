@@ -114,9 +114,9 @@ struct zip_entry {
     uint64_t bytes, stored_bytes, offset;
 };
 
-/* Reads those of a directory entry's sizes and offset that do not fit into 32 bits. They are stored
- * in an extra field of the entry, in the order of the entry's fields. Returns false if the extra
- * field is malformed. */
+/* Reads the large numbers of a directory entry. A size or an offset that does not fit into the
+ * entry's 32-bit field is stored in an extra field instead. The extra field has these numbers in
+ * the order of the entry's fields. Returns false if the extra field is malformed. */
 static bool zip_take_large(struct zip_entry *e, const uint8_t *extra, size_t size)
 {
     uint64_t *const fields[] = { &e->bytes, &e->stored_bytes, &e->offset };
