@@ -148,9 +148,10 @@ struct codec_stream {
      * sample later, which is faster. */
     bool skips_checksums;
     size_t shown, room;         /* input size and output room of the current push */
-    /* whole_taken and whole_given count bytes of the last push (call of codec_stream_push) up to
-     * the end of the last complete gzip member or frame: bytes of input used, and bytes of output
-     * written. If the last push found damage, only this part of its output is certainly correct. */
+    /* Two counts of bytes for the last push (call of codec_stream_push). Both end with the last
+     * gzip member or frame that was complete. whole_taken counts input bytes, and whole_given
+     * output bytes. If the push found damage, only the first whole_given bytes of its output are
+     * certainly correct. */
     size_t whole_taken, whole_given;
     uint64_t taken_bytes;       /* codec_stream_push()'s count */
     uint64_t ended;             /* members or frames: codec_stream_whole()'s count */

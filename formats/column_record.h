@@ -18,8 +18,9 @@
 struct column_facts {
     char name[COLUMN_NAME_MOST + 1];
     char base[33];              /* fingerprint of the base when the layer was written */
-    /* number of the first sample in the base for which this layer has a record (a column has a
-     * layer for each range of samples whose values were written at once) */
+    /* Number of the first sample that has a record in this layer. The samples are those of the base
+     * (the data set to which the column adds a field). A column has one layer for each range of
+     * samples whose values were written at once. */
     uint64_t first;
     uint64_t missing;           /* records without a value */
 };
@@ -27,8 +28,9 @@ struct column_facts {
 /* Checks the name of a column. Returns SHEAF_ERR_ARGUMENT if the name is not allowed. */
 int column_check_name(const char *name, struct sheaf_error *err);
 
-/* Makes the key of a column's record: "NUMBER-CRC". NUMBER is the number of the sample in the base
- * to which the record belongs, and CRC is the checksum of this sample in the base's index. */
+/* Makes the key of a column's record: "NUMBER-CRC". The record belongs to one sample of the base
+ * (the data set to which the column adds a field). NUMBER is the number of this sample, and CRC is
+ * its checksum in the base's index. */
 void column_key(uint64_t number, uint32_t crc, char key[COLUMN_KEY_BYTES]);
 
 /* Returns whether `key` equals the key that column_key() would make. This function is fast, because

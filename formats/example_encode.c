@@ -377,8 +377,8 @@ static void add_own_image(struct features *all, const struct example_source *s)
     }
     /* A JPEG's size must be added if the sample has a field called image/height or image/width.
      * Otherwise the decoder would use this field as the size of the image. If the decoder took
-     * image/height out of the Example, the size was already added above. (Both can be true for an
-     * Example in which a name occurs twice.) */
+     * image/height out of the Example, the size was already added above. (The sample can have such
+     * a field although image/height was taken out, if a name occurs twice in the Example.) */
     if (all->takes_sizes && is_jpeg(image) && taken_out(s, "image/height") == NULL &&
         (own_field(s, "image/height") != NULL || own_field(s, "image/width") != NULL))
         add_sizes(all, image);

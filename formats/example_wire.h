@@ -108,7 +108,7 @@ static inline bool wire_number(struct wire_numbers *n, uint64_t *value)
     return !n->bad;
 }
 
-/* Converts the bits of a number, as wire_number returned them for this list, to a double. */
+/* Returns as a double the number of this list whose bits wire_number() has returned. */
 static inline double wire_double(const struct wire_numbers *n, uint64_t bits)
 {
     return n->floats ? (double)float_of((uint32_t)bits) : (double)(int64_t)bits;

@@ -40,10 +40,10 @@ int manifest_parse(const char *text, size_t size, struct manifest *m, struct she
 #define MANIFEST_HOLDS_UNFINISHED \
     "holds an unfinished run: packing is in progress, or was interrupted"
 /* Returns whether a text is the stand-in for the manifest that a running packer leaves. If so,
- * copies the number that identifies the packer's run to `run`. */
+ * copies to `run` the number that identifies the packer's run. */
 bool manifest_is_unfinished(const char *text, size_t size, char run[33]);
-/* Returns whether a text is the stand-in for the manifest of a dropped column. If so, copies the
- * time at which the column was dropped to `date`. */
+/* Returns whether a text is the stand-in for the manifest of a dropped column. If so, copies to
+ * `date` the time at which the column was dropped. */
 bool manifest_is_dropped(const char *text, size_t size, char date[MANIFEST_DATE_BYTES]);
 /* Returns whether readers may use a directory while a run works in it. `text` is the content of the
  * run's claim, which is a file that the run puts there. Returns true if the run only appends

@@ -138,8 +138,8 @@ static int check_growths(const struct manifest *m, struct sheaf_error *err)
 
 /* Checks element i of the manifest's list of edits. The edits are in the order in which they were
  * made, so the number of earlier appends must not decrease from one edit to the next. The names of
- * replaced shards must have no directory, because a purge removes these files and must not touch
- * other directories. */
+ * replaced shards must have no directory, because a purge removes the replaced files and must not
+ * touch other directories. */
 static int check_edit(const struct manifest *m, size_t i, struct sheaf_error *err)
 {
     const struct manifest_edit *e = &m->edits[i];

@@ -13,8 +13,8 @@
  * length in 29 bits. */
 #define RECORD_PAYLOAD_LIMIT ((size_t)1 << 29)
 
-/* Appends the payload of a sample's record to `out`, and the sample's line for the .lst file, with
- * its newline, to `names`. On failure both buffers may have grown. */
+/* Appends the payload of a sample's record to `out`. Appends the sample's line for the .lst file,
+ * including the newline, to `names`. On failure both buffers may have grown. */
 int record_payload_encode(const struct sheaf_sample *sample, struct buf *out, struct buf *names,
                           struct sheaf_error *err);
 

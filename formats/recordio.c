@@ -336,7 +336,7 @@ int recordio_content(const uint8_t *data, size_t size, struct buf *joined,
 
         if (code != SHEAF_OK)
             return code;
-        /* The record has one part, as most records do, so its content need not be copied. */
+        /* If the record has only one part, as most records have, its content need not be copied. */
         if (at == 0 && !recordio_is_open(&h)) {
             *content = data + HEADER_BYTES;
             *content_size = h.length;

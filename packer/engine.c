@@ -195,9 +195,9 @@ static struct buf *lines_of(struct journal_entry *entry, int which)
     return which == ENGINE_SKIPPED ? &entry->skipped : &entry->converted;
 }
 
-/* Called if another process has finished a shard first. In one of the two lists, replaces the
- * lines that this process wrote about the shard by the lines in the journal entry of the other
- * process. */
+/* Called if another process has finished a shard first. In the list `which` (skipped or converted
+ * files), replaces the lines that this process wrote about the shard. The new lines are those in
+ * the journal entry of the other process. */
 static int adopt_lines(struct engine *e, struct commit *c, int which, struct sheaf_error *err)
 {
     struct problems *list = engine_list_of(e, which);

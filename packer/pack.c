@@ -49,7 +49,7 @@ struct pack {
     struct plan_grow growing;   /* their facts; only if they grow */
     char *fingerprints;
     /* Used only by compare_plan(). `last` is the hash of the plan of the last append. is_all_done
-     * is true if all samples of this plan are already published. */
+     * is true if this run has the same plan and all samples of the plan are already published. */
     const char *last;
     bool is_all_done;
     struct class_list list;     /* until the planner takes it */

@@ -41,9 +41,9 @@ struct planner {
 };
 
 /* Initialises a planner. `list` has the classes whose numbers the user has given, or is NULL. The
- * planner takes ownership of these classes. The other arguments must stay valid, and *plan must be
- * empty. Temporary files are created in the directory of the local path `near`, or in a default
- * directory if `near` is NULL or not local. */
+ * planner takes these classes, so that *list is empty afterwards. The other arguments must stay
+ * valid, and *plan must be empty. Temporary files are created in the directory of the local path
+ * `near`, or in a default directory if `near` is NULL or not local. */
 int planner_open(struct planner *planner, const struct sheaf_pack_options *options,
                  struct class_list *list, struct problems *problems, struct watch *watch,
                  struct plan *plan, const char *near, struct sheaf_error *err);

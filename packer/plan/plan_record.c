@@ -98,9 +98,9 @@ static int plan_record_malformed(const char *what, struct sheaf_error *err)
     return err_set(err, SHEAF_ERR_CORRUPT, "a sample with %s", what);
 }
 
-/* Reads where the content of a file is, and its other facts, from a record. `origin` says whether
- * the content is in a local file, in an object, or in the record itself. `url` has room for
- * URL_LIMIT bytes. */
+/* Reads from a record where the content of a file is, and the file's other facts, such as its size.
+ * `origin` says whether the content is in a local file, in an object, or in the record itself.
+ * `url` has room for URL_LIMIT bytes. */
 static int read_origin(struct record_cursor *c, unsigned origin, struct catalog_stat *stat,
                        char *url, struct sheaf_error *err)
 {

@@ -45,8 +45,8 @@ typedef int plan_place_fn(void *context, const char *const *keys, size_t count, 
                           struct sheaf_error *err);
 
 /* Existing shards that are made again from their source files. Only the samples of these shards are
- * planned, in their present order. If the samples of all these shards are counted one after
- * another, the place of a sample is its number in this count. */
+ * planned, in the order that they have there. If the samples of all these shards are counted one
+ * after another, the place of a sample is its number in this count. */
 struct plan_places {
     plan_place_fn *find;
     void *context;

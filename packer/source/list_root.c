@@ -128,8 +128,8 @@ static int follow_links(struct list_root *r, const char *path, size_t size, stru
     return SHEAF_OK;
 }
 
-/* Sets *below to the path relative to the list's root, after the symbolic links of both were
- * resolved. Returns SHEAF_END if the path is not under the root. */
+/* Sets *below to the path relative to the list's root, after the symbolic links in the path and in
+ * the root were resolved. Returns SHEAF_END if the path is not under the root. */
 static int find_real(struct list_root *r, const char **below, struct sheaf_error *err)
 {
     char *path = (char *)r->text.data, *slash = strrchr(path, '/');

@@ -49,8 +49,8 @@ struct source_ops {
     /* true if the source is everything in a directory or under a prefix, so that the output must
      * not be inside it */
     bool is_tree;
-    /* true if the source can be combined with other sources. For this purpose, its files must be
-     * under its root. */
+    /* true if the source can be combined with other sources; this requires that all its files are
+     * under its root */
     bool joins;
     /* true if the user may set the root (a directory or URL) to which the paths in the source are
      * relative */

@@ -325,7 +325,8 @@ const struct source_ops source_csv_ops = {
 };
 /* Returns whether a file is a list in JSON Lines. A .manifest or .json file must begin with "{" to
  * be such a list. The packer asks this function after the functions for SageMaker's manifests. So
- * an augmented manifest reaches it only if its files are local, and is then read as a list. */
+ * this function is asked about an augmented manifest only if the manifest's files are local. The
+ * manifest is then read as a list. */
 static bool detect_jsonl(const char *url, const char *text, size_t size)
 {
     const char *dot = strrchr(url, '.');
