@@ -185,7 +185,7 @@ static bool example_encode_is_own(const struct kept_feature *f, const char *name
 }
 
 /* Returns the kept feature (a feature of the Example that was read) from which a field was made, if
- * the field's data has not changed since. Returns NULL otherwise. */
+ * the field still has the data that the decoder gave it. Returns NULL otherwise. */
 static const struct kept_feature *find_feature(const struct kept_features *kept,
                                                const struct sheaf_field *field)
 {

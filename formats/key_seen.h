@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Records the keys that were found so far in a shard as hashes, in order to find repeated keys. */
+ * Stores hashes of the keys that were found so far in a shard, in order to find repeated keys. */
 #ifndef FORMATS_KEY_SEEN_H
 #define FORMATS_KEY_SEEN_H
 

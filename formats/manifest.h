@@ -57,13 +57,13 @@ int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* Frees everything that m points to, and zeroes m. */
 void manifest_clear(struct manifest *m);
 
-/* Sets *value to a copy of a string option of the packing, which the manifest stores. The caller
- * frees the copy. Sets *value to NULL if the manifest does not have the option. */
+/* Sets *value to a copy of the text of the packing option `name`, which the manifest stores. The
+ * caller frees the copy. Sets *value to NULL if the manifest does not have the option. */
 int manifest_option(const struct manifest *manifest, const char *name, char **value,
                     struct sheaf_error *err);
-/* Sets *values to a copy of an option whose value is an array of strings. The copy ends with NULL.
- * Sets *values to NULL if the manifest does not have the option. The caller frees the strings and
- * the array. */
+/* Sets *values to a copy of the packing option `name`, whose value is an array of strings. The copy
+ * ends with NULL. Sets *values to NULL if the manifest does not have the option. The caller frees
+ * the strings and the array. */
 int manifest_option_texts(const struct manifest *manifest, const char *name, char ***values,
                           struct sheaf_error *err);
 /* Sets *hash to a copy of the hash that identifies the last change of the data set (append or
@@ -76,8 +76,8 @@ int manifest_has_option(const struct manifest *manifest, const char *name, bool 
                         struct sheaf_error *err);
 int manifest_options_have(const char *options_json, const char *name, bool *has,
                           struct sheaf_error *err);
-/* Sets *value to the value of a numeric option. Sets *value to 0 if the manifest does not have the
- * option. */
+/* Sets *value to the number in the packing option `name`. Sets *value to 0 if the manifest does not
+ * have the option. */
 int manifest_option_number(const struct manifest *manifest, const char *name, uint64_t *value,
                            struct sheaf_error *err);
 

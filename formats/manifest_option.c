@@ -132,8 +132,8 @@ static int images_option(const char *all, const char *name, const char *option, 
     return code;
 }
 
-/* Adds two counts. The sum wraps if somebody has edited a manifest and written huge values, which
- * is harmless. */
+/* Adds two counts. The sum may overflow and wrap. This is harmless, because it happens only if
+ * somebody has written huge values into a manifest by hand. */
 static uint64_t sum_of(uint64_t a, uint64_t b)
 {
     return a == IMAGES_UNKNOWN || b == IMAGES_UNKNOWN ? IMAGES_UNKNOWN : a + b;

@@ -314,8 +314,8 @@ static uint64_t held(const struct block *b, const struct block_need *need)
            MAX(need->converted, b->converted.capacity);
 }
 
-/* Takes the memory that a block needs from the budget, and enlarges its buffers. `slot` is the
- * block's entry in the engine's ring. Returns SHEAF_END if the budget has too little memory
+/* Takes from the budget the memory that a block needs, and enlarges the block's buffers. `slot` is
+ * the block's entry in the engine's ring. Returns SHEAF_END if the budget has too little memory
  * left. */
 static int try_charge(struct engine *e, struct slot *slot, const struct block_need *need,
                       struct sheaf_error *err)
@@ -337,7 +337,7 @@ static int refuse_memory(const struct engine *e, uint64_t total, struct sheaf_er
 
 static int engine_consume(struct engine *e, struct sheaf_error *err);
 
-/* Takes the memory that a block needs from the budget. `slot` is the block's entry in the engine's
+/* Takes from the budget the memory that a block needs. `slot` is the block's entry in the engine's
  * ring, and must be idle. Samples that are already in the block are kept.
  *
  * If the budget has too little left, first frees the buffers of other idle slots. If this is not

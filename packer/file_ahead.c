@@ -30,8 +30,8 @@ static int file_ahead_open_file(int root_fd, const struct catalog_file *f)
 
 /* Opens the next file in advance. Returns true if this worked, or if the error was stored for
  * file_ahead_take(). If the process has too many open files, returns false without an error, and
- * the same file is tried again after an earlier file was closed. If no earlier file is open, this
- * cannot help, so the error is stored. */
+ * the same file is tried again after an earlier file was closed. If no earlier file is open, trying
+ * again cannot help, so the error is stored. */
 static bool file_ahead_open_next(struct file_ahead *a)
 {
     const struct plan_sample *s = &a->plan->samples[a->sample];

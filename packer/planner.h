@@ -79,7 +79,7 @@ int planner_identify(const struct planner *planner, bool of_sources, struct shea
 int planner_options_json(const struct planner *planner, char *json[SPLIT_LIMIT],
                          struct sheaf_error *err);
 
-/* Sets the numbers of files in *result that were found, skipped and planned. May also be called
+/* Sets three numbers in *result: how many files were found, skipped and planned. May also be called
  * after the planner has failed. */
 void planner_result(const struct planner *planner, struct sheaf_pack_result *result);
 

@@ -132,7 +132,7 @@ static int put_images(const struct plan_facts *f, struct buf *out, struct sheaf_
     return code == SHEAF_OK ? plan_facts_put_text(out, f->images.libraries, err) : code;
 }
 
-/* Writes the facts that version 4 has in addition to version 3. */
+/* Writes the facts that version 4 of a plan file has and version 3 does not have. */
 static int put_latest(const struct plan_facts *f, struct buf *out, struct sheaf_error *err)
 {
     const uint64_t numbers[] = { f->cls_looked, f->cls_words, f->repeat_count };
