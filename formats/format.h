@@ -101,8 +101,8 @@ struct decode_context {
     /* true if our packer wrote the data set; its records are then as encode() makes them. For
      * example, a tar member KEY.cls that encode() made from the labels does not become a field. */
     bool ours;
-    /* true if a tar member KEY.cls has the label even though our packer did not write the data
-     * set */
+    /* WebDataset: true if a tar member KEY.cls that has the mark of our packer (TAR_LABEL_GROUP)
+     * only gives the labels and does not become a field, even if `ours` is false */
     bool cls_is_label;
 };
 

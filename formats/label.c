@@ -139,8 +139,8 @@ static bool label_parse_number(const char *text, size_t size, double *label)
     return isfinite(*label);
 }
 
-/* Converts the number at `text`, whose length is `size`, to a double. Returns false if the number
- * is not finite. */
+/* Converts a number to a double. The number is the text of `size` bytes at `text`. Returns false if
+ * the number is not finite. */
 static bool parse_double(const char *text, size_t size, double *number)
 {
     char copy[NUMBER_LIMIT];

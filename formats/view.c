@@ -110,7 +110,8 @@ static int take_pair(const json_t *value, const char *name, uint64_t pair[2],
     return code;
 }
 
-/* Copies a JSON string, which must not be empty, to *text. *text stays NULL if `value` is NULL. */
+/* Sets *text to a copy of a JSON string, which must not be empty. *text stays NULL if `value` is
+ * NULL. */
 static int view_take_string(const json_t *value, const char *name, char **text,
                             struct sheaf_error *err)
 {

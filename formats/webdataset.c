@@ -78,7 +78,7 @@ static bool split_member(const struct tar_member *m, struct member_path *path)
     return path->size == KEY_LIMIT || strlen(path->text) < path->size;
 }
 
-/* Replaces each character of a name that is not printable ASCII by "?". */
+/* Replaces by "?" each character of a name that is not printable ASCII. */
 static void make_printable(char *name, size_t size)
 {
     for (size_t i = 0; i < size; i++) {

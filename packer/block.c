@@ -75,8 +75,8 @@ void block_release(struct block *b)
 
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Number of bytes by which converting an image to a JPEG is expected to enlarge it at most. If the
- * images of a block grow more, the block is encoded again with more memory. */
+/* Largest number of bytes by which an image is expected to grow when it is converted to JPEG. If
+ * the images of a block grow more, the block is encoded again with more memory. */
 #define IMAGE_BYTES ((uint64_t)64 << 10)
 
 /* Adds to `need` the memory that a sample needs in a block. The constants are upper bounds for all

@@ -285,8 +285,8 @@ static struct own_class *sort_own(const struct plan *plan, int label_base)
     return own;
 }
 
-/* Reports a class that has another number in the data set at `directory` than in the plan. Returns
- * whether there is such a class. */
+/* Compares the plan with the data set at `directory`. Reports the first class that has different
+ * numbers in the two. Returns whether there is such a class. */
 static bool tell_sibling(const char *directory, const struct own_class *own, size_t count,
                          const struct problems *problems)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads lists of classes whose numbers the user gives in advance, as a file with names or as
- * another data set. */
+ * Reads the list of classes with which a user gives numbers to classes in advance. The list is a
+ * file with names, or another data set. */
 #ifndef PACKER_CLASS_LIST_H
 #define PACKER_CLASS_LIST_H
 

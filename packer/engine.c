@@ -117,9 +117,9 @@ struct commit {
     struct shard_writer *writer;
     uint32_t split;
     struct journal_entry entry;
-    /* The lines about this shard in the engine's two lists (skipped files, converted files).
-     * `first` is the index that the first of these lines had when it was added. Later, lines of
-     * earlier shards may be replaced by more or fewer lines, which moves all lines after them.
+    /* Where the lines about this shard are in each of the engine's two lists (skipped files,
+     * converted files). `first` is the index that the first line had when it was added. If lines of
+     * an earlier shard were replaced since then by more or fewer lines, all later lines have moved.
      * engine.adopted counts by how much. So the present index is `first` plus the list's element of
      * engine.adopted. */
     struct engine_lines own[ENGINE_LISTS];

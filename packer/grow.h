@@ -51,10 +51,10 @@ bool grow_undo(struct grow *grow);
  * differ in container, codec or classes. The caller frees *fingerprints after the plan was used. */
 int grow_join(const struct grow *splits, uint32_t count, struct plan_grow *plan,
               char **fingerprints, struct sheaf_error *err);
-/* Sets the options for an append that follow from the data set, such as the container. If the
- * caller left the options for names and images at their defaults, they get the values with which
- * the data set was packed. If the caller set a split and no seed, the data set's seed is used, so
- * that a key belongs to the same split as before. */
+/* Sets those options of an append that follow from the existing data set, such as the container. If
+ * the caller left the options for names and images at their defaults, they get the values with
+ * which the data set was packed. If the caller set a split and no seed, the data set's seed is
+ * used, so that a key belongs to the same split as before. */
 int grow_options(const struct grow *grow, struct sheaf_pack_options *options,
                  struct sheaf_error *err);
 /* Reports a notice if the options make the appended images larger or smaller than the existing

@@ -85,9 +85,9 @@ static int pack_make_plan(struct pack *p, const char *const *sources, size_t cou
     if (code == SHEAF_OK)
         code = planner_stash(planner, &p->stash, err);
     /* The identity of a plan is a hash by which a later run recognises that it may resume this run.
-     * The argument `false` leaves the states of the source files out of this hash. Instead, the
-     * journal stores a hash of these states for each shard. So if one file changes, a later run
-     * packs only the shard of this file again. */
+     * The argument `false` leaves the states of the source files (sizes and times) out of this
+     * hash. Instead, the journal stores a hash of these states for each shard. So if one file
+     * changes, a later run packs only the shard of this file again. */
     if (code == SHEAF_OK)
         code = planner_identify(planner, false, err);
     planner_result(planner, &p->result);

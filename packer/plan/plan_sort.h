@@ -38,15 +38,15 @@ typedef int plan_try_fn(void *context, const struct plan *plan, const uint8_t *r
 #define PLAN_PLACE_NONE UINT64_MAX
 
 /* A function that finds the places of samples by their keys. It is used when existing shards are
- * made again. If the samples of all these shards are counted one after another, the place of a
- * sample is its number in this count. Sets places[i] to PLAN_PLACE_NONE if no sample of these
- * shards has the key keys[i]. */
+ * made again. The place of a sample is its position (from 0) among the samples of all these shards,
+ * one shard after another. Sets places[i] to PLAN_PLACE_NONE if no sample of these shards has the
+ * key keys[i]. */
 typedef int plan_place_fn(void *context, const char *const *keys, size_t count, uint64_t *places,
                           struct sheaf_error *err);
 
 /* Existing shards that are made again from their source files. Only the samples of these shards are
- * planned, in the order that they have there. If the samples of all these shards are counted one
- * after another, the place of a sample is its number in this count. */
+ * planned, in the order that they have there. The place of a sample is its position (from 0) among
+ * the samples of all these shards, one shard after another. */
 struct plan_places {
     plan_place_fn *find;
     void *context;
@@ -91,10 +91,11 @@ struct plan_sort {
     uint64_t cls_looked;        /* number of files .cls that were examined */
     uint64_t cls_words;         /* number of these files that contain something else */
     char first_cls_word[200];   /* key of the first such file, perhaps truncated */
-    /* If a sample has a label from a directory or list and also a file .cls, the content of this
-     * file decides whether such labels are dropped. cls_decisions is the number of these files that
-     * were read. cls_is_number is set if at least one of them contains numbers or could not be
-     * read. cls_is_word is set if at least one contains something else. */
+    /* Some samples have a label from a directory or list, and also a file .cls. The content of
+     * these files decides whether the labels from directories and lists are dropped. cls_decisions
+     * is the number of these files that were read. cls_is_number is set if at least one of them
+     * contains numbers or could not be read. cls_is_word is set if at least one of them contains
+     * something else. */
     unsigned cls_decisions;
     bool cls_is_number, cls_is_word;
     /* Several lines of a list may name files of the same sample, and each line may have a value for

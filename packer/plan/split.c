@@ -191,7 +191,7 @@ void split_class(const struct split_spec *spec, uint64_t samples, struct split_c
         carry->owed[i] += (int64_t)(exact % SPLIT_WHOLE);
         left -= counts[i];
     }
-    /* Gives the samples that rounding down has left over to splits whose share was not a whole
+    /* Rounding down has left over `left` samples. Gives them to splits whose share was not a whole
      * number. There are enough such splits, because the fractional parts add up to `left` and each
      * is less than 1. */
     for (; left > 0; left--) {

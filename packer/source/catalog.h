@@ -114,8 +114,9 @@ int catalog_add(struct catalog *c, struct problems *problems, const char *path,
  * because their sample would not be complete. */
 int catalog_add_bad(struct catalog *c, struct problems *problems, const char *path,
                     const char *named, int code, const char *reason, struct sheaf_error *err);
-/* Returns how messages name a file: by its location if it is a local file that is packed under
- * another name, and otherwise by the path under which it is packed. */
+/* Returns the name of a file for messages. A local file that is packed under another name is named
+ * by its own path, which the user knows. All other files are named by the path under which they are
+ * packed. */
 const char *catalog_shown(const struct catalog_file *file);
 
 /* Returns the bytes of memory that the catalog needs. */
