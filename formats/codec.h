@@ -166,9 +166,9 @@ int codec_stream_open(enum sheaf_codec codec, struct codec_stream **stream,
  * do not begin a new one. */
 int codec_stream_push(struct codec_stream *stream, const void *data, size_t *size, void *raw,
                       size_t *raw_size, struct sheaf_error *err);
-/* Tells the codec that the input has ended. `raw` must not have been full after the last push,
- * because the codec might then still have output. Returns SHEAF_ERR_TRUNCATED if the stream is not
- * complete. */
+/* Tells the codec that the input has ended. The output buffer of the last codec_stream_push() must
+ * not have been full afterwards, because the codec might then still have output. Returns
+ * SHEAF_ERR_TRUNCATED if the stream is not complete. */
 int codec_stream_end(struct codec_stream *stream, struct sheaf_error *err);
 void codec_stream_free(struct codec_stream *stream);     /* NULL is fine */
 

@@ -547,8 +547,8 @@ static int add_entries(const struct features *all, const char *key, uint64_t *to
 {
     size_t i;
 
-    /* The sum cannot overflow, because it is checked after each field. There are at most
-     * FIELD_LIMIT fields, each with at most SIZE_MAX / 2 bytes. */
+    /* The sum cannot overflow: before each addition, both the sum and the size of the next
+     * feature's value are at most MESSAGE_LIMIT. */
     for (i = 0, *total = 0; i < all->count; i++) {
         if (all->list[i].packed > MESSAGE_LIMIT || *total > MESSAGE_LIMIT)
             break;

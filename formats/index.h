@@ -49,8 +49,8 @@ int index_add_sample(struct index_writer *w, uint64_t frame_bytes, uint32_t crc,
 /* Records the label of the sample that was added last. `label` is the sample's label + 1, or 0 if
  * the sample has no label. The caller must do this for all samples of a shard or for none.
  *
- * The index has labels only so that Sheaf can judge how well an epoch is shuffled. The index has no
- * labels if they are vectors or not small integers. */
+ * The index has labels only so that Sheaf can judge how well an epoch is shuffled. If the labels of
+ * the samples are vectors, or are not small integers, the index has no labels. */
 int index_add_label(struct index_writer *w, uint32_t label, struct sheaf_error *err);
 /* Adds a block of the codec, which holds the samples that were added since the previous block.
  * `stored_bytes` is the compressed size of the block, and `raw_bytes` is its uncompressed size.

@@ -50,8 +50,8 @@ bool manifest_is_dropped(const char *text, size_t size, char date[MANIFEST_DATE_
  * samples or makes an index, because such a run does not change the existing samples. */
 bool manifest_claim_keeps(const char *text, size_t size);
 #define MANIFEST_CLAIM_LIMIT ((size_t)64 << 10)     /* bytes of a claim */
-/* Sets the error that a directory holds an unfinished run, and returns SHEAF_ERR_NOT_FOUND. All
- * callers use this function, so that the message is always the same. */
+/* Sets an error which says that the directory contains an unfinished run. Returns
+ * SHEAF_ERR_NOT_FOUND. All callers use this function, so that the message is always the same. */
 int manifest_refuse_unfinished(const char *directory, struct sheaf_error *err);
 
 /* Frees everything that m points to, and zeroes m. */

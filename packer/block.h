@@ -169,8 +169,8 @@ void block_need_sample(struct block_need *need, enum block_guess guess, uint64_t
  * `guess` says whether the memory must be enough in the usual or in the worst case. */
 struct block_need block_need_planned(const struct block *block, enum block_guess guess);
 /* Returns the bytes of memory that all buffers of a block take together. `need` must have the
- * memory for the block's samples. First adds to `need` the memory that does not depend on a single
- * sample: for the end of the container, and for the compressed bytes. */
+ * memory for the block's samples. First adds to `need` the memory for the end of the container, and
+ * for the compressed bytes of the block. */
 uint64_t block_need_total(struct block_need *need, const struct block_setup *setup);
 /* Enlarges the buffers of a block to at least the sizes in `need`. The buffers do not grow any more
  * while the block is filled. */

@@ -14,8 +14,8 @@
 struct file_ahead {
     const struct plan *plan;
     int root_fd;
-    /* `sample` is the number of the sample whose file is opened next. The files of the samples
-     * before `end` are opened. */
+    /* `sample` is the number of the sample whose file is opened next. `end` is the number of the
+     * first sample whose files are not opened. */
     uint64_t sample, end;
     /* index of the next file to open, among the files of the sample `sample` */
     uint32_t file;

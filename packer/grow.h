@@ -21,8 +21,8 @@ struct grow {
     struct manifest manifest;
     size_t part;                /* number of the appended part: 1, 2, ... */
     /* `prefix` is the beginning of the names of the data set's shards, and `index` the list of
-     * programs for which the data set has index files. Both come from the manifest. A pointer is
-     * NULL if the manifest does not have this option. */
+     * programs for which the data set has index files. Both come from options in the manifest. Each
+     * of the two is NULL if the manifest does not have the option. */
     char *prefix, *index;
     uint64_t shard_bytes;       /* intended size of its shards; 0: unknown */
     char **aliases;             /* its field_aliases, ended by NULL; or NULL */

@@ -139,7 +139,8 @@ static int check_output(struct making *m, struct sheaf_error *err)
     return code;
 }
 
-/* Claims the destination after the plan was stored. In a dry run, does nothing. */
+/* Claims the destination (reserves it with a file) after the plan was stored. In a dry run, does
+ * nothing. */
 static int prepare_output(struct making *m, struct sheaf_error *err)
 {
     bool finished;

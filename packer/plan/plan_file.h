@@ -99,8 +99,8 @@ bool plan_file_is(const char *url);
 #define PLAN_FILE_MAGIC   "SHEAFPLN"
 #define PLAN_FILE_END     "NLPFAEHS"
 /* Version of plan files that this release writes. This release also reads versions 1 to 3. Version
- * 1 has no identity, version 2 has no facts about images, and version 3 has no options about
- * skipped files. */
+ * 1 has no identity (see plan_identify), version 2 has no facts about images, and version 3 has no
+ * options about skipped files. */
 #define PLAN_FILE_VERSION 4u
 #define PLAN_HEAD_BYTES   16u
 #define PLAN_ENTRY_BYTES  48u       /* of the table */
