@@ -216,8 +216,9 @@ static void name_libraries(const struct remaking *m, char *text, size_t size)
                  converts ? image_libraries() : "");
 }
 
-/* Returns a text for an error message about changes that edits made to samples of the shard, if
- * neither the source nor the index has these changes. Returns "" if no edit made such changes. */
+/* Returns a part of an error message. It says that an edit replaced files or changed labels in .cls
+ * files, and that the source still has the old files or labels. Returns "" if no edit wrote this
+ * shard, or if edits only deleted samples. */
 static const char *edited_away(const struct remaking *m, size_t shard)
 {
     const struct manifest *manifest = m->repair->manifest;

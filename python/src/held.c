@@ -430,9 +430,10 @@ static void held_give_up(struct held *h)
     }
 }
 
-/* Writes an answer with the samples in `out`. If bytes of fields are not in the arena (shared
- * memory) yet, they are copied into the arena, to the memory that `lease` records. If `lease` is
- * NULL, these bytes become a part of the message instead. Returns false if memory is exhausted. */
+/* Makes the message that answers a request with the samples in h->out. Bytes of fields that are not
+ * in the arena (memory shared with the workers) are copied into the arena. `lease` records this
+ * copy, so that it can be freed later. If `lease` is NULL, these bytes become a part of the message
+ * instead. Returns false if memory is exhausted. */
 static bool held_pack(struct held *h, struct lease *lease, struct serving_answer *answer,
                       char **message)
 {

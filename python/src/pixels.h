@@ -39,9 +39,10 @@ struct slot_parts {
     struct sheaf_crop_box *boxes;
 };
 
-/* Memory of the program for the crops of one batch. The memory is used for one batch after another.
- * The Python objects for several later batches are made in one step, because this takes less time
- * per batch. */
+/* Arrays for the crops of one batch, in memory that belongs to the Python program. When the program
+ * no longer needs the batch, the same arrays are used for another batch. The other Python objects
+ * of a batch, such as the labels, are made for several batches at once, because this takes less
+ * time per batch. */
 struct slot_object {
     PyObject_HEAD
     /* a tuple of arrays. There is one array of image crops for each view (kind of crop). For each

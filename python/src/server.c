@@ -10,8 +10,8 @@
 #include <string.h>
 
 #define REPORTS_MOST 1000u
-/* the arena (shared memory) has this number of equal parts; bytes are copied into one part, and the
- * reader uses the others */
+/* The memory limit is divided by this number. One part is for bytes that are copied into the arena
+ * (the memory that is shared with the workers). The reader gets the other parts. */
 #define ARENA_PART   8u
 
 /* Reports about skipped records, which are stored until the program asks for them. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * The serving thread reads samples with one reader, for all workers of a rank. It answers requests
- * for samples. A request has the number of the pass (iteration over the loader), the first ordinal
- * (number in the rank's part of the epoch) and the number of samples. Workers send their requests
- * over a Unix socket. The process in which the thread runs makes requests without a socket.
+ * The serving thread reads samples with one reader, for all workers of a rank. Workers request
+ * samples over a Unix socket. The process in which the thread runs calls the thread directly,
+ * without a socket.
+ *
+ * A request names a range of samples by three numbers: the number of the pass (one iteration over
+ * the loader), the ordinal of the first sample (its number in the rank's part of the epoch), and
+ * the number of samples.
  *
  * An answer to a worker is a message from which the worker makes a Batch. The bytes of the samples
  * are in an arena (arena.h), which is memory that the thread shares with all workers. If the arena
