@@ -13,9 +13,10 @@
 #include "publish/destination.h"
 #include "store/store.h"
 
-/* A data set that sheaf_append has opened. Samples are appended to it, or it is another split (such
- * as "val") of the same data. In another split, keys are only looked up, because a sample that one
- * split has must not be added to a second split. */
+/* A data set that sheaf_append has opened, for one of two purposes. Either samples are appended to
+ * it, or it is another split (such as "val") of the data set to which samples are appended. In
+ * another split, keys are only looked up, because a sample must not be added if another split
+ * already has it. */
 struct append_split {
     char name[SPLIT_NAME_BYTES];
     char *directory;
@@ -186,9 +187,9 @@ static int append_open_target(struct append *a, const char *url, const char *dir
     return SHEAF_OK;
 }
 
-/* Called for each directory in the directory that the user named. If this directory contains a data
- * set that is a split with the directory's name, the function takes the definition of all splits
- * (such as "train=0.8,val=0.2") from the data set. */
+/* Called for each subdirectory of the directory that the user named. If the subdirectory `name` has
+ * a data set that is the split `name`, takes the definition of all splits (such as
+ * "train=0.8,val=0.2") from the options of this data set. */
 static int look_at_split(void *context, char *directory, const char *name,
                          struct sheaf_error *err)
 {

@@ -178,10 +178,10 @@ static int find_repeats(struct conversion *c, const char *source, struct sheaf_e
     return code;
 }
 
-/* Records in the plan what happens to each sample whose key an earlier sample has. If the caller
- * does not allow repeated keys, returns an error if the manifest states that there are any, and
- * reads no samples. Samples are also not read if Sheaf packed the data set, because every key then
- * occurs only once. */
+/* Records in the plan what happens to each sample that has the key of an earlier sample. To find
+ * these samples, the function reads all samples. It reads no samples in two cases. If the caller
+ * does not allow repeated keys, it only returns an error if the manifest counts repeated keys. If
+ * Sheaf packed the data set, every key occurs only once. */
 static int plan_keys(struct conversion *c, const char *source, struct sheaf_error *err)
 {
     const struct manifest *m = &c->manifest;

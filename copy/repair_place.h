@@ -30,8 +30,8 @@ struct repair_places {
 };
 
 /* Collects the facts about the damaged shards from shard `first` up to, but not including, `end`.
- * Shard i is damaged if damaged[i] is set. Adds the labels that edits gave to samples of these
- * shards to `labels`, the catalog of the planner. */
+ * Shard i is damaged if damaged[i] is set. Adds to `labels`, the catalog of the planner, the labels
+ * that edits gave to samples of these shards. */
 int repair_places_open(struct repair_places *places, const struct repair *repair,
                        const bool *damaged, size_t first, size_t end, struct catalog *labels,
                        struct sheaf_error *err);

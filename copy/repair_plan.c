@@ -73,9 +73,9 @@ static int repair_plan_take_filters(struct remaking *m, struct sheaf_error *err)
     return code;
 }
 
-/* Reads the options that determine the order of the samples from the manifest. If the tables of
- * keys state the places of the samples, these options are not needed. The samples are then planned
- * in the order of the keys' hashes, because this takes the least time. */
+/* Reads from the manifest the options that determine the order of the samples. These options are
+ * not needed if the tables of keys state the places of the samples. The samples are then planned in
+ * the order of the keys' hashes, because this takes the least time. */
 static int repair_plan_take_order(struct remaking *m, struct sheaf_error *err)
 {
     const struct manifest *manifest = &m->facts.manifest;

@@ -179,9 +179,9 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint that is added to an error message about a pipe. The pipe may have been fed from an
- * augmented manifest. Then each attribute of a line is a separate record in the pipe, but SageMaker
- * does not tell the job that this is so. */
+/* Returns a hint for an error message about a pipe. The hint says that the pipe may have been fed
+ * from an augmented manifest. In this case, each attribute of a line is a separate record in the
+ * pipe. SageMaker does not tell the job which source the pipe has. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||

@@ -134,7 +134,7 @@ static int count_samples(struct sheaf_dataset *d, uint32_t hosts, struct sheaf_e
 
 /* ---- The data set of this host --------------------------------------------------------------- */
 
-/* Removes the shards that this host does not have from the manifest in memory. The remaining shards
+/* Removes from the manifest in memory all shards that are not on this host. The remaining shards
  * keep their order and their sections in the index. */
 static int keep_shards(struct sheaf_dataset *d, const struct here *h)
 {

@@ -77,8 +77,9 @@ static int objects_manifest_add_wanted(struct objects *o, const struct augmented
         : objects_manifest_add_value(o, a, err);
 }
 
-/* Adds the objects and values of the attributes that the caller wants from a line of an augmented
- * manifest. If the caller has named no attributes, adds every object that the line names. */
+/* Takes attributes from a line of an augmented manifest, and adds their objects and values to the
+ * list of objects. Takes only the attributes that the caller has named. If the caller has named
+ * none, adds every object that the line names. */
 static int objects_manifest_add_attributes(struct objects *o, const struct augmented_line *line,
                                            const struct attributes *wanted, struct sheaf_error *err)
 {

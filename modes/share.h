@@ -25,9 +25,9 @@ struct share {
 /* Returns how many of `count` units the host has. */
 size_t share_size(const struct share *share, size_t count);
 
-/* Writes the numbers of the units that this host reads in an epoch to the beginning of `order`, in
- * the order in which it reads them. (A unit is an object or a group of objects; see objects.h.) The
- * array must have room for `count` numbers. */
+/* Computes which units this host reads in an epoch. Writes their numbers to the beginning of
+ * `order`, in the order in which the host reads the units. (A unit is an object or a group of
+ * objects; see objects.h.) The array must have room for `count` numbers. */
 void share_order(const struct share *share, uint64_t epoch, uint32_t *order, size_t count);
 
 #endif

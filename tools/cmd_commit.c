@@ -40,8 +40,8 @@ static char *splits_of(const struct sheaf_plan *plan, uint64_t shards)
     return NULL;
 }
 
-/* Prints a summary of the fields and classes of the data set that was packed, as sheaf pack does.
- * `url` is the URL of the plan. The plan states the URL of the data set. */
+/* Prints the same summary as sheaf pack: the fields and classes of the packed data set. `url` is
+ * the URL of the plan, which contains the URL of the data set. */
 static void cmd_commit_say_fields(const char *url)
 {
     struct sheaf_plan_info info;

@@ -53,8 +53,9 @@ static void print_field(void *context, const struct sheaf_field_info *field, uin
     report->fields += !report->json;
 }
 
-/* Prints how many values of lists packing has left out, and in how many samples the file `cls` had
- * no numbers. The manifest has these counts. Reading the shards would not show them. */
+/* Prints two counts from the manifest: the number of values in lists that packing has left out, and
+ * the number of samples whose file `cls` did not consist of numbers. Reading the shards would not
+ * show these counts. */
 static void say_left_out_values(const struct sheaf_dataset *dataset)
 {
     struct sheaf_dataset_info info;

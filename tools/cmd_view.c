@@ -514,8 +514,8 @@ static bool read_list(struct key_list *l, const char *path)
     return true;
 }
 
-/* Looks up keys of the list in the data set, and marks those that a sample has. Returns a result
- * code of the library. */
+/* Looks up keys of the list in the data set, and marks each key that belongs to a sample. Returns a
+ * result code of the library. */
 static int cmd_view_look_up(struct key_list *l, const struct sheaf_dataset *dataset, size_t first,
                             size_t count, struct sheaf_error *error)
 {

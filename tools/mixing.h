@@ -28,8 +28,8 @@ bool mixing_is_good(const struct sheaf_mixing *mixing);
 /* A text in each plot. */
 #define MIXING_PLOT_MARK "where it lay in the data set"
 
-/* Writes a plot to the file `path` that shows the position of samples in the data set against their
- * position in the epoch. An ideal shuffle fills the square evenly. A weak shuffle shows the
+/* Writes a plot to the file `path`. The plot shows the position of samples in the data set against
+ * their position in the epoch. An ideal shuffle fills the square evenly. A weak shuffle shows the
  * diagonal, or steps. Returns an exit status. */
 int mixing_plot(const struct sheaf_mixing *mixing, const char *path);
 

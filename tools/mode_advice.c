@@ -18,8 +18,8 @@
 #include "tools/size_text.h"
 
 #define MONTH_S        (30 * 86400.0)
-/* File mode is not recommended if its download takes more than this fraction of the job's time,
- * unless FastFile mode would take longer in total. */
+/* File mode is recommended only if its download takes at most this fraction of the job's time, or
+ * if FastFile mode would take longer in total. */
 #define STARTUP_SHARE  0.1
 /* Files may count as small if the latency of the requests for them is more than this fraction of
  * the time to transfer their bytes. */

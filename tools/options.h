@@ -119,7 +119,7 @@ extern const struct choice missing_choices[];
       .meaning = "at a sample for which a column has no value: fail, skip the sample, or go on " \
                  "with none" }
 
-/* Sets the columns that the user wants in the options of the reader. Returns -1 on success. On
+/* Stores in the options of the reader the columns that the user wants. Returns -1 on success. On
  * failure, prints an error message and returns the exit status. */
 int column_options_give(struct column_options *columns, struct sheaf_reader_options *reader);
 void column_options_free(struct column_options *columns);

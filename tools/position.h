@@ -10,7 +10,7 @@
  * data. Returns an exit status. */
 int position_prepare(const char *path);
 
-/* Writes the position that the reader had `back` samples ago to the file `path`. The file is either
+/* Writes to the file `path` the position that the reader had `back` samples ago. The file is either
  * written completely or does not change. Returns an exit status. */
 int position_save(struct sheaf_reader *reader, uint64_t back, const char *path);
 

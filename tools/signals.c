@@ -41,8 +41,8 @@ void signals_catch(void)
 void signals_watch(struct sheaf_reader *reader)
 {
     watched = reader;
-    /* A signal may have arrived before the reader was set. Then the handler could not interrupt the
-     * reader, so it is interrupted here. */
+    /* If a signal arrived before the reader was set, the handler had no reader to interrupt. So the
+     * reader is interrupted here. */
     if (reader && signals_caught)
         sheaf_reader_interrupt(reader);
 }

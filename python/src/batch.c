@@ -36,8 +36,8 @@ static PyObject *batch_names(struct batch_object *self, void *ignored);
 
 /* ---- Making --------------------------------------------------------------------------------- */
 
-/* Enlarges the tables of the batch, so that they have room for `samples` samples and for `holds`
- * references to the memory of samples. */
+/* Enlarges two tables of the batch: the table of samples to `samples` entries, and the table of
+ * references to the memory of samples to `holds` entries. */
 static bool batch_reserve(struct batch_object *batch, size_t samples, size_t holds)
 {
     struct hold **more_holds = PyMem_Realloc(batch->holds, (batch->hold_count + holds + 1)

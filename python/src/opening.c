@@ -102,7 +102,7 @@ static struct reader_opening *opening_new(PyObject *dataset,
     return o;
 }
 
-/* Passes the records that were skipped while the reader was being opened to the program's callable.
+/* Calls the program's callable for each record that was skipped while the reader was being opened.
  * Stops at the first exception of the callable. */
 static int opening_tell(struct reader_object *self)
 {

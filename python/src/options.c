@@ -74,7 +74,7 @@ static const char *word_name(const struct option *option, int value)
          : words[option->kind][value];
 }
 
-/* Writes the words that an option accepts to `list`, as in "none, gzip or lz4". */
+/* Writes to `list` the words that an option accepts, as in "none, gzip or lz4". */
 static void options_list_names(const struct option *option, int first, char *list, size_t room)
 {
     size_t size = 0;

@@ -82,8 +82,9 @@ int borrowed_fields(struct borrowed *b, PyObject *mapping)
     return name_fields(b);
 }
 
-/* Sets *label to the number, a label of the sample `key`. Refuses an integer that a double cannot
- * represent exactly. The library could not refuse it, because it gets the converted number. */
+/* Converts the Python number `number`, a label of the sample `key`, to the double *label. Refuses
+ * an integer that a double cannot represent exactly. The library could not notice this, because it
+ * gets only the double. */
 static int packer_take_label(const char *key, PyObject *number, double *label)
 {
     PyObject *whole = PyFloat_Check(number) ? NULL : PyNumber_Index(number), *back;

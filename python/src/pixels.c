@@ -20,8 +20,8 @@ PyTypeObject *pixels_pool_type, *pixels_crops_type;
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
-/* Sets `masks` to the names of mask fields (fields with images that are cropped like the sample's
- * image) in a Python list. The list still owns the strings. */
+/* Stores the strings of a Python list in the array `masks`. The strings are names of mask fields:
+ * fields with images that are cropped like the sample's image. The list still owns the strings. */
 static bool take_masks(PyObject *list, const char **masks, size_t *count)
 {
     const Py_ssize_t size = PyList_Check(list) ? PyList_Size(list) : -1;
@@ -146,7 +146,7 @@ static void leave_slot(struct crops_object *self)
     self->slot = NULL;
 }
 
-/* Memory of a batch that is not used any more and will be freed by another thread. */
+/* The memory of a batch that the program no longer uses. Another thread frees this memory. */
 struct crops_rest {
     struct feeding_task task;
     struct sheaf_pixels_batch *batch;

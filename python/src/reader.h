@@ -83,7 +83,7 @@ size_t reader_ahead(uint64_t sample_bytes);
  * struct teller that receives the report. */
 void reader_on_skip(void *context, const char *where, const struct sheaf_error *error);
 
-/* Writes the position after the last sample that the program has received to `text`. Returns the
+/* Writes to `text` the position after the last sample that the program has received. Returns the
  * result code of the library. */
 int reader_here(const struct reader_object *self, char text[SHEAF_POSITION_SIZE]);
 

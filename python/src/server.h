@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions of server.c, the Python type Server that serves samples to loaders, which other files
- * of the module use. */
+ * Declares the functions of the Python type Server (server.c) that other files of the module call.
+ * A Server reads samples for the workers of a loader. */
 #ifndef PYTHON_SERVER_H
 #define PYTHON_SERVER_H
 

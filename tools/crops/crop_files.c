@@ -263,8 +263,8 @@ static int crop_files_put_sample(struct crop_files *f, const struct sheaf_sample
     return status;
 }
 
-/* Called if no crops could be made of a sample. Reports the sample and returns -1 if the user's
- * options allow to leave it out. Otherwise prints an error and returns the exit status. */
+/* Called if no crops could be made of a sample. If the user's options allow skipping such a sample,
+ * reports it and returns -1. Otherwise prints an error and returns the exit status. */
 static int crop_files_leave_out(struct crop_policy *policy, const struct sheaf_sample *sample,
                                 const struct sheaf_error *found)
 {

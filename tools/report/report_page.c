@@ -351,8 +351,9 @@ static void list_beside(const struct report *r, const char *list, const char *wh
     free(line);
 }
 
-/* Returns an upper limit of the number of appends to the data set: the number of fingerprints of
- * earlier states in the manifest. (An edit adds such a fingerprint as well.) */
+/* Returns an upper limit of the number of appends to the data set. Each append and each edit adds
+ * one fingerprint of an earlier state to the manifest. The function returns the number of these
+ * fingerprints. */
 static unsigned times_grown(const struct report *r)
 {
     unsigned count = 0;
