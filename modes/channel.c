@@ -148,9 +148,9 @@ static int set_kind(struct sheaf_channel *c, enum sheaf_channel_kind kind, const
     return SHEAF_OK;
 }
 
-/* Finds the data of the channel. If there is no data and the configuration does not contain the
- * channel (`known` is false), the error is the message that the caller has put into `err` before
- * the call. */
+/* Finds the data of the channel. Before the call, the caller puts an error message into `err`. If
+ * there is no data, and the configuration does not contain the channel (`known` is false), the
+ * function fails with this message. */
 static int channel_find(struct sheaf_channel *c, const char *path, bool known,
                         struct sheaf_error *err)
 {
@@ -179,9 +179,10 @@ static bool is_sharded(const struct sheaf_channel *c)
            && channel_word_is(c->config.distribution, "ShardedByS3Key");
 }
 
-/* Returns a hint for an error message about a pipe. The hint says that the pipe may have been fed
- * from an augmented manifest. In this case, each attribute of a line is a separate record in the
- * pipe. SageMaker does not tell the job which source the pipe has. */
+/* Returns a text that is appended to the description of a channel of pipes. It says that each
+ * attribute is a separate record if the pipe is fed from an augmented manifest. The text is
+ * necessary because SageMaker does not tell the job which source a pipe has. Returns "" if the
+ * attributes are known, or if the pipe does not consist of records. */
 static const char *hint_of_records(const struct sheaf_channel *c)
 {
     const bool has_names = (c->attributes != NULL && c->attributes[0] != '\0') ||

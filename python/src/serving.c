@@ -265,9 +265,8 @@ static void note_asks(struct serving *s)
     }
 }
 
-/* Returns whether the client and another rank disagree about a pass (iteration over the loader):
- * the other rank has begun the requested pass at another position than the position in the client's
- * request. */
+/* Returns whether another rank has begun the requested pass (iteration over the loader) at a
+ * position that differs from the position in the client's request. */
 static bool is_elsewhere(struct serving *s, const struct client *c)
 {
     const uint64_t count = c->ask.pass >> SERVING_PLACE_BITS;
