@@ -387,8 +387,8 @@ static int inherit(struct convert *c, struct source_names *names, struct sheaf_e
 }
 
 /* Checks that the destination has enough free space. Does nothing if the new data set may be much
- * smaller than the old one, for example because of compression. Existing shards that the conversion
- * replaces were already removed. */
+ * smaller than the old one, for example because of compression. The caller has already removed
+ * existing shards that the conversion replaces, so their space counts as free. */
 static int convert_check_space(const struct convert *c, const char *dest, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;

@@ -3,10 +3,10 @@
  * An edit of a data set deletes samples, changes their labels or replaces their files.
  *
  * edit_wanted.c reads the caller's lists, which name samples by their keys. edit_change.c finds
- * these samples and their shards. For each key, the file dataset.keys gives candidates, and
- * edit_change.c reads each candidate to see whether it has the key. edit_write.c writes new shards
- * in place of the shards with changed samples. edit.c calls these steps one after another, and
- * publishes the result. */
+ * these samples and their shards. For each key, the file dataset.keys gives the numbers of
+ * candidates (samples whose keys have the same hash). edit_change.c reads each candidate to see
+ * whether it has the key. edit_write.c writes new shards in place of the shards with changed
+ * samples. edit.c calls these steps one after another, and publishes the result. */
 #ifndef COPY_EDIT_H
 #define COPY_EDIT_H
 

@@ -2,8 +2,9 @@
  *
  * Writes the shards that an edit changes. Records of unchanged samples are copied byte for byte.
  * Records of changed samples are decoded, changed, and encoded in the same way as the packer does
- * it. The packer's engine compresses, hashes and stores the blocks. It publishes each finished
- * shard, and adds the shard to the journal (the list of finished shards). */
+ * it. The records are collected in blocks, which the packer's engine compresses, hashes and stores.
+ * The engine publishes each finished shard, and adds it to the journal (the list of finished
+ * shards). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

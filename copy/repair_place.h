@@ -4,7 +4,7 @@
  * samples.
  *
  * A table of keys (dataset.keys) maps the key of each sample to the sample's present number in the
- * data set. From this number follow the sample's shard and its place in the shard. This works for
+ * data set. This number determines the sample's shard and its place in the shard. This works for
  * shards that packing, an append or an edit wrote, even if the source now has further files. The
  * index has the labels that edits have changed, and the sizes of the codec blocks (parts that can
  * be decompressed alone) of each shard. */

@@ -268,8 +268,8 @@ static void repair_plan_explain(const struct remaking *m, size_t shard, size_t a
                 text);
 }
 
-/* Sets *at to the index of a damaged shard in the new plan. Returns SHEAF_ERR_CHANGED if the source
- * does not have all samples of the shard. */
+/* Finds in the new plan the damaged shard with the number `shard`, and sets *at to its index in the
+ * plan. Returns SHEAF_ERR_CHANGED if the source does not have all samples of the shard. */
 static int find_planned(const struct remaking *m, size_t shard, size_t *at,
                         struct sheaf_error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Opens the shards that one host has; see host_shards.h. The directory shows which shards these
- * are, because SageMaker's documentation says only that a host gets about 1/n of the objects.
+ * Opens the shards that one host has; see host_shards.h. SageMaker's documentation says only that a
+ * host gets about 1/n of the objects. So the files in the directory show which shards the host has.
  *
  * All hosts must have epochs of the same length. Each host computes this length from the manifest
  * and the number n of hosts, so the hosts need not communicate. If S shards are distributed evenly,

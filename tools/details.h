@@ -11,9 +11,9 @@
 /* Table with the rows of the options --quiet and --verbose. The last row has no name. */
 extern const struct option verbosity_options[];
 
-/* Checks the two options. Must be called after the options of the command were parsed. Returns -1
- * on success. If the user gave both --quiet and --verbose, prints an error and returns the exit
- * status. */
+/* Checks the options --quiet and --verbose. Must be called after the options of the command were
+ * parsed. Returns -1 on success. If the user gave both --quiet and --verbose, prints an error and
+ * returns the exit status. */
 int verbosity_begin(void);
 
 /* If the user gave --verbose, prints one line in the form "sheaf: ..." on standard error. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * An arena is memory for samples that two processes share: a DataLoader's worker and its main
- * program.
+ * An arena is memory that two processes share: a DataLoader's worker and its main program. They use
+ * it to pass samples without copying them through a socket.
  *
  * The arena is a memfd with the largest size that it may reach. It has two parts. In each part,
  * only the beginning that was used so far is backed by memory.

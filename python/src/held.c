@@ -397,7 +397,7 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts the stored samples with ordinals from `first` up to, but not including, `end` into `out`,
+/* Puts into `out` the stored samples with ordinals from `first` up to, but not including, `end`,
  * each sample once. (If the reader was moved back, a sample may have been read and stored
  * twice.) */
 static void held_gather(struct held *h, uint64_t first, uint64_t end)
@@ -572,7 +572,7 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
     return false;
 }
 
-/* Collects the samples with ordinals from `first` up to, but not including, `end` in h->out. Reads
+/* Collects in h->out the samples with ordinals from `first` up to, but not including, `end`. Reads
  * the samples that are not stored yet. */
 static int held_take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                      struct sheaf_error *error)

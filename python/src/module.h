@@ -280,8 +280,8 @@ typedef void aside_fn(void *what);
 /* Runs run(what) on another thread. Meanwhile the calling thread lets Python handle signals.
  * Returns 0 when run() has returned. If a signal handler raises an exception, returns -1 with this
  * exception, without waiting for run(). After a return of -1, `what` belongs to the other thread.
- * This thread calls discard(what) when run() has returned, which may be after Python has ended. So
- * neither run() nor discard() may use Python. */
+ * When run() has returned, the other thread calls discard(what). This may happen after Python has
+ * ended. So neither run() nor discard() may use Python. */
 int aside_run(aside_fn *run, aside_fn *discard, void *what);
 
 /* ---- guard.c ------------------------------------------------------------------------------ */

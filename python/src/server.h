@@ -13,7 +13,8 @@ extern PyTypeObject *server_type;
 
 /* Returns whether other processes also read their samples from this server. */
 bool server_is_shared(const struct server_object *server);
-/* Returns whether the server has skipped records that were not yet reported to the program. */
+/* Returns whether the program must still be told about records that the server's reader has
+ * skipped. */
 bool server_has_reports(const struct server_object *server);
 /* Reads the samples of a request, without using Python. May be called on any thread. Returns false
  * if the server is closed, or if another thread sets *is_left. */

@@ -60,9 +60,9 @@ static void named_bars(const struct report *r, const struct class_count *list, s
     fprintf(r->f, "</table>\n");
 }
 
-/* Prints a chart with one bar for each class, without names, from the largest class to the
- * smallest. If there are more classes than bars, each bar shows the mean size of several
- * classes. */
+/* Prints a chart with one bar for each class. The bars are sorted from the largest class to the
+ * smallest, and have no names. If there are more classes than bars, each bar shows the mean size of
+ * several classes. */
 static void sorted_bars(const struct report *r, const struct class_count *list, size_t count)
 {
     const size_t bars = count < BARS_MOST ? count : BARS_MOST;
