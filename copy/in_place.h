@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Functions for the commands that replace some shards of a packed data set, in the data set's own
- * directory (edit and repair). They check the data set, and open its directory for writing. */
+ * Functions for edit and repair, which replace some shards of a packed data set in the directory of
+ * this data set. The functions check the data set, and open its directory for writing. */
 #ifndef COPY_IN_PLACE_H
 #define COPY_IN_PLACE_H
 

@@ -21,8 +21,8 @@
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
-/* Returns the place, among the samples of the damaged shards, of the sample with the number
- * `number` in the data set. Returns PLAN_PLACE_NONE if no damaged shard has this sample. */
+/* Finds the sample with the number `number` in the data set. Returns its place among the samples of
+ * all damaged shards, or PLAN_PLACE_NONE if no damaged shard has this sample. */
 static uint64_t place_of_number(const struct repair_places *p, uint64_t number)
 {
     const uint64_t *firsts = p->repair->dataset->first_numbers;

@@ -87,7 +87,8 @@ static int launcher_check_member(const struct launch_member *member, const char 
 
 /* Returns whether srun started this process, as one of the processes of a job step. A batch script
  * and the shell of salloc have the variables of the job as well, although each of them is a single
- * process. But they have a special step number, or none. Only srun sets an ordinary step number. */
+ * process. In these two, the variable for the step number has a special value or is not set. Only
+ * srun sets an ordinary step number. */
 static bool is_in_step(void)
 {
     static const char *const no_steps[] = { "4294967291", "4294967290" };

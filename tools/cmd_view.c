@@ -223,8 +223,9 @@ static const char *print_comparisons(FILE *file, const struct settings *s, const
     return NULL;
 }
 
-/* Prints a path that the user gave, relative to the directory of the view's document. This
- * directory may differ from the present directory, to which the user's path is relative. */
+/* Prints a path that the user gave as a path relative to the directory of the view's document. The
+ * conversion is needed because the user's path is relative to the current directory of the
+ * command. */
 static void print_path(FILE *file, const struct settings *s, const char *path)
 {
     char *directory;

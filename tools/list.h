@@ -8,7 +8,7 @@
 #include "tools/output.h"
 
 /* Prints the line of text for a sample. Labels are separated by blanks. If the sample has no
- * labels, the text between the first and the second TAB is empty. Control characters, which occur
+ * labels, the place for the labels after the first TAB is empty. Control characters, which occur
  * only in keys and names of shards that other software wrote, are written as \xHH. So a sample is
  * always one line. Returns 0 or an errno value. */
 int list_sample(struct output *out, const struct sheaf_sample *sample);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The Python functions for columns (fields that are added to a packed data set): adding, listing
- * and dropping a column, and writing one sample by sample. */
+ * and dropping a column, and writing a column sample by sample. */
 #include "borrowed.h"
 
 #define COLUMN(name, kind) { #name, kind, offsetof(struct sheaf_column_options, name) }

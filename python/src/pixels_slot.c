@@ -17,8 +17,9 @@ PyTypeObject *pixels_slot_type;
 
 /* ---- Parts ----------------------------------------------------------------------------------- */
 
-/* Returns the memory of an array, which must have this number of bytes, or NULL with an exception.
- * The memory must stay as long as the object that the program gets for the array. */
+/* Returns the address of the memory of `array`. Returns NULL with an exception if the array does
+ * not have `needed` bytes. The array's buffer is released before the function returns. So the
+ * memory must stay at this address as long as the array exists. */
 static void *part_memory(PyObject *array, size_t needed)
 {
     Py_buffer buffer;

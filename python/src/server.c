@@ -329,9 +329,9 @@ struct own_use {
     unsigned forks;                 /* number of forks when the samples came */
 };
 
-/* Frees samples that this process no longer uses, but not in a forked child. If the samples are in
- * an arena (shared memory) and the process has forked since it received them, not even the parent
- * frees them, because the child uses the same memory. */
+/* Frees samples that this process no longer uses. A forked child does not free them. If the samples
+ * are in an arena (shared memory) and the process has forked since it received them, the parent
+ * does not free them either, because the child may use the same memory. */
 static void end_own_use(void *what)
 {
     struct own_use *use = what;
