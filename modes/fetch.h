@@ -93,12 +93,12 @@ struct fetch_part {
 int fetch_file_open(struct fetch_file **file, struct fetch_destination *to,
                     const struct object *object, const char *xxh3, unsigned number,
                     bool is_second, struct sheaf_error *err);
-/* Requests the next part of the file, and adds the part to `window`. When the part is done, the
- * caller must take it from the window and free it. */
+/* Requests the next part of the file, and adds the part to `window`, the list of outstanding parts.
+ * When the part is done, the caller must take it from the window and free it. */
 int fetch_file_ask(struct fetch_file *file, struct inflight *window, struct sheaf_error *err);
 size_t fetch_file_next_bytes(const struct fetch_file *file);
-/* Closes a file. The caller must have taken all its parts from the window. Removes the temporary
- * file, unless the file was finished or is kept for a later run. */
+/* Closes a file. The caller must have taken all its parts from the window (the list of outstanding
+ * parts). Removes the temporary file, unless the file was finished or is kept for a later run. */
 void fetch_file_close(struct fetch_file *file);
 /* Hashes the next bytes of the file. */
 void fetch_file_hash(struct fetch_file *file, const uint8_t *data, size_t size);

@@ -182,8 +182,8 @@ static void supply_end_epoch(struct supply *s)
     s->at = (struct supply_cursor){ .epoch = s->at.epoch + 1 };
 }
 
-/* Begins to read the next piece of an object. The caller must already have taken `size` bytes from
- * the memory budget. */
+/* Begins to read the next piece (range of bytes) of an object. The caller must already have taken
+ * `size` bytes from the memory budget. */
 static int begin_piece(struct supply *s, const struct object *object, size_t size,
                        struct sheaf_error *err)
 {
@@ -210,8 +210,9 @@ static int begin_piece(struct supply *s, const struct object *object, size_t siz
     return SHEAF_OK;
 }
 
-/* Returns whether another piece may be begun. A call that begins a piece of a local file reads the
- * piece before it returns. So pieces of local files are begun one at a time. */
+/* Returns whether reading another piece (range of bytes of an object) may be begun. A call that
+ * begins a piece of a local file reads the piece before it returns. So pieces of local files are
+ * begun one at a time. */
 static bool supply_may_begin(struct supply *s)
 {
     const struct supply_entry *oldest = (struct supply_entry *)s->window.first;

@@ -31,8 +31,8 @@ struct supply_setup {
 struct supply_piece {
     uint64_t epoch;
     uint64_t epoch_objects, epoch_bytes;    /* the host's in it */
-    /* the object to which the piece belongs; NULL for the entry without data that marks the end of
-     * an epoch */
+    /* the object to which this piece (range of bytes) belongs; NULL for the entry without data that
+     * marks the end of an epoch */
     const struct object *object;
     bool begins, ends;          /* the object */
     const void *data;
@@ -44,8 +44,8 @@ int supply_open(struct supply **supply, const struct supply_setup *setup,
 /* Cancels the requests that are still running, and frees `supply`, which may be NULL. */
 void supply_close(struct supply *supply);
 
-/* Waits until the next piece is read, and returns it in *piece. The piece stays valid until the
- * next call. Returns SHEAF_END after the end of the last epoch. */
+/* Waits until the next piece (range of bytes of an object) is read, and returns it in *piece. The
+ * piece stays valid until the next call. Returns SHEAF_END after the end of the last epoch. */
 int supply_next(struct supply *supply, const struct supply_piece **piece, struct sheaf_error *err);
 /* Returns whether supply_next would return at once. */
 bool supply_is_ready(struct supply *supply);

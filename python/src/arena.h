@@ -22,7 +22,8 @@
 #include "packing.h"
 #include "process.h"
 
-/* the size of each piece (allocated range of the arena) is a multiple of this number of bytes */
+/* the size of each piece (allocated range of the shared memory) is a multiple of this number of
+ * bytes */
 #define ARENA_GRAIN ((size_t)64 << 10)
 
 struct arena_gap {
@@ -40,8 +41,8 @@ struct shared_arena {
         size_t backed;          /* end of the memory in the part for pieces */
         size_t reader_backed;   /* and in the reader's */
         size_t pieces;
-        /* free ranges in the part of the arena for pieces, sorted by position; adjacent free ranges
-         * are joined into one */
+        /* free ranges in the part of the arena (shared memory) for pieces, sorted by position;
+         * adjacent free ranges are joined into one */
         struct arena_gap *gaps;
         size_t gap_count, gap_capacity;
         size_t reader_users;    /* the reader, and everything that it gave to keep */
@@ -53,8 +54,8 @@ struct shared_arena {
  * the part for pieces, and `reader_bytes` the size of the part for one reader. Returns NULL if
  * shared memory cannot be allocated. */
 struct shared_arena *arena_open(size_t piece_bytes, size_t reader_bytes);
-/* Closes the arena. Its memory is freed when no sample in it is used any more. `arena` may be
- * NULL. */
+/* Closes the arena (shared memory for samples). Its memory is freed when no sample in it is used
+ * any more. `arena` may be NULL. */
 void arena_close(struct shared_arena *arena);
 
 /* NULL: there is no room. */
@@ -62,11 +63,12 @@ void *arena_take_piece(struct shared_arena *arena, size_t bytes);
 /* NULL is fine. */
 void arena_give_piece(struct shared_arena *arena, void *piece, size_t bytes);
 
-/* Sets the reader's options so that the reader puts its samples into the second part of the arena,
- * until arena_leave is called. Returns false if this part is in use or too small. */
+/* Sets the reader's options so that the reader puts its samples into the second part of the arena
+ * (shared memory), until arena_leave is called. Returns false if this part is in use or too
+ * small. */
 bool arena_serve(struct shared_arena *arena, struct sheaf_reader_options *options);
-/* arena_use records one more user of the part of the arena in which a reader puts its samples.
- * arena_leave records that a user no longer needs this part. The arena may be NULL. */
+/* arena_use records one more user of the part of the arena (shared memory) in which a reader puts
+ * its samples. arena_leave records that a user no longer needs this part. The arena may be NULL. */
 void arena_use(struct shared_arena *arena);
 void arena_leave(struct shared_arena *arena);
 

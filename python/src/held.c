@@ -233,8 +233,8 @@ static void note_holes(struct held *h, uint64_t from, const struct sheaf_sample 
             ranges_add(&h->holes, from, samples[i].ordinal, HOLES_MOST);
 }
 
-/* Reads at most `max` samples, and stores those whose ordinals are at least `wanted`. Returns
- * SHEAF_END if the epoch has no more samples. */
+/* Reads at most `max` samples, and stores the samples whose ordinals (numbers in the rank's part of
+ * the epoch) are at least `wanted`. Returns SHEAF_END if the epoch has no more samples. */
 static int held_read_some(struct held *h, uint64_t max, uint64_t wanted, struct sheaf_error *error)
 {
     const uint64_t from = h->place;
@@ -256,8 +256,8 @@ static int held_read_some(struct held *h, uint64_t max, uint64_t wanted, struct 
                             : held_fail(h, code, error);
 }
 
-/* Reads a stream until the reader has reached the sample with this ordinal, or the end of the
- * stream. The samples before are dropped. */
+/* Reads a stream up to the sample with this ordinal (number in the rank's part of the epoch), or up
+ * to the end of the stream. Earlier samples are dropped. */
 static int read_past(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     int code = SHEAF_OK;
@@ -323,8 +323,8 @@ void held_skip(struct held *h, uint64_t first)
         h->place = UINT64_MAX;
 }
 
-/* Reads samples until the reader has returned all samples with ordinals below `end`. Each call of
- * the reader returns at most `step` samples. */
+/* Reads samples until the reader has returned all samples with ordinals (numbers in the rank's part
+ * of the epoch) below `end`. Each call of the reader returns at most `step` samples. */
 static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                       struct sheaf_error *error)
 {
@@ -353,8 +353,8 @@ static int read_until(struct held *h, uint64_t first, uint64_t end, uint64_t ste
     return code;
 }
 
-/* Returns whether the samples with ordinals from `first` up to, but not including, `end` are either
- * stored in `h` or come after the reader's position. */
+/* Returns whether the samples with ordinals (sample numbers) from `first` up to, but not including,
+ * `end` are either stored in `h` or come after the reader's position. */
 static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
 {
     for (const struct piece *p = h->first; p != NULL && first < end; p = p->next)
@@ -363,8 +363,8 @@ static bool is_ahead(const struct held *h, uint64_t first, uint64_t end)
     return first >= end || first >= h->place;
 }
 
-/* Moves the reader back to the sample with this ordinal. Drops the stored samples that the reader
- * will read again. */
+/* Moves the reader back to the sample with this ordinal (number in the rank's part of the epoch).
+ * Drops the stored samples that the reader will read again. */
 static int held_go_back(struct held *h, uint64_t ordinal, struct sheaf_error *error)
 {
     for (struct piece **at = &h->first; *at != NULL;) {
@@ -397,9 +397,9 @@ static bool room_for(struct held *h, size_t count)
     return true;
 }
 
-/* Puts into `out` the stored samples with ordinals from `first` up to, but not including, `end`,
- * each sample once. (If the reader was moved back, a sample may have been read and stored
- * twice.) */
+/* Puts into `out` the stored samples with ordinals (sample numbers) from `first` up to, but not
+ * including, `end`, each sample once. (If the reader was moved back, a sample may have been read
+ * and stored twice.) */
 static void held_gather(struct held *h, uint64_t first, uint64_t end)
 {
     h->out_count = 0;
@@ -557,9 +557,9 @@ static void repeat_last(struct held *h)
     h->out[h->out_count++].ordinal++;
 }
 
-/* Returns whether the `count` ordinals from `first` on belong to the rank's part of the epoch.
- * The first ordinal after the end is accepted as well. It stands for a repetition of the last
- * sample. */
+/* Returns whether the `count` ordinals (sample numbers) from `first` on belong to the rank's part
+ * of the epoch. The first ordinal after the end is accepted as well, because it stands for a
+ * repetition of the last sample. */
 static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct sheaf_error *error)
 {
     if (h->is_stream || (first <= h->real && h->real != 0 && first + count <= h->real + 1))
@@ -572,8 +572,8 @@ static bool is_part(const struct held *h, uint64_t first, uint64_t count, struct
     return false;
 }
 
-/* Collects in h->out the samples with ordinals from `first` up to, but not including, `end`. Reads
- * the samples that are not stored yet. */
+/* Collects in h->out the samples with ordinals (sample numbers) from `first` up to, but not
+ * including, `end`. Reads the samples that are not stored yet. */
 static int held_take(struct held *h, uint64_t first, uint64_t end, uint64_t step,
                      struct sheaf_error *error)
 {

@@ -20,14 +20,14 @@
 #define HELD_OWN        (-2)    /* owner of an answer: this process */
 
 /* A piece is a block of memory with the samples that one call of the reader has returned, in the
- * order of their ordinals. */
+ * order of the epoch. */
 struct piece {
     struct piece *next;         /* next kept piece, in the order of ordinals */
     const struct sheaf_sample *samples;
     size_t count;
     uint64_t from, end;         /* range of ordinals; ordinals without a sample were skipped */
-    /* number of samples of the piece that no worker has received yet; when it becomes 0, the piece
-     * is removed from the list of kept pieces */
+    /* number of samples in this piece (block of memory) that no worker has received yet; when it
+     * becomes 0, the piece is removed from the list of kept pieces */
     size_t left;
     _Atomic size_t users;       /* the list of kept pieces, and the answers */
     struct sheaf_kept *kept;
@@ -68,8 +68,8 @@ struct held {
     char *words;                /* of the arena */
     struct lease leases[HELD_WORDS];
     uint64_t epoch;             /* the reader's */
-    /* ordinal of the next sample that the reader returns; UINT64_MAX if the reader must seek
-     * first */
+    /* ordinal (number in the rank's part of the epoch) of the next sample that the reader returns;
+     * UINT64_MAX if the reader must seek first */
     uint64_t place;
     /* number of samples in the rank's part of the epoch; a request for one more sample gets the
      * last sample again */
@@ -99,14 +99,14 @@ void held_free(struct held *h);         /* except the reader */
 /* Begins a pass (iteration over the loader) at the ordinal `first`, which is a number in the rank's
  * part of the epoch. */
 void held_begin(struct held *h, uint64_t epoch, uint64_t first);
-/* Records that a worker has requested the samples with ordinals from `first` up to, but not
- * including, `end`. */
+/* Records that a worker has requested the samples with ordinals (sample numbers) from `first` up
+ * to, but not including, `end`. */
 void held_note(struct held *h, uint64_t first, uint64_t end);
-/* In a pass (iteration over the loader), the ordinals that were requested so far may have gaps.
- * held_gap returns the first ordinal of the first gap, which follows the first requested range.
- * held_gap_end returns the first requested ordinal after the gap that begins at `gap`. For example,
- * if the ordinals 0 to 9 and 20 to 29 were requested, held_gap returns 10, and held_gap_end returns
- * 20 for it. */
+/* In a pass (iteration over the loader), the ordinals (sample numbers) that were requested so far
+ * may have gaps. held_gap returns the first ordinal of the first gap, which follows the first
+ * requested range. held_gap_end returns the first requested ordinal after the gap that begins at
+ * `gap`. For example, if the ordinals 0 to 9 and 20 to 29 were requested, held_gap returns 10, and
+ * held_gap_end returns 20 for it. */
 uint64_t held_gap(const struct held *h);
 uint64_t held_gap_end(const struct held *h, uint64_t gap);
 /* A rank with `workers` workers has requested `count` samples from the ordinal `first` on. The
@@ -115,16 +115,17 @@ uint64_t held_gap_end(const struct held *h, uint64_t gap);
  * kept do not exceed a limit in bytes, and the number of samples before `first` is within another
  * limit. This limit grows with `workers`, because each worker requests some batches in advance. */
 bool held_has_room(const struct held *h, uint64_t first, uint64_t count, uint32_t workers);
-/* Records that no worker will request samples with ordinals below `first`. */
+/* Records that no worker will request samples with ordinals (sample numbers) below `first`. */
 void held_skip(struct held *h, uint64_t first);
-/* Drops the samples with ordinals from `first` up to, but not including, `end`, because no worker
- * will request them. The reader had to read these samples to reach requested samples after them. */
+/* Drops the samples with ordinals (sample numbers) from `first` up to, but not including, `end`,
+ * because no worker will request them. The reader had to read these samples to reach requested
+ * samples after them. */
 void held_drop(struct held *h, uint64_t first, uint64_t end);
 
-/* Makes the reply to a request for `count` samples from ordinal `first` on, and reads the samples
- * if necessary. After the end of a stream, the reply has no samples. `owner` is the socket of the
- * client that made the request, or HELD_OWN if this process made it. The caller frees the content
- * of the reply. */
+/* Makes the reply to a request for `count` samples from the ordinal (sample number) `first` on, and
+ * reads the samples if necessary. After the end of a stream, the reply has no samples. `owner` is
+ * the socket of the client that made the request, or HELD_OWN if this process made it. The caller
+ * frees the content of the reply. */
 int held_give(struct held *h, uint64_t first, uint64_t count, int owner,
               struct serving_reply *reply, struct sheaf_error *error);
 /* Frees the answer to a request that this process has made. May be called on any thread, even after

@@ -421,10 +421,10 @@ static void serving_pass_over(struct serving *s, const struct client *c, uint64_
         s->asked_first = from;
 }
 
-/* Handles a gap: samples from the ordinal `from` on that no worker has requested. Returns false if
- * a worker may still request them. Otherwise, skips these samples if a rank has left the pass
- * early, and sends the client an error as its answer if no rank has left. The error is needed
- * because the program would lose the samples. */
+/* Handles a gap: samples from the ordinal (sample number) `from` on that no worker has requested.
+ * Returns false if a worker may still request them. Otherwise, skips these samples if a rank has
+ * left the pass early, and sends the client an error as its answer if no rank has left. The error
+ * is needed because the program would lose the samples. */
 static bool close_gap(struct serving *s, struct client *c, uint64_t from)
 {
     if (!serving_all_are_past(s, c, from))

@@ -20,8 +20,8 @@ struct client {
     /* the request of the client that is not answered yet; ask.count is 0 if there is none */
     struct serving_ask ask;
     bool is_noted;                  /* in the pass */
-    /* the ordinal at which the pass (iteration over the loader) ends, which the thread has sent to
-     * the client; UINT64_MAX if the thread has not sent it yet */
+    /* the ordinal (sample number) at which the pass (iteration over the loader) ends, as the thread
+     * has told the client; UINT64_MAX if the thread has not told the client yet */
     uint64_t end;
     uint64_t pass, latest;          /* its last request: this ordinal in this pass */
     char input[sizeof(struct serving_ask)];
@@ -89,8 +89,8 @@ static inline bool serving_is_shared(const struct serving *s)
 uint32_t serving_missing(const struct serving *serving);
 bool serving_pass_is_over(const struct serving *serving);
 /* Returns whether this pass (iteration over the loader) will get no further request for the sample
- * with this ordinal. This is so if each worker has already requested a later sample, or will not
- * make further requests. */
+ * with this ordinal (sample number). This is so if each worker has already requested a later
+ * sample, or will not make further requests. */
 bool serving_all_are_past(const struct serving *serving, const struct client *asker,
                           uint64_t ordinal);
 /* Returns whether some ranks have left the pass early. */
