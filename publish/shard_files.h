@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A finished shard and the files beside it. All of them are completely written, but do not have
- * their final names yet. */
+ * A finished shard, and the files that are stored in the same directory with it, such as its
+ * index file for another program. All these files are completely written, but do not have their
+ * final names yet. */
 #ifndef PUBLISH_SHARD_FILES_H
 #define PUBLISH_SHARD_FILES_H
 
@@ -9,7 +10,9 @@
 #include "publish/names.h"
 #include "store/store.h"
 
-/* A file beside a shard, for example an index file for another program. Its content is complete. */
+/* A file that is stored in the same directory as a shard, for example an index file of this
+ * shard for another program. The file is completely written, but does not have its final name
+ * yet. */
 struct shard_side {
     char name[SHARD_NAME_BYTES];
     struct store_writer *writer;        /* has the content already; NULL: `data` is the content */

@@ -47,8 +47,8 @@ struct cached_object {
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
     pthread_mutex_t lock;       /* guards the states, and every read's `state` */
-    /* signalled when a thread has finished its work on a block (the block is no longer BUSY), and
-     * when a fetch from the original object is done */
+    /* signalled when a thread has finished its work on a block (the block is no longer BUSY),
+     * and when an asynchronous read from the original object has ended */
     pthread_cond_t settled;
     uint8_t *states;            /* enum block_state, of each block */
     struct task *tasks;
@@ -396,9 +396,9 @@ static void cached_read_cancel(struct store_read *read)
     pthread_mutex_unlock(&o->lock);
 }
 
-/* Removes blocks from the cache after the reader has found their bytes to be damaged. Another
- * process may already have replaced such a block by a good one. Then the good block is removed as
- * well, and is fetched again. */
+/* Removes blocks from the cache after the reader has found their bytes to be damaged. If another
+ * process has already replaced a damaged block by a good one, the good block is removed. It is
+ * then fetched again when it is needed. */
 static void cached_distrust(struct store_object *object, uint64_t offset, uint64_t size)
 {
     struct cached_object *o = cache_object_of(object);

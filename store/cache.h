@@ -32,8 +32,8 @@ struct cache;
 /* Creates the directory if necessary. */
 int cache_open(struct cache **cache, const char *directory, uint64_t limit_bytes,
                struct sheaf_error *err);
-/* Ends all requests of the cache to servers. From now on, reading a block that is not in the cache
- * is an error. */
+/* Forbids all further requests of the cache to servers. After this call, reading a block that is
+ * not in the cache is an error. */
 void cache_go_offline(struct cache *cache);
 /* Returns the descriptor of the cache's directory. */
 int cache_directory(const struct cache *cache);
@@ -75,9 +75,9 @@ int cache_files_open(struct cache_files *files, const char *directory, uint64_t 
                      struct sheaf_error *err);
 void cache_files_close(struct cache_files *files);
 
-/* Makes the name "<hash>" of an object's directory in the cache. `version` is a text that
- * identifies the content of the object, so that each version of the object has a directory of its
- * own. */
+/* Makes the name of an object's directory in the cache, which is a hash in hexadecimal digits.
+ * `version` is a text that identifies the content of the object, so that each version of the
+ * object has a directory of its own. */
 void cache_files_name(const struct store_object *object, const char *version,
                       char name[CACHE_NAME_BYTES]);
 

@@ -256,9 +256,9 @@ static int compare_ages(const void *a, const void *b)
     return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-/* Removes the least recently used blocks until `bytes` more bytes fit. Then removes further blocks,
- * until a tenth of the limit is free, so that the next blocks fit without a removal. Returns the
- * number of bytes that stay in the cache. */
+/* Removes the least recently used blocks until `bytes` more bytes fit. Then removes further
+ * blocks until a tenth of the cache's limit is free, so that the next blocks fit without a
+ * removal. Returns the total size in bytes of the blocks that stay in the cache. */
 static uint64_t evict(const struct cache_files *f, uint64_t bytes)
 {
     const uint64_t most = f->limit - MIN(f->limit, f->limit / 10 + bytes);
@@ -281,8 +281,9 @@ static uint64_t evict(const struct cache_files *f, uint64_t bytes)
     return olds.bytes;
 }
 
-/* Adds `bytes` to the total, and removes blocks if this exceeds the limit. Returns false if there
- * is not enough room even then. The lock must be held. */
+/* Adds `bytes` to the total size of all blocks, and removes blocks if the total exceeds the
+ * cache's limit. Returns false if the removals do not make enough room. The lock of the file
+ * `total` must be held. */
 static bool reserve_locked(const struct cache_files *f, uint64_t bytes)
 {
     uint64_t total = 0;
@@ -317,8 +318,8 @@ static int cache_files_create(const struct cache_files *f, const char *object, c
     return fd;
 }
 
-/* Creates a file of `bytes` bytes and adds these bytes to the total. Returns the descriptor, or -1
- * on failure. The lock must be held. */
+/* Creates a temporary file of `bytes` bytes, and adds these bytes to the total size of all
+ * blocks. Returns the descriptor, or -1 on failure. The lock of the file `total` must be held. */
 static int create_locked(const struct cache_files *f, const char *object, const char *name,
                          uint64_t bytes)
 {

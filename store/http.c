@@ -10,8 +10,9 @@
  * calls its function `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
- * handles. An easy handle that was used is kept in a list for another exchange, even with another
- * server. This is possible because libcurl keeps connections with the multi handle. */
+ * handles. A used easy handle is kept in a list, and a later exchange with any server can use it
+ * again. This is possible because libcurl keeps the connections in the multi handle and not in
+ * the easy handles. */
 #include "store/http.h"
 
 #include <curl/curl.h>
@@ -124,9 +125,9 @@ static void finish_exchange(struct http_engine *e, struct http_exchange *x, CURL
     }
 }
 
-/* Starts an exchange (a request and its response). Returns false if the exchange was not started:
- * because it must wait, because it was cancelled, or because the start failed. In the last two
- * cases the exchange has ended. */
+/* Starts an exchange (a request and its response). Returns false if the exchange was not
+ * started. Then either the exchange must wait and stays in the queue, or it has ended because it
+ * was cancelled or its start failed. */
 static bool begin_exchange(struct http_engine *e, struct http_exchange *x, uint64_t now_ns)
 {
     uint64_t wait_ns = 0;
@@ -257,9 +258,9 @@ static void cancel_in(struct http_engine *e, struct exchanges *list, bool all)
     }
 }
 
-/* Moves the exchanges (requests and their responses) that other threads have submitted to the
- * engine's queue, and ends the exchanges that other threads have cancelled. Returns false if the
- * engine must end. */
+/* Takes over new work from other threads. Moves to the engine's own queue all exchanges
+ * (requests and their responses) that other threads have submitted. Ends all exchanges that
+ * other threads have cancelled. Returns false if the engine must end. */
 static bool http_take_in(struct http_engine *e)
 {
     struct http_exchange *x;

@@ -36,8 +36,8 @@ enum http_failure {
     /* TLS: the file of CA certificates cannot be read, or has no certificates */
     HTTP_NO_CA,
     HTTP_BROKEN,            /* reset, or ended before the announced length */
-    /* the response does not begin with a status line, for example because it begins in the middle
-     * of another response */
+    /* the bytes that were received do not begin with a status line, for example because they are
+     * the rest of an earlier response on the same connection */
     HTTP_NOT_HTTP,
     HTTP_PROXY_REFUSED,     /* the proxy responded to CONNECT with `proxy_status` */
     HTTP_STALLED,
@@ -73,7 +73,8 @@ struct http_exchange {
     const char *ca_file;            /* NULL: libcurl's default */
     bool follow;                    /* redirects, five at most */
     bool no_proxy;                  /* for addresses of this machine or its host */
-    /* whether the exchange must use a new connection, because the last connection may be faulty */
+    /* whether the exchange must use a new connection, because the connection of the previous
+     * attempt may be faulty */
     bool is_fresh;
     uint64_t connect_ns;            /* 0: 10 s */
     struct stall stall;             /* its limits are the caller's */

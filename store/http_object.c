@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Opens and closes objects of web servers. Opening sends a GET of the first byte and not a HEAD.
- * There are two reasons: a pre-signed URL is valid for one method only, and the response to the GET
- * also shows whether the server supports ranges. */
+ * A HEAD would fail for a pre-signed URL, which is usually valid for GET only. In addition, the
+ * response to the GET shows whether the server supports ranges. */
 #include "store/http_object.h"
 
 #include <stdio.h>

@@ -16,8 +16,9 @@ struct http_object {
     char *commit;               /* may be `base.base.version`; owned by the object; or NULL */
 };
 
-/* Makes an object for `url` without asking the server. `name` is the URL as the user gave it. Even
- * after a failure, the caller must then call http_object_give for the object. */
+/* Makes an object for `url` without a request to the server. `name` is the URL as the user gave
+ * it. Afterwards the caller must call http_object_give for the object, even if this function
+ * fails. */
 int http_object_make(const struct store_ops *ops, const char *name, const char *url,
                      struct http_object **object, struct sheaf_error *err);
 /* Requests the size, ETag and time of the object. */

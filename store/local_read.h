@@ -12,9 +12,10 @@
  * once. */
 #define IO_MOST ((size_t)1 << 30)
 
-/* Decides whether a directory that could not be read may be read again. `failed` is the errno. If
- * the failure may be temporary, waits a little and returns true. Returns false if the failure is
- * final, or after too many attempts. *tries counts the attempts, and must be 0 at first. */
+/* Decides whether the caller should try again to read a directory, after an attempt has failed
+ * with the errno `failed`. If the failure may be temporary, waits a little and returns true.
+ * Returns false if the failure is final, or after too many attempts. *tries counts the attempts,
+ * and must be 0 before the first call. */
 bool local_may_pass(const char *path, int failed, unsigned *tries);
 
 /* Returns whether `path` is a symbolic link to a file that does not exist. Writes the target of the

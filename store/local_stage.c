@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements stages as directories (see stage.h). A run renames each file first into its stage, and
- * from there to its final name. Another run takes over by renaming the stage. The first run then no
- * longer finds its stage, and so can publish no more files. */
+ * Implements stages as directories (see stage.h). A run (a process that writes a data set)
+ * renames each file first into its stage, and from there to its final name. A later run takes
+ * over the destination by renaming the stage. The earlier run then no longer finds its stage,
+ * and so can publish no more files. */
 #include "store/local_stage.h"
 
 #include <dirent.h>
@@ -72,8 +73,9 @@ static const char *last_of(const char *path)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-/* Takes over any stage in the directory `partial` by renaming it to `stage`, even if it is unknown
- * which run the stage belongs to. Sets *took to whether a stage was found. */
+/* Takes over a stage (the directory through which a run publishes its files): renames any stage
+ * in the directory `partial` to `stage`. The stage may belong to any run. Sets *took to whether
+ * a stage was found. */
 static int local_stage_take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);
@@ -89,8 +91,8 @@ static int local_stage_take_any(const char *partial, const char *stage, bool *to
     return 0;
 }
 
-/* Creates the directory of a stage, and its parent. If another run removes the empty parent at the
- * same moment, tries again. */
+/* Creates the directory `stage`, through which a run publishes its files, and the parent
+ * directory `partial`. If another run removes the empty parent at the same moment, tries again. */
 static int local_stage_make(const char *partial, const char *stage)
 {
     int failed = ENOENT;
@@ -149,8 +151,9 @@ int local_stage_drop(const char *partial, const char *only, const char *except,
 
 /* ---- Passing files through ------------------------------------------------------------------- */
 
-/* Returns an unused path in the directory `stage`, for a file that must pass through the stage (see
- * stage.h). The last part of the path is `name` with a random number. */
+/* Returns an unused path in the directory `stage`, for a file that is renamed into this
+ * directory before it gets its final name (see stage.h). The last part of the path is `name`
+ * with a random number. */
 static char *place_in(const char *stage, const char *name)
 {
     uint64_t random;

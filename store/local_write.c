@@ -20,9 +20,9 @@ static void set_direct(struct local_write *w, bool direct)
         w->is_direct = direct;
 }
 
-/* Writes bytes at the end of the file. A direct write may fail, because the file system does not
- * support it, or because a short write has left an unaligned position. After such a failure, the
- * bytes and all later bytes are written through the kernel's page cache. */
+/* Writes bytes at the end of the file. A direct write (past the kernel's page cache) fails if
+ * the file system does not support it, or if a short write has left an unaligned position. After
+ * such a failure, these bytes and all later bytes are written through the page cache. */
 static int local_write_put_bytes(struct local_write *w, const uint8_t *at, size_t size)
 {
     const uint64_t start = w->written;

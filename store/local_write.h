@@ -32,7 +32,7 @@ struct local_write {
     struct workers *thread;     /* NULL until a piece is full */
     struct local_piece pieces[2];
     unsigned filling;           /* of the pieces */
-    /* The following fields belong to the writing thread while a piece is being written. In this
+    /* The fields from here on belong to the writing thread while it writes a piece. In this
      * time, the calling thread must not use them. */
     bool is_direct;             /* past the page cache */
     uint64_t written;

@@ -154,8 +154,8 @@ int store_put_over(const char *url, const void *data, size_t size, const struct 
     return store_put_through(url, data, size, NULL, NULL, seen, now, err);
 }
 
-/* Removes an object if it is still the object `seen` that the caller has seen. Does nothing if
- * there is no object of this name any more. */
+/* Removes the object at `url` if it is still the object `seen`, which the caller has seen there.
+ * Does nothing if `url` has no object. */
 int store_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct store_ops *ops = store_of(url, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Recognises reads that are late compared with their peers, which are earlier reads that the same
- * server has answered.
+ * Recognises reads that are late compared with their peers: other reads that the same server has
+ * answered.
  *
  * Sometimes one of many connections stalls. The consumer then waits for the read on this
  * connection, although later reads are done. Therefore a read that waits much longer for its answer
@@ -37,8 +37,9 @@ uint64_t peers_patience(const struct peers *peers, unsigned times);
  * may get (see the top of this file). Returns false if there is no credit left. */
 bool peers_pay(struct peers *peers);
 
-/* These functions do the same as peers_note, peers_patience and peers_pay, for the server `origin`
- * ("https://host:port"). The whole process shares the averages and the credit of a server. */
+/* These three functions do the work of peers_note, peers_patience and peers_pay for the server
+ * `origin`, such as "https://host:port". The whole process shares the averages and the credit of
+ * a server. */
 void peers_note_of(const char *origin, uint64_t first_byte_ns);
 uint64_t peers_patience_of(const char *origin, unsigned times);
 bool peers_pay_of(const char *origin);

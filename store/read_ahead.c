@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads an object ahead, piece by piece. The window is the sequence of pieces that are being read
- * or already wait in memory. The read position is in the first piece of the window, or before
- * it. */
+ * Reads an object ahead, piece by piece (a piece is a range of bytes). The window is the
+ * sequence of pieces that are being read or are already in memory. The position at which the
+ * caller reads next is in the first piece of the window, or before it. */
 #include "store/read_ahead.h"
 
 #include <stdlib.h>

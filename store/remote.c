@@ -5,9 +5,9 @@
  * closes many data sets and readers, and because a new TLS connection, or new credentials of a
  * role, would cost more than most requests.
  *
- * The shared state is made when the first remote URL is used. A forked child makes its own state.
- * The environment and the configuration files are read when a bucket is first used, and only they
- * determine what a URL means.
+ * The shared state is made when the first remote URL is used. A forked child makes its own
+ * state. The environment and the configuration files are read when a bucket is first used. They
+ * alone determine which server a URL stands for.
  *
  * An exit handler ends the threads. It is registered after libcurl and OpenSSL were started, so
  * that it runs before the exit handlers of these libraries. This is necessary because no thread may

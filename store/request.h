@@ -25,11 +25,12 @@ struct request_patience {
     struct retry_policy retry;
     uint64_t stall_ns;
     uint64_t stall_bytes;
-    /* time limit that is used instead of stall_ns for requests that the server may need long to
-     * answer */
+    /* time limit in nanoseconds that replaces stall_ns in requests whose answer may take the
+     * server a long time */
     uint64_t patient_ns;
-    /* time limit for a request with all its attempts; 0 means no limit. The limit is extended by
-     * the time that the bytes of the request need at the rate REQUEST_RATE. */
+    /* time limit in nanoseconds for a request with all its attempts; 0 means no limit. The limit
+     * is extended by the time that the transfer of the request's bytes takes at the rate
+     * REQUEST_RATE. */
     uint64_t limit_ns;
 };
 
@@ -105,8 +106,8 @@ struct request {
      * contain `what`, because the caller adds it. Called on the thread of the HTTP engine. `check`
      * is NULL if any text is accepted. */
     int (*check)(struct request *request, struct sheaf_error *err);
-    /* Called once when the request has ended. As in struct http_exchange, the function must not
-     * block, and may free the request. */
+    /* Called once when the request has ended, usually on the thread of the HTTP engine. The
+     * function must not block. It may free the request. */
     void (*done)(struct request *request);
 
     /* The outcome. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stages protect a directory DIR from a run (a process that writes a data set) after another run
- * has taken the directory over. Even a system call that the first run has already begun can then do
- * no harm.
+ * Stages protect a directory DIR after one run (a process that writes a data set) has taken it
+ * over from another. From then on, the earlier run can no longer change DIR. Even a system call
+ * that it has already begun does no harm.
  *
  * A stage is a directory in DIR/.sheaf-partial. Its name is the number of a run. To give a file its
  * final name in DIR, the run first renames the temporary file into its stage, and then from the
  * stage to the final name. To remove a file of DIR, the run first renames the file into its stage,
  * and then deletes it.
  *
- * Another run takes the directory over by renaming the stage. If several runs try this, only one
- * can succeed. The first run then no longer finds its stage, so all its renames fail. This method
- * needs no locks and no clocks. A store without stages must compare and write in one step instead
- * (store/over.h). */
+ * A later run takes the directory over by renaming the stage of the earlier run. If several runs
+ * try this, only one can succeed. The earlier run then no longer finds its stage, so all its
+ * renames fail. This method needs no locks and no clocks. A store without stages must compare
+ * and write in one step instead (store/over.h). */
 #ifndef STORE_STAGE_H
 #define STORE_STAGE_H
 
@@ -23,13 +23,14 @@
 /* Makes the stage of a new run in `partial`, the directory .sheaf-partial. *stage becomes the path
  * of the stage, which the caller must free, or NULL if the store has no stages. */
 int stage_make(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Takes the stage of the run `from` over for the run `run`, by renaming it, and empties it. If a
- * third run has already renamed that stage to its own, the stage of the third run is taken over. If
- * there is no stage to take over, a new stage is made. *stage becomes the path of the stage. */
+/* Takes over a stage for the run `run`: renames the stage of the run `from` and removes all
+ * files in it. If a third run has already taken over the stage of `from`, takes over the stage
+ * of the third run instead. If `partial` has no stage, makes a new stage. *stage becomes the
+ * path of the stage of `run`, or NULL if the store has no stages. */
 int stage_take(const char *partial, const char *from, const char *run, char **stage,
                struct sheaf_error *err);
-/* Finds the stage of a run, for a further process of the same run. *stage becomes the path of this
- * stage, or NULL if the run has no stage. */
+/* Finds the stage that another process of the run `run` has made. *stage becomes the path of
+ * this stage, or NULL if the run has no stage. */
 int stage_find(const char *partial, const char *run, char **stage, struct sheaf_error *err);
 /* Removes stages (directories through which runs publish their files) from the directory `partial`.
  * If `only` is not NULL, only this stage is removed. Otherwise all stages are removed, except the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stores: local files, S3, web servers and others. Declares the functions that each store has, and
- * the functions that choose a store by a URL. A name without a scheme, such as s3://, or with the
- * scheme file:// is a local path.
+ * Stores: local files, S3, web servers and others. Declares the functions that each store has,
+ * and the functions that choose a store by a URL. A name is a local path if it has the scheme
+ * file:// or no scheme at all.
  *
  * All functions are thread-safe. An object or a writer may be used by one thread at a time. As an
  * exception, any number of threads may call store_read for one object. */
@@ -73,11 +73,12 @@ struct store_read {
 struct store_writer {
     const struct store_ops *ops;
     char *url;
-    /* the note for the object, a word shorter than STORE_NOTE_SIZE; or NULL. The text must stay
-     * valid until the commit. */
+    /* the note, a word that is stored with the object and is shorter than STORE_NOTE_SIZE; NULL
+     * if the object gets no note. The text must stay valid until the commit. */
     const char *note;
-    /* path of the stage through which the object must pass to its final name (store/stage.h); or
-     * NULL. The text must stay valid until the commit. */
+    /* path of the stage, a directory into which the file is renamed before it gets its final
+     * name (store/stage.h). NULL if the caller uses no stage. The text must stay valid until the
+     * commit. */
     const char *stage;
 };
 

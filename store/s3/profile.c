@@ -88,10 +88,11 @@ static char *profile_unquote(char *name)
     return name + 1;
 }
 
-/* Writes the name of a section in a uniform way, for example "profile x". In the config file, this
- * section is written "[profile x]" or "[default]", and in the credentials file "[x]". The config
- * file also has "[services x]" and "[sso-session x]". The name of a section in any other form gets
- * a bracket before it, so that it cannot be mistaken for one of these. */
+/* Writes to `section` the name under which Sheaf keeps the section. The section of the profile
+ * "x" gets the name "profile x", whether the file writes it as "[profile x]" (config) or as
+ * "[x]" (credentials). The section "[default]" gets the name "profile default". In config,
+ * "[services x]" and "[sso-session x]" keep their text as their name. Every other section gets a
+ * name that begins with '[', so that it cannot be mistaken for a profile. */
 static bool section_name(char *line, enum profile_file file, char section[NAME_MOST])
 {
     static const char *const kinds[] = { "profile", "services", "sso-session" };
