@@ -67,9 +67,9 @@ int destination_read_replaced(const char *directory, struct manifest *m, struct 
  * the manifest, and must equal the plan hash of `o`.
  *
  * A plan hash covers the names and sizes of the source files, but not their content. Therefore, if
- * o->compares_origin is set, `note` is compared as well. This is a text that some stores keep with
- * the manifest. It must be empty or equal o->origin. A run that resumes does not compare the note,
- * because it changes no finished data set. */
+ * o->compares_origin is set, `note`, a text that some stores keep with the manifest, must be empty
+ * or equal o->origin. A run that resumes does not compare the note, because it never changes a
+ * finished data set. */
 static bool destination_is_of_plan(const struct output *o, const char *hash, const char *note)
 {
     return hash != NULL && strcmp(hash, o->plan_hash) == 0 &&
@@ -205,8 +205,9 @@ int destination_split(const struct output *o, const char *directory, const char 
 /* The names in a directory. */
 struct inspected_names {
     struct inspection *inspection;
-    /* directory that is listed, and the name of its split ("" if there are no splits). In a run
-     * with splits, the parent directory of the splits is listed as well; its `split` is NULL. */
+    /* `directory` is a directory that is listed, and `split` the name of the split in it, or "" if
+     * the run has no splits. A run with splits also lists the parent directory of the splits. For
+     * this directory, `split` is NULL. */
     const char *directory, *split;
     bool has_shards;            /* whether a file has the name of a shard */
     /* path of a stray file: a file that belongs to no data set, but has the name of a report, an
@@ -250,8 +251,8 @@ static int note_dataset(struct inspection *x, const char *directory)
 
 #define NAMED_MOST 5            /* files that an error names */
 
-/* Counts a missing file, or a file of the wrong size, in *lost. Appends the file's name to the text
- * of the message. */
+/* Adds 1 to *lost, the number of files that are missing or have the wrong size. Appends the name of
+ * such a file to the text of the message. */
 static int note_lost(struct buf *text, size_t *lost, const char *name,
                      const struct store_seen *seen, uint64_t expected, struct sheaf_error *err)
 {
@@ -463,11 +464,10 @@ static int find_unknown(void *context, const struct store_entry *entry)
     return x->found->unknown == NULL ? err_memory(x->err, strlen(entry->name)) : SHEAF_END;
 }
 
-/* Looks in a directory for a shard that belongs to no data set and to no run.
- *
- * The order of the steps matters: the caller has already listed the journal and read the manifest;
- * only then is the directory listed. If a run finishes or removes a shard between these steps, the
- * shard is still known from the journal or the manifest. */
+/* Looks in a directory for a shard that belongs to no data set and to no run. The caller must have
+ * listed the journal before. This function first reads the manifest, and then lists the directory.
+ * With this order, a shard that a run finishes or removes meanwhile is still known from the journal
+ * or the manifest. */
 static int inspect_shards(struct inspection *x, const char *directory, const char *split)
 {
     struct manifest m;
@@ -757,8 +757,8 @@ static int destination_refuse_grown(const struct destination *d, struct sheaf_er
 }
 
 /* Refuses a destination that another run has claimed. It is unknown whether the other run is still
- * working. Therefore the message names the process that began the other run, so that the user can
- * look whether this process still exists. */
+ * working. Therefore the message names the process that began the other run. The user can then look
+ * whether this process still exists. */
 int destination_refuse_run(const struct output *o, const struct destination *d,
                            struct sheaf_error *err)
 {

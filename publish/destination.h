@@ -7,8 +7,9 @@
  * destination_inspect, which never refuses anything. A caller that wants to refuse calls one of the
  * functions destination_refuse..., which make the error and its message.
  *
- * A finding may already be out of date when the caller gets it. Only the run that holds the claim
- * can be sure that no other run changes the destination. */
+ * A finding may already be out of date when the caller gets it, because other runs may change the
+ * destination. Only the run that has claimed the destination can be sure that no other run changes
+ * it. */
 #ifndef PUBLISH_DESTINATION_H
 #define PUBLISH_DESTINATION_H
 
@@ -19,8 +20,8 @@
 
 enum manifest_kind {
     MANIFEST_NONE,
-    /* a stand-in: a file that a run puts in the place of the manifest while it works. As long as
-     * the stand-in is there, there is no data set. */
+    /* a stand-in: a file with the name of the manifest, which a run writes while it replaces a data
+     * set. As long as the stand-in exists, the destination has no data set. */
     MANIFEST_OF_RUN,
     /* the file of a manifest that cannot be parsed; `fault` has the reason */
     MANIFEST_UNREADABLE,
@@ -37,9 +38,9 @@ struct manifest_found {
     char *text;
     size_t size;
     struct manifest manifest;   /* parsed; for the last two kinds */
-    /* Number of samples that the data set had before its first append or edit. Set only if the plan
-     * of this run has made the data set, and the data set was changed later. `kind` is then
-     * MANIFEST_OF_OTHER_PLAN. Otherwise 0. */
+    /* Number of samples that the data set had before its first append or edit, if a run with this
+     * plan had packed it. `kind` is then MANIFEST_OF_OTHER_PLAN. 0 if another plan made the data
+     * set, or if the data set was not changed since it was packed. */
     uint64_t grown_from;
     struct sheaf_error fault;
 };
@@ -94,7 +95,7 @@ struct destination {
     enum claim_holder claim;
     struct journal_plan holder; /* for the last two kinds of claims: its holder */
     struct store_seen claim_seen;
-    /* path of a directory that contains a data set, of this plan or of another plan; NULL if the
+    /* path of a directory in which a data set was found, whatever plan has made it; NULL if the
      * destination has no data set */
     char *dataset;
     /* whether this plan's data set is complete, with all its splits */
@@ -128,9 +129,9 @@ void destination_clear(struct destination *found);
 
 /* Sets *finished to whether the data set of this plan is complete. */
 int destination_is_finished(const struct output *output, bool *finished, struct sheaf_error *err);
-/* Counts the lines of the reports skipped.tsv and converted.tsv, and stores the numbers in *result.
- * Each append has reports of its own. `part` is the number of the append whose reports are counted,
- * or 0 for the first packing. */
+/* Counts the lines of two reports, skipped.tsv and converted.tsv, and stores the numbers in
+ * *result. The first packing and each append have reports of their own. `part` says whose reports
+ * are counted: 0 for the first packing, 1 for the first append, and so on. */
 int destination_count_reports(const struct output *output, size_t part,
                               struct sheaf_pack_result *result, struct sheaf_error *err);
 /* Adds the counts of a finished data set, such as its number of samples, to *result. The counts

@@ -14,8 +14,9 @@
  * entry in a remote store takes about 20 ms, so this makes 1,600 entries per second. */
 #define AT_ONCE 32u
 /* Limit in bytes for the journal entries (the facts about finished shards) that are read ahead.
- * Entries may be large, because each has its shard's section of the index. The size of an entry is
- * unknown before it is read. Therefore each counts as large as the largest entry so far. */
+ * Entries may be large, because each contains the part of the index that describes its shard. The
+ * size of an entry is unknown before it is read. Therefore each entry is assumed to be as large as
+ * the largest entry so far. */
 #define AHEAD_BYTES ((size_t)32 << 20)
 
 struct entry_slot {

@@ -15,10 +15,11 @@
  * shard is recognised without reading it. When the shard has its final name, the entry is replaced
  * by an entry with the stamp. When the directory .sheaf-partial has no file left, it is removed.
  *
- * A run writes or removes a file in DEST in three steps: it looks at the file, checks that it still
- * has the claim, and then acts only if the file has not changed (store_commit_over). A run that
- * takes over a destination replaces the claim first. So a run that was paused between the steps
- * cannot undo the work of a later run. packer/PLAN.md has the reasons. */
+ * A run writes or removes a file in DEST in three steps. It looks at the file. It checks that the
+ * claim still names this run. Then it writes or removes the file, but only if the file has not
+ * changed since the first step (store_commit_over). A run that takes over a destination first
+ * replaces the claim. So an earlier run that was paused between the steps cannot undo the work of a
+ * later run. packer/PLAN.md has the reasons. */
 #ifndef PUBLISH_JOURNAL_H
 #define PUBLISH_JOURNAL_H
 
@@ -116,12 +117,10 @@ void journal_close(struct journal *journal);
 int journal_load(const struct journal *journal, struct journal_plan *plan,
                  struct store_seen *seen, struct sheaf_error *err);
 /* Claims the destination for a new run: writes the claim (the file that says which run packs here).
- * `seen` describes the claim that the caller has seen there. If there was one, it belongs to the
- * run `from` and is replaced. Returns SHEAF_ERR_EXISTS if the claim there is not the one that
- * `seen` describes.
- *
- * After this call, the earlier run can no longer change the destination, not even by a call that it
- * has already begun. */
+ * `seen` describes the earlier claim as the caller has seen it, or the absence of a claim. An
+ * earlier claim belongs to the run `from`, and is replaced. Returns SHEAF_ERR_EXISTS if the
+ * destination now has another claim than `seen` describes. After this call, the run `from` can no
+ * longer change the destination, not even by a system call that it has already begun. */
 int journal_claim(struct journal *journal, const struct store_seen *seen, const char *from,
                   enum claim_state state, struct sheaf_error *err);
 /* Joins the run of a claim. */
@@ -160,8 +159,8 @@ int journal_put_file(const struct journal *journal, const char *url, const void 
 int journal_remove_seen(const struct journal *journal, const char *url,
                         const struct store_seen *seen, struct sheaf_error *err);
 /* Commits `writer`: the written file gets its final name. `seen` describes the file that the caller
- * has seen under this name, if any. This file is replaced. If the name now has another file, the
- * call fails. Frees the writer even after an error. */
+ * has seen under this name, or says that there was none. If the name still has this file, the file
+ * is replaced. Otherwise the call fails. Frees the writer even after an error. */
 int journal_commit(const struct journal *journal, struct store_writer *writer,
                    const struct store_seen *seen, struct store_seen *now,
                    struct sheaf_error *err);

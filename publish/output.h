@@ -136,8 +136,8 @@ int output_shard_name(const struct output *output, uint32_t split, uint64_t numb
 
 /* ---- Changing a data set (output_grow.c) ------------------------------------------------- */
 
-/* Ends a run that has appended to a data set or edited it, after the run has published the new
- * manifest. */
+/* Ends a run that has appended to a data set or edited it. Must be called after the run has
+ * published the new manifest. */
 int output_grown(struct output *output, struct sheaf_error *err);
 /* Ends a run that has failed to append or edit, and removes the files that it has made. If
  * keep_shards is true, files that a later run can use stay. */
@@ -146,8 +146,9 @@ void output_abandon_grow(const struct output *output, bool keep_shards);
 /* ---- Many at work on one plan (output_join.c) ------------------------------------------------ */
 
 /* Joins the run of this plan, without changing files of other runs. `parts` is the number of parts
- * into which the caller divides the plan. Unless it is 0, it is stored for output_parts. *finished
- * becomes true if the destination already has the finished data set of this plan. */
+ * into which the caller divides the plan. If `parts` is not 0, it is stored, and output_parts can
+ * return it later. *finished becomes true if the destination already has the finished data set of
+ * this plan. */
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* Sets *parts to the number of parts into which the plan was last divided, or to 0 if unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
@@ -203,8 +204,8 @@ int output_listing_has_entry(const struct output_listing *listing, const struct 
                              uint32_t split, const char *name, bool *has,
                              struct sheaf_error *err);
 
-/* Removes the remaining files of a run that was killed at its very end, after the data set was
- * finished. Also removes the journal's directory if it is empty. */
+/* Removes the remaining files of a run that was killed after it had published its data set. Also
+ * removes the journal's directory if it is empty. */
 int output_sweep(const struct output *output, struct sheaf_error *err);
 /* Ends a run: removes its incomplete uploads and its journal, so that other runs can use the
  * destination. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Claims a destination for a run. The action depends on the state of the destination and on the
- * request of the caller. All splits that the destination has count as one data set, even if this
- * run has other splits. A file is removed only if a manifest or a journal names it as a file of a
- * data set. */
+ * Claims a destination for a run. What the run does depends on the state of the destination and on
+ * the request of the caller (enum output_ask). All splits that the destination has count as one
+ * data set, even if the splits of this run have other names. A file is removed only if a manifest
+ * or a journal names it as a file of a data set. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,8 +45,8 @@ enum action {
     STRAY,
     /* Actions. */
     DONE,                       /* do nothing: the data set exists */
-    /* the data set is already published, so only the remaining files of the run that made it are
-     * removed */
+    /* the run only removes the remaining files of an earlier run, because that run has already
+     * published this data set */
     END,
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
@@ -92,10 +92,11 @@ IS(has_leftovers, d->has_leftovers)
 IS(has_alien, d->unknown != NULL)
 IS(has_stray, d->stray != NULL)
 
-/* The findings that are inspected first for each request. Further findings are inspected only if a
- * row of the table needs them, because each kind of finding costs requests to the store. The claim
- * (the file that says which run packs here) is inspected before the data set, because a commit
- * removes the claim only after the data set has become visible. */
+/* The findings (facts about the destination) that are inspected first for each request of a caller.
+ * Further findings are inspected only if a row of the table `rows` needs them, because each kind of
+ * finding costs requests to the store. The claim (the file that says which run packs here) is
+ * inspected before the data set, because a commit removes the claim only after the data set has
+ * become visible. */
 #define USUAL (INSPECT_CLAIM | INSPECT_DATASET)
 #define NAMES (INSPECT_FILES | INSPECT_STRAY)
 static const unsigned firsts[ASKS] = {
@@ -323,9 +324,9 @@ static int refuse_changed(const struct output *o, struct sheaf_error *err)
                    "run this again", o->dest);
 }
 
-/* Changes the end of the manifest's text by adding or removing a newline. This stops an earlier run
- * that has already read the manifest and is about to replace it: that run notices the change and
- * fails. */
+/* Changes the manifest without changing its meaning, by adding or removing a newline at its end. An
+ * earlier run may already have read the manifest and be about to replace it. That run then notices
+ * the change and fails. */
 static int touch(const struct output *o, const struct manifest_found *f, struct sheaf_error *err)
 {
     char *url = store_join(o->dest, MANIFEST_NAME), *text = malloc(f->size + 1);

@@ -21,8 +21,8 @@ int output_grown(struct output *o, struct sheaf_error *err)
             code = output_end(o, err);
     } else if (code == SHEAF_OK && d.claim == CLAIM_ABSENT) {
         /* Remove stages of a run that was killed after it had removed its claim (the file that says
-         * which run packs here). A stage is a directory through which a run's files pass to their
-         * final names. It is of no use without its run. */
+         * which run packs here). A stage is a directory into which a run renames its files before
+         * they get their final names. No other run uses it. */
         code = stage_drop(o->journal.directory, NULL, NULL, err);
     }
     destination_clear(&d);

@@ -7,10 +7,11 @@
  * Only files that a manifest or a journal entry (the facts about a finished shard) names are
  * removed.
  *
- * A store without stages (store/stage.h) cannot stop a run that has lost its claim (the file that
- * says which run packs here) without noticing. If the name of the manifest were free, such a run
- * could publish its own manifest. Therefore the manifest is then not removed, but replaced by a
- * stand-in, a file that names the present run. */
+ * Another run may still work at the destination although its claim (the file that says which run
+ * packs here) was replaced. A store with stages (store/stage.h) stops such a run. In a store
+ * without stages, such a run could publish its own manifest if the name of the manifest were free.
+ * Therefore, in such a store, the manifest is not removed, but replaced by a stand-in, a file that
+ * names the present run. */
 #include "publish/output_remove.h"
 
 #include <stdio.h>
@@ -155,9 +156,10 @@ static int remove_pair(struct output_clearing *c, const char *const pair[2], siz
     return code;
 }
 
-/* Removes the index files and the tables of keys of a data set that belong to the parts `first` to
- * `last` and to the edit number `edit`. Part 0 is from the first packing, and each append has made
- * one further part. The names of these files contain both numbers. */
+/* Removes index files and tables of keys (by which samples are found) of a data set: the files of
+ * the parts `first` to `last` that edit number `edit` has written, or that no edit has written if
+ * `edit` is 0. Part 0 comes from the first packing, and each append has made one further part. The
+ * names of the files contain the number of the part and the number of the edit. */
 static int remove_indexes(struct output_clearing *c, size_t first, size_t last, size_t edit,
                           struct sheaf_error *err)
 {
@@ -217,8 +219,8 @@ static int remove_edited(struct output_clearing *c, const struct manifest *m,
 
 /* Removes all files of a data set: files that the manifest names, files that edits have replaced,
  * and the index files of its parts (the first packing and each append). Also removes the files that
- * an unfinished append or edit may have written; their numbers are one higher than those in the
- * manifest. */
+ * an unfinished append or edit may have written. The names of these files contain a number that is
+ * one higher than the numbers in the manifest. */
 static int remove_named(const struct output *o, char *directory, const struct manifest *m,
                         struct interop_writer *interop, struct sheaf_error *err)
 {
@@ -574,10 +576,11 @@ static int output_remove_find_shard(void *context, const struct store_entry *ent
                                                                                 : SHEAF_OK;
 }
 
-/* Returns whether no file with the name of a shard is left. If a file is left, the caller must
- * leave the claim (the file that says which run packs here) in place, so that readers refuse the
- * directory. Such a file may come from a run that had already lost the destination. In a store with
- * stages this is impossible (store/stage.h), so the function does not look, and returns true. */
+/* Returns whether the destination has no file with the name of a shard. If it has one, the caller
+ * must leave the claim (the file that says which run packs here) in place, so that readers refuse
+ * the directory. Such a file may come from a run that no longer has the claim. In a store with
+ * stages (store/stage.h), such a run can write no file, so the function returns true without
+ * looking. */
 static bool is_clear(const struct output *o)
 {
     int code = SHEAF_OK;

@@ -5,10 +5,11 @@
  * which these files are recognised without reading them.
  *
  * Several runs may make the same shard at the same time, and with different content, for example
- * because only one of them can read a source file. The run that finishes first wins. To notice
- * other runs, each run first looks at all these files, and then checks its claim (the file that
- * says which run packs here). After that, the run replaces a file only if the file has not changed
- * since. If the run notices a change, it uses the shard of the winner, or fails.
+ * because only one of them can read a source file. The shard of the run that finishes first is
+ * used. To notice other runs, each run first looks at all these files, and then checks its claim
+ * (the file that says which run packs here). After that, the run replaces a file only if the file
+ * has not changed since the run looked at it. If the run notices a change, it uses the shard that
+ * the other run has finished, or fails.
  *
  * The journal entry is written first, so that other runs notice this run. If another run tries to
  * finish its own version of the shard, that run fails in its last step, because the entry has
@@ -230,10 +231,10 @@ static int publish_once(struct publication *p, bool alone, struct sheaf_error *e
 #define LOCK_WAIT_NS 20000000l
 
 /* Waits for the lock of the destination. Other processes hold the lock for a short time, while they
- * publish a shard or commit. A run that makes a new data set without other processes holds the lock
- * as long as it packs. This function never has to wait for such a run: output_join has seen its
- * claim (the file that says which run packs here) before, and has refused to join. The wait ends
- * early only if the caller's interrupt flag is set. */
+ * publish a shard or commit. A run with a single process that makes a new data set holds the lock
+ * as long as it packs. This function never waits for such a run, because output_join was called
+ * before. It has seen the claim of that run (the file that says which run packs here), and has
+ * refused to join. The wait ends early only if the caller's interrupt flag is set. */
 int output_lock(const struct output *o, bool shared, int *lock, struct sheaf_error *err)
 {
     const struct timespec wait = { .tv_nsec = LOCK_WAIT_NS };

@@ -19,8 +19,8 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
-    /* number of files that were left out; files that were left out only because the data set
-     * already had their samples are not counted */
+    /* number of files that were left out, without the files that were left out because the data set
+     * already had their samples */
     uint64_t skipped_count;
 };
 
@@ -101,7 +101,8 @@ int publish_file(void *to, const char *name, const void *data, size_t size,
  * says which run packs here) before. */
 int publish_manifest(struct output *output, const char *directory, const struct buf *text,
                      const char *note, const struct store_seen *seen, struct sheaf_error *err);
-/* Adds the classes that the manifest does not have yet: if it has N classes, classes[N] to
+/* Adds new classes to the manifest. `classes` has the names of all `count` classes, first those
+ * that the manifest already has. If the manifest has N classes, the function adds classes[N] to
  * classes[count - 1]. The manifest's array of classes must have room for `count` classes. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);

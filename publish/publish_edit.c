@@ -3,11 +3,10 @@
  * Publishes an edited data set: its index files and tables of keys under new names, and then the
  * manifest, which replaces the old manifest.
  *
- * The index sections of unchanged shards are copied. Tables of keys are copied without the deleted
- * samples; the other samples get new numbers in them.
- *
- * Index files for other programs are written last. They must not be written earlier, because they
- * name the new shards. If the run fails before the manifest is written, these shards are removed
+ * The index sections of unchanged shards are copied. Tables of keys (by which samples are found)
+ * are copied without the deleted samples, and with the new numbers of the other samples. Index
+ * files for other programs are written last. They must not be written earlier, because they name
+ * the new shards. If the run fails before the manifest is written, the new shards are removed
  * again. */
 #include <stdlib.h>
 #include <string.h>
@@ -291,8 +290,8 @@ static int name_replaced(const struct editing *e, struct manifest_edit *edit,
     return SHEAF_OK;
 }
 
-/* Adds a record of this edit to the manifest. The manifest must still describe the data set before
- * the edit. */
+/* Adds to the manifest a record of this edit. When the function is called, the manifest must still
+ * describe the data set as it was before the edit. */
 static int add_edit(struct editing *e, struct sheaf_error *err)
 {
     struct manifest *m = &e->after;

@@ -5,7 +5,7 @@
  * there when the append was planned.
  *
  * Index files for other programs cover the whole data set. They are written last, because they name
- * the new shards. If the run fails before the manifest is written, these shards are removed
+ * the new shards. If the run fails before the manifest is written, the new shards are removed
  * again. */
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static int add_growth(struct manifest *m, const char *options_json, struct sheaf
     return SHEAF_OK;
 }
 
-/* Adds counts of 0 for the new classes, if the manifest has the number of samples of each class. */
+/* If the manifest has the number of samples of each class, adds the number 0 for each new class. */
 static int count_new_classes(struct manifest *m, size_t count, struct sheaf_error *err)
 {
     uint64_t *samples;

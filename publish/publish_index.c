@@ -128,7 +128,8 @@ static int write_images(const struct images *images, const char *options_json, s
          ? buf_printf(text, err, "\"images_resized\":%" PRIu64 ",", images->resized) : code;
 }
 
-/* Counts of a data set, or of an append. The manifest contains each of them only if it is not 0. */
+/* Numbers that are usually 0, for a data set or an append. A number is written to the manifest only
+ * if it is not 0. */
 struct rare_counts {
     uint64_t skipped;           /* files that were left out */
     uint64_t cls_words;         /* samples whose field `cls` does not consist of numbers */
@@ -144,8 +145,9 @@ static int write_rare(const struct rare_counts *rare, struct buf *text, struct s
          ? buf_printf(text, err, "\"skipped\":%" PRIu64 ",", rare->skipped) : code;
 }
 
-/* Adds facts that are known only at the end of a run to the options: the versions of libraries, and
- * counts. In the resulting JSON text, these facts come before the other options. */
+/* Adds to the options the facts that are known only at the end of a run: the versions of libraries,
+ * and counts such as the number of skipped files. In the resulting JSON text, these facts come
+ * before the other options. */
 static int complete_options(const struct libraries *libraries, const struct images *images,
                             const struct rare_counts *rare, char **options_json,
                             struct sheaf_error *err)

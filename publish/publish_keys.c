@@ -14,8 +14,8 @@
 #include "publish/output_remove.h"
 #include "store/store.h"
 
-/* Memory in bytes for sorting. This memory is enough for a million samples. For more samples, a
- * temporary file is used. */
+/* Memory in bytes for sorting the hashes of keys. This memory is enough for a million samples. For
+ * more samples, a temporary file is used. */
 #define SORT_BYTES ((uint64_t)32 << 20)
 
 int publish_keys_open(struct publish_keys *k, const char *directory, uint64_t memory_bytes,

@@ -18,9 +18,9 @@ struct several_task {
     void *context;
 };
 
-/* Runs all tasks. Their order must not matter. If the store of `directory` is remote, they run at
- * the same time, and the function returns the failure of the first task in the array that has
- * failed. Otherwise the tasks run one after another, and no task runs after the first failure. */
+/* Runs all tasks, whose order must not matter. If the store of `directory` is remote, the tasks run
+ * at the same time. Otherwise the tasks run one after another, and no task runs after the first
+ * failure. If tasks fail, the function returns the error of the first of them in the array. */
 int several_tasks(const char *directory, const struct several_task tasks[], size_t count,
                   struct sheaf_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds out what a store can do, for example whether it can check and replace an object in one
- * step. A store normally has an ability if its table of functions (struct store_ops) has a function
- * for the ability. If the ability depends on the server, the store's function find_abilities tests
- * the server. */
+ * step. Usually a store has an ability if its table of functions (struct store_ops) has a function
+ * for it. If an ability depends on the server, the store's function find_abilities tests the
+ * server. */
 #include "store/abilities.h"
 
 #include "store/store.h"

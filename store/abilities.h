@@ -2,7 +2,8 @@
  *
  * The abilities of a store that matter if several processes write to one directory. A run (a
  * process that writes a data set) determines the abilities once, when it opens its destination. The
- * abilities decide how the run protects the directory from other processes. */
+ * abilities decide by which method the run protects the directory from other processes, for example
+ * with conditional writes or with a lock. */
 #ifndef STORE_ABILITIES_H
 #define STORE_ABILITIES_H
 

@@ -41,8 +41,9 @@ struct cached_object {
     struct store_object base;
     struct store_object *inner;
     struct cache *cache;
-    /* text with which the caller identifies the content of the object; NULL if the caller has given
-     * none, and the version (such as an ETag) of the original object `inner` identifies it */
+    /* text from the caller that identifies the content of the object. NULL if the caller has given
+     * no such text; the content is then identified by the version (such as an ETag) of the original
+     * object `inner`. */
     char *version;
     char name[CACHE_NAME_BYTES];
     uint64_t block_count;
@@ -83,7 +84,7 @@ static size_t block_size(const struct cached_object *o, uint64_t block)
 
 /* ---- The states of blocks -------------------------------------------------------------------- */
 
-/* Waits until no other thread works on the block. If the block is then in the cache, returns GOOD.
+/* Waits until no other thread works on the block. Then returns GOOD if the block is in the cache.
  * Otherwise marks the block as BUSY, so that only this thread works on it, and returns UNKNOWN. */
 static enum block_state cache_claim(struct cached_object *o, uint64_t block)
 {

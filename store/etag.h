@@ -12,8 +12,8 @@
 #define MD5_BYTES 16
 
 /* Returns a number (stamp) that is different if the object was replaced. It is computed from the
- * ETag, and is 0 if `etag` is NULL or empty. A weak ETag has the stamp of the strong one with the
- * same text, because a proxy may make the ETags of some responses weak. */
+ * ETag, and is 0 if `etag` is NULL or empty. A weak ETag and a strong ETag with the same text have
+ * the same stamp, because a proxy may make the ETag of an object weak in some responses only. */
 uint64_t etag_stamp(const char *etag);
 
 /* Returns whether the ETag is strong. A strong ETag always changes with the content of the object,

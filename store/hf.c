@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds names, settings and commits of data sets on the Hugging Face hub. A table keeps the commit
- * of each revision as long as the process has its connections. So all reads of a revision (such as
- * "main") in a process use the same commit, even if the revision moves. */
+ * that was found for each revision, such as the branch "main". The table exists as long as the HTTP
+ * connections of the process. So all reads of a revision in this process use the same commit, even
+ * if the branch moves meanwhile. */
 #include "store/hf.h"
 
 #include <pthread.h>

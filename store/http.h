@@ -148,10 +148,10 @@ void http_engine_close(struct http_engine *engine);
  * even by its own function `done`. */
 void http_submit(struct http_engine *engine, struct http_exchange *exchange, uint64_t delay_ns);
 
-/* Ends an exchange (a request and its response) early. Its function `done` is still called. The
- * failure is HTTP_CANCELLED, unless the exchange had already ended. The caller must make sure that
- * nobody frees the exchange during this call. If a cancelled exchange is submitted again, it ends
- * immediately, without a request. */
+/* Ends an exchange (a request and its response) early, with the failure HTTP_CANCELLED. If the
+ * exchange has already ended, its result stays. The function `done` of the exchange is called in
+ * both cases. No thread may free the exchange during this call. If a cancelled exchange is
+ * submitted again, it ends immediately, without a request. */
 void http_cancel(struct http_engine *engine, struct http_exchange *exchange);
 
 /* Returns whether any server has ever responded. */

@@ -3,10 +3,10 @@
  * Connects libcurl with epoll. libcurl tells this file for which sockets it waits, and when it must
  * be called at the latest.
  *
- * When libcurl reads a socket, it continues as long as the socket has data. If the server is
- * nearby, a single socket might keep the thread busy. There are two measures against this. The
- * sockets of earlier requests are handled first, because their data is needed first. And events are
- * handled only for a short time; then new requests are sent. */
+ * When libcurl reads a socket, it continues as long as the socket has data. With a nearby server, a
+ * single socket might keep the thread busy, and other requests would wait. Therefore the sockets of
+ * earlier requests are handled first, because their data is needed first. In addition, events are
+ * handled only for a short time, and then new requests are sent. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>

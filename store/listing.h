@@ -16,8 +16,9 @@ struct listing {                /* zero-initialised */
 int listing_add(struct listing *listing, const struct store_entry *entry, struct sheaf_error *err);
 /* Removes all entries from the listing. */
 void listing_clear(struct listing *listing);
-/* Calls `each` for all entries in order, and frees the listing. If `code` is an error, only frees
- * the listing, and returns `code`. */
+/* Calls `each` for all entries in byte order of their names, and frees the listing. `code` is the
+ * caller's result so far. If `code` is an error, the function only frees the listing and returns
+ * `code`. */
 int listing_end(struct listing *listing, int code, store_entry_fn *each, void *context);
 
 #endif

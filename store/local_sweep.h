@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Removes temporary files of processes that were killed while they wrote them. A writer holds a
- * lock on its file until its process ends, so a file without a lock is abandoned. */
+ * Removes temporary files that killed processes have left. A writer holds a lock on its file until
+ * its process ends, so a file without a lock is abandoned. */
 #ifndef STORE_LOCAL_SWEEP_H
 #define STORE_LOCAL_SWEEP_H
 

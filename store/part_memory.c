@@ -21,7 +21,7 @@
 #define PARTS_MOST  32u
 #define PART_BYTES  ((uint64_t)8 << 20)
 
-/* The beginning of an unused buffer. It has a pointer to the next unused buffer. */
+/* The first bytes of an unused buffer, which store a pointer to the next unused buffer. */
 struct idle {
     struct idle *next;
 };

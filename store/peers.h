@@ -29,9 +29,9 @@ struct peers {
 
 /* Records that the first byte of an answer has arrived after first_byte_ns nanoseconds. */
 void peers_note(struct peers *peers, uint64_t first_byte_ns);
-/* Returns how many nanoseconds a read may wait for its answer before it is sent again. `times` is
- * the number of times that the read was already sent again. Returns 0 if the read may wait without
- * limit. */
+/* Returns how many nanoseconds a read may wait for its answer before its request is sent again.
+ * `times` is the number of earlier repetitions of this request. Returns 0 if the read may wait
+ * without limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
 /* Takes one request from the server's credit, which is the number of extra requests that the server
  * may get (see the top of this file). Returns false if there is no credit left. */

@@ -177,9 +177,9 @@ static int check_total(const struct remote_reading *g, uint64_t total, struct sh
     return remote_read_changed(g, "size", size, err);
 }
 
-/* Handles a response that contradicts its request: such a response may belong to another request.
- * Sets *again to true, so that the range is requested again, on another connection. After
- * WRONG_MOST such responses, sets *again to false. */
+/* Handles a response that contradicts its request, for example because it belongs to another
+ * request. Sets *again to true, so that the range is requested again on another connection. After
+ * WRONG_MOST such responses for one read, sets *again to false. */
 static void ask_anew(struct remote_reading *g, bool *again)
 {
     *again = ++g->wrong < WRONG_MOST;
@@ -247,11 +247,11 @@ static int take_whole(struct remote_reading *g, bool *again, struct sheaf_error 
     return code == SHEAF_OK && o->is_new ? meet(g, total, err) : code;
 }
 
-/* Returns whether the end of the range in a response is suspicious. `last` is the last byte of the
- * range, and `total` the size of the object as the response states it. If the size was not known
- * before, and the range ends before the end of both the request and the object, then either the
- * size or the end is probably wrong. After WRONG_MOST such responses, the end is believed, because
- * some servers always send less than was requested. */
+/* Returns whether a response seems to state a wrong end of its range. `last` is the last byte of
+ * the range, and `total` the size of the object as the response states it. If the size was already
+ * known, returns false. Otherwise returns true if the range is too short: it ends before the end of
+ * the request, and before the end of the object. After WRONG_MOST such responses, returns false,
+ * because some servers always send less than was requested. */
 static bool is_odd_end(const struct remote_reading *g, uint64_t last, uint64_t total)
 {
     return remote_read_object_of(g->read)->base.bytes == UINT64_MAX && g->wrong + 1 < WRONG_MOST &&

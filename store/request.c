@@ -73,8 +73,8 @@ const struct target *target_now(const struct target *target)
     return moved != NULL ? moved : target;
 }
 
-/* Sends later attempts to another region. The region of a target (the server) changes only once.
- * If another request has already changed it, this function does not change it again. */
+/* Changes the region to which later attempts are sent. The region of a target (the server) changes
+ * only once. If another request has already changed it, this function does not change it again. */
 bool request_follow(struct request *r, const char *region)
 {
     const struct target *t = r->target;

@@ -141,9 +141,9 @@ int request_init(struct request *request, const struct target *target, enum http
                  char *path, char *query, char *what, struct sheaf_error *err);
 void request_free(struct request *request);
 
-/* Sends the next attempts of this request, and all later requests to its target (the server), to
- * another region. Returns false if this is not possible. Called by `classify` if a response names
- * the region. */
+/* Changes the region to which the next attempts of this request, and all later requests to its
+ * target (the server), are sent. Returns false if this is not possible. Called by `classify` if a
+ * response names the region. */
 bool request_follow(struct request *request, const char *region);
 
 /* Sets a header for all attempts of the request. `name` must be a static string in lower case. */

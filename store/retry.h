@@ -15,7 +15,8 @@
 #include <stdint.h>
 
 struct retry_policy {
-    /* number of attempts that may fail in a row without any progress; at least 1 */
+    /* number of failed attempts in a row, without a received byte, after which no further attempt
+     * is made; at least 1 */
     unsigned attempts;
     /* time in nanoseconds since the first attempt after which no further attempt begins */
     uint64_t time_ns;

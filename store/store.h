@@ -46,8 +46,8 @@ struct store_object {
     const char *version;
     bool is_stream;             /* a pipe or terminal, for which only store_read_next works */
     bool is_remote;             /* whether it pays to start many reads early */
-    /* best divisor, in bytes, for the size of a read: reads of a multiple of this size are fastest;
-     * 0 if any size is good */
+    /* size in bytes of which the size of a read should be a multiple, because such reads are
+     * fastest; 0 if any size is good */
     size_t block_bytes;
     /* a flag of the caller, or NULL. If the flag is set, store_read_next returns
      * SHEAF_ERR_INTERRUPTED. */
@@ -105,8 +105,8 @@ static inline bool store_is_mark(const struct store_entry *entry)
  * listing, which then returns this value. */
 typedef int store_entry_fn(void *context, const struct store_entry *entry);
 
-/* A function that returns whether an object of this name was written by the program that calls
- * store_clean, judged by the form of the name. */
+/* A function that decides by the form of a name whether the program that calls store_clean may have
+ * written the object. Returns true if it may have. */
 typedef bool store_is_ours_fn(const void *context, const char *name);
 
 /* A request for the size, the stamp and other facts of an object, which store_stat_start begins.
@@ -241,9 +241,9 @@ struct store_ops {
     int (*make_directory)(const char *url, struct sheaf_error *err);
     /* store_lock. NULL if the store has no locks. */
     int (*lock)(const char *url, bool shared, int *lock, struct sheaf_error *err);
-    /* Makes a stage, or takes one over if `from` is not NULL. A stage is a directory through which
-     * a run's files pass to their final names (see store/stage.h). `stage_take` is NULL if the
-     * store has no stages. */
+    /* Makes the stage `stage` if `from` is NULL. Otherwise takes over the stage `from` by renaming
+     * it to `stage`. A stage is a directory into which a run renames its files before they get
+     * their final names (see store/stage.h). `stage_take` is NULL if the store has no stages. */
     int (*stage_take)(const char *partial, const char *from, const char *stage,
                       struct sheaf_error *err);
     bool (*stage_is_there)(const char *stage);
@@ -364,13 +364,14 @@ int store_remove(const char *url, struct sheaf_error *err);
 /* Finds out how many bytes and files can still be written under `url`, which need not exist yet. */
 int store_free_space(const char *url, struct store_space *space, struct sheaf_error *err);
 /* Checks whether `files` more files with `bytes` bytes in total fit under `url`. Returns
- * SHEAF_ERR_IO if the files do not fit. A write to a full disk returns the same code. Every command
- * that knows the size of its output calls this function before it writes. */
+ * SHEAF_ERR_IO, the code of a write to a full disk, if the files do not fit. Every command that
+ * knows the size of its output calls this function before it writes. */
 int store_check_space(const char *url, uint64_t bytes, uint64_t files, struct sheaf_error *err);
 int store_make_directory(const char *url, struct sheaf_error *err);
-/* Locks the directory `url` until store_unlock, or until the process ends. A shared lock (`shared`)
- * allows other shared locks. Returns SHEAF_ERR_EXISTS if another lock excludes this one. *lock
- * becomes -1 if the store or the file system has no locks. */
+/* Locks the directory `url` until store_unlock, or until the process ends. If `shared` is true,
+ * other processes may hold a shared lock at the same time. Returns SHEAF_ERR_EXISTS if another
+ * process holds a lock that does not allow this lock. *lock becomes -1 if the store or the file
+ * system has no locks. */
 int store_lock(const char *url, bool shared, int *lock, struct sheaf_error *err);
 void store_unlock(int lock);                                /* -1 is fine */
 
@@ -399,8 +400,8 @@ int store_sync(const char *url, struct sheaf_error *err);
 int store_clean(const char *url, store_is_ours_fn *is_ours, const void *context, bool *by_name,
                 struct sheaf_error *err);
 int store_clean_object(const char *url, struct sheaf_error *err);
-/* Returns "directory/name" as allocated memory. If `directory` is "s3://" without a bucket, returns
- * "s3:///name", which is not a valid URL, so that `name` is not taken for a bucket. */
+/* Returns "directory/name" as allocated memory. As an exception, if `directory` is "s3://" without
+ * a bucket, returns the invalid URL "s3:///name". Otherwise `name` would be taken for a bucket. */
 char *store_join(const char *directory, const char *name);
 
 #endif

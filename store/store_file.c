@@ -301,8 +301,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 
     if (code != SHEAF_OK)
         return code;
-    /* Store the note, a word that belongs to the object. On a file system without extended
-     * attributes, it is lost. */
+    /* Store the note, a word that is kept with the file in an extended attribute. On a file system
+     * without extended attributes, the note is lost. */
     if (w->base.note != NULL)
         (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)
@@ -313,10 +313,10 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-/* Renames a file, but only if no file has the new name. On most file systems this is one step. On a
- * file system without links, the function first checks whether the name is free, and then renames
- * the file. Between these two steps, another process can create a file of this name, which is then
- * replaced. */
+/* Renames a file, but only if no file has the new name. On most file systems, the kernel checks and
+ * renames in one step. On a file system without links, this function first checks whether the name
+ * is free, and then renames the file. If another process creates a file of this name between the
+ * two steps, that file is replaced. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;

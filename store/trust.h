@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* Returns the path of the file with certificates that libcurl must use. Returns NULL if libcurl
- * must use its built-in path, because this path has a file, or because no other file with
- * certificates was found. May be called on any thread. */
+/* Returns the path of the file with certificates that libcurl must use instead of its built-in
+ * path. Returns NULL if the built-in path has a file, or if no file with certificates was found.
+ * May be called on any thread. */
 const char *trust_file(void);
 
 /* Returns whether this system has none of the files in which certificates are usually stored. */

@@ -52,8 +52,8 @@ int url_append_host(struct buf *out, const struct url *url, struct sheaf_error *
  * ARN of an access point, which is not checked here. */
 int url_parse_s3(const char *text, char **bucket, char **key, struct sheaf_error *err);
 
-/* Returns the length of an http URL up to its query. Messages show only this part, because the
- * query may have a signature. */
+/* Returns the length of the part of an http URL that messages may show: the part before the query.
+ * The query is not shown, because it may have a signature. */
 int url_printable_size(const char *text);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * AWS credentials. A set of credentials is an access key, its secret and a session token. A set
- * never changes and is reference-counted. So a request with an old set can continue after a new set
- * was fetched.
- *
- * A cache renews its set before the set expires. The cache fetches sets on a thread of its own.
- * Getting a set from the cache never blocks: during a renewal, requests are signed with the old
- * set. If the old set has expired, a request is delayed until the renewal is done. */
+ * never changes and is reference-counted. So a request that uses an old set can continue after a
+ * new set was fetched. A cache fetches a new set before the old set expires. The cache fetches sets
+ * on a thread of its own. Getting a set from the cache never blocks: during a renewal, requests are
+ * signed with the old set. If the old set has expired, a request is delayed until the renewal is
+ * done. */
 #ifndef STORE_S3_CREDENTIALS_H
 #define STORE_S3_CREDENTIALS_H
 

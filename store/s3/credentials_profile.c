@@ -28,11 +28,12 @@
 
 extern char **environ;
 
-/* A profile in a chain. The chain begins with the profile in use. Each profile names the next one
- * as the source of its keys. */
+/* A profile in a chain. The chain begins with the profile that the user has chosen. Each profile
+ * names the next one as the source of its keys. */
 struct step {
     const char *profile;
-    /* the previous profile of the chain, which names this profile; NULL for the profile in use */
+    /* the previous profile of the chain, which names this profile; NULL for the first profile,
+     * which the user has chosen */
     const struct step *before;
     unsigned number;
 };
@@ -197,9 +198,9 @@ static int of_role_source(const struct credentials_context *c, const struct step
     return code;
 }
 
-/* Returns the session tags for assuming the role of a profile. For the profile in use, these are
- * the tags in the environment, or else the tags of the profile. For other profiles in the chain
- * (the profiles from which its keys come), the environment is not used. */
+/* Returns the session tags that are sent when the role of a profile is assumed. For the profile
+ * that the user has chosen, these are the tags in the environment, or else the tags of the profile.
+ * For the profiles from which its keys come, only the tags of those profiles count. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
@@ -238,9 +239,9 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Returns the value of a setting. For the profile in use, this is the value in the environment if
- * it is set there, otherwise the value in the profile. For other profiles in the chain (the
- * profiles from which its keys come), the environment is not used. */
+/* Returns the value of a setting. For the profile that the user has chosen, this is the value in
+ * the environment if it is set there, otherwise the value in the profile. For the profiles from
+ * which its keys come, only the value in those profiles counts. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {
@@ -287,9 +288,9 @@ static int of_keys(const struct profiles *p, enum profile_file file, const char 
     return *set == NULL ? err_memory(err, sizeof(**set)) : SHEAF_OK;
 }
 
-/* Returns whether the role of a profile must be assumed to get its credentials. The role is not
- * assumed if the profile has keys, and another profile names it as the source of its keys. These
- * keys are used in that case. */
+/* Returns whether the role of a profile must be assumed to get the profile's credentials. As an
+ * exception, the keys of the profile are used instead of its role if another profile names this
+ * profile as the source of keys. */
 static bool is_role(const struct profiles *p, const struct step *step)
 {
     return (step->before == NULL || !has_keys(p, step->profile)) &&

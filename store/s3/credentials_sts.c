@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Requests temporary credentials from AWS's Security Token Service (STS), with one of two actions.
- * The action AssumeRole is signed with keys, and can have session tags, for roles that serve many
- * tenants. The action AssumeRoleWithWebIdentity needs no keys. */
+ * A request with the action AssumeRole is signed with keys. It may have session tags, by which one
+ * role can give different permissions to different users. A request with the action
+ * AssumeRoleWithWebIdentity has a token instead of keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -127,8 +127,9 @@ struct parse {
     char outer[NAME_MOST];
 };
 
-/* Returns whether this file already has the key `key` in the section `section`. Looks only at
- * entries from number `first` on. */
+/* Returns whether the file that is being parsed already has the key `key` in the section `section`.
+ * Looks only at entries from number `first` on. The caller passes the first entry of the section,
+ * or 0. */
 static bool is_there(const struct parse *p, size_t first, const char *section, const char *key)
 {
     for (size_t i = first; i < p->profiles->count; i++) {
@@ -141,8 +142,8 @@ static bool is_there(const struct parse *p, size_t first, const char *section, c
     return false;
 }
 
-/* Begins a section, and adds an entry that has the section's name but no key. This entry makes the
- * section exist even if it has no settings. */
+/* Begins a section. Adds an entry that has the section's name but no key, so that a section without
+ * settings can be found as well. */
 static int begin_section(struct parse *p, char *text, struct sheaf_error *err)
 {
     p->outer[0] = '\0';

@@ -495,8 +495,9 @@ static int head_by(enum http_method method, const struct s3_bucket *b, const cha
 
 /* Requests facts about an object (size, ETag, checksum) by HEAD. If the server refuses, sends a GET
  * of the first byte. The response to a HEAD has no text, but the response to the GET has a text
- * with the reason. If the server only does not allow HEAD (405, 501), or its response has no size,
- * the response to the GET has the facts. No GET follows if a proxy demands a password (407). */
+ * with the reason. If the server refuses only the method HEAD (405, 501), or if its response to the
+ * HEAD has no size, the response to the GET has the facts. If a proxy demands a password (407), no
+ * GET is sent, because the proxy would refuse it as well. */
 static int head_once(const struct s3_bucket *b, const char *key, struct s3_head *head,
                      struct sheaf_error *err)
 {

@@ -23,9 +23,10 @@ struct place_search {
 
 /* ---- Hosts ----------------------------------------------------------------------------------- */
 
-/* Returns whether a name is the name of a directory bucket, or of an access point of one. Such
- * names end with the zone and a suffix. For "data--usw2-az1--x-s3" or "data--usw2-az1--xa-s3",
- * *zone_found becomes "usw2-az1". *zone_found becomes NULL if the name has no zone. */
+/* Returns whether a name belongs to a directory bucket, or to an access point of a directory
+ * bucket. Such names end with the name of an availability zone and a suffix. For
+ * "data--usw2-az1--x-s3" or "data--usw2-az1--xa-s3", *zone_found becomes "usw2-az1". *zone_found
+ * becomes NULL if the name has no zone. */
 static bool is_express(const char *name, const char **zone_found, int *size)
 {
     static const char *const ends[] = { "--x-s3", "--xa-s3" };

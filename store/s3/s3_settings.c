@@ -339,8 +339,8 @@ int s3_settings_apply(const struct s3_settings *settings, struct request *r, boo
     return code;
 }
 
-/* Names headers in the error's message that a bucket's policy may require and that this request did
- * not have. Returns whether there are such headers. */
+/* Adds to the error's message the names of the headers that this request did not have, although a
+ * bucket's policy may require them. Returns whether there are such headers. */
 static bool s3_settings_name_missing(const struct request *r, struct sheaf_error *err)
 {
     bool any = false;

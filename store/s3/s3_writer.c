@@ -331,10 +331,10 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
     return code;
 }
 
-/* Returns whether the object that made the server refuse this conditional write has the bytes of
- * this write. If it does, an earlier attempt has written it, and the response of that attempt was
- * lost. The number of attempts does not show this, because libcurl itself repeats a request if the
- * server has closed a kept connection. */
+/* Must be called after the server has refused a conditional write. Returns whether the object that
+ * is now at the URL has the bytes of this write. If it has, an earlier attempt of this write has
+ * succeeded, and the response was lost. The function compares bytes, because attempts cannot be
+ * counted: libcurl itself repeats a request if the server has closed a kept connection. */
 static bool is_ours(const struct s3_writer *w, struct store_seen *now)
 {
     const size_t size = (size_t)w->bytes;

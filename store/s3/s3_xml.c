@@ -210,8 +210,8 @@ static int parse_bytes(const char *text, uint64_t *bytes, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Returns whether a key can be percent-encoded, as the server has said. A percent-encoded key has
- * no blanks, control characters or bytes that are not ASCII. */
+/* Returns whether a key may be percent-encoded text. A percent-encoded key has no blanks, no
+ * control characters and no bytes that are not ASCII. */
 static bool may_be_encoded(const char *text)
 {
     while (*text > ' ' && *text < 0x7f)

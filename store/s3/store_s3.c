@@ -17,8 +17,8 @@
 #include "store/s3/s3_ops.h"
 #include "store/s3/s3_upload.h"
 
-/* Computes the path and the headers that all reads of an object have in common. Returns the path,
- * and stores the headers, which the user's settings require, in `o`. The path has the form
+/* Computes the path and the headers that all reads of an object have in common. Returns the path.
+ * Stores in `o` the headers that the user's settings require. The path has the form
  * "/encoded%20key"; a request puts "/bucket" before it if necessary. */
 static char *store_s3_take_path(struct remote_object *o, const struct s3_bucket *bucket,
                                 const char *key, struct sheaf_error *err)
@@ -161,12 +161,13 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
 }
 
 /* Removes an object if it is still the object that the caller has seen. Many servers without
- * conditional requests ignore the condition and remove any object. With these servers, a changed
- * object is protected only by a comparison in store.c just before this call.
+ * conditional requests ignore the condition and remove any object. Therefore store.c compares the
+ * object just before it calls this function; with these servers, only that comparison protects a
+ * changed object.
  *
- * If the response to an earlier attempt was lost, the object may already be gone. Some servers then
- * answer 404, and others answer that the object is not the expected one. So after such an answer,
- * the function checks whether there is still an object. */
+ * If the response to an earlier attempt was lost, that attempt may have removed the object. To the
+ * next attempt, some servers answer 404, and others answer that the object is not the expected one.
+ * So after the second answer, the function checks whether there is still an object. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
