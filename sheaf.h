@@ -117,11 +117,11 @@ enum sheaf_reason {
      * a field that all other samples have (ODD_FIELDS), or some files could not be packed
      * (BAD_FILES). */
     SHEAF_REASON_UNUSED_FILTER, SHEAF_REASON_ODD_FIELDS, SHEAF_REASON_BAD_FILES,
-    /* With the code ACCESS: S3 refuses to write, possibly because its policy requires a request
-     * header. */
+    /* With the code ACCESS: S3 refuses to write, possibly because the policy of the bucket requires
+     * a request header that was not sent. */
     SHEAF_REASON_BUCKET_POLICY,
-    /* A reason for which packing fails: a file is bad, but with the option fix_images the call
-     * would turn the file into a valid JPEG. */
+    /* A reason for which packing fails: an image file is bad. With the option fix_images, the call
+     * would convert it to a valid JPEG. */
     SHEAF_REASON_ODD_IMAGE,
     SHEAF_REASON_CLASS_DEPTH,       /* packing: classes are directories of different depths */
     SHEAF_REASON_SIBLING_CLASSES,   /* packing: a data set beside it numbers classes otherwise */
@@ -129,16 +129,16 @@ enum sheaf_reason {
     SHEAF_REASON_SOURCE_LOST,       /* packing: the source cannot be read, whatever the file */
     SHEAF_REASON_SOURCE_CHANGED,    /* packing: a file vanished or changed since the scan */
     SHEAF_REASON_TOO_MANY_SKIPPED,  /* packing: max_skipped */
-    /* With the code UNSUPPORTED: of two files to be unpacked, one would need a directory with the
-     * name of the other, for example `a` and `a/b`. */
+    /* With the code UNSUPPORTED: two files cannot both be unpacked, because the name of one is the
+     * directory of the other. For example, `a` cannot be a file if there is a file `a/b`. */
     SHEAF_REASON_FILE_OR_DIRECTORY,
     SHEAF_REASON_LOST_SHARDS,       /* CHANGED: a plan's published data set lacks shards */
     SHEAF_REASON_NO_VALUE,          /* NOT_FOUND: a column has no value for a sample */
     /* With the code NOT_FOUND: a value for a column has a key, but no sample of the data set has
      * this key. */
     SHEAF_REASON_NOT_IN_BASE,
-    /* With the code NOT_FOUND: some keys or files belong to no sample. The option on_unknown can
-     * skip them. */
+    /* With the code NOT_FOUND: some keys or files that were passed to the call belong to no sample.
+     * With the option on_unknown SKIP, the call would leave them out. */
     SHEAF_REASON_UNKNOWN_KEYS,
     /* With the code ARGUMENT: a plan for writing a column was passed to a function for other
      * plans. */
@@ -316,8 +316,8 @@ struct sheaf_source_info {
     int label_base;
     const char *fingerprint, *manifest_json;    /* manifest_json is the manifest's text, NULL for
                                                    foreign shards */
-    /* URL of an earlier source of the same data set that appears to have the same content, or
-     * NULL */
+    /* URL of a source that comes earlier in the list of sources and appears to have the same
+     * content as this source; NULL if there is none */
     const char *same_as;
     /* `chosen` is the number of samples of this source that the view selects, or of all samples of
      * this source if the data set is not a view (a selection of samples). `share` is the fraction
@@ -336,7 +336,7 @@ struct sheaf_dataset_info {
      * of samples is unknown */
     int is_stream;
     enum sheaf_container container; /* 0 if its sources have different ones */
-    /* codec of the shards; if the sources have different codecs, this is one of them, but not
+    /* codec of the shards; if the sources have different codecs, one of these codecs other than
      * NONE */
     enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
@@ -367,14 +367,14 @@ struct sheaf_dataset_info {
      * (option fix_images), and images_resized the number of images that were only made smaller.
      * Both are 0 for a view, and UINT64_MAX if unknown. */
     uint64_t images_converted, images_resized;
-    /* number of files that the packer left out of the data set, or number of samples if the data
-     * set was converted from another one */
+    /* number of files that were left out when the data set was packed; if the data set was
+     * converted from another data set, the number of samples that were left out */
     uint64_t skipped;
     /* repeated_keys is the number of samples whose key an earlier sample has as well. repeated_key
-     * is the first such key, or NULL. In a data set with an index, keys of all shards are compared.
-     * In foreign tars (written by other software), only keys of the same shard are compared. In
-     * such a tar, a key also counts as repeated if the files of one sample are not next to each
-     * other. */
+     * is the first such key, or NULL if there is none. In a data set with an index, keys of all
+     * shards are compared. In foreign tars (written by other software), only keys of the same tar
+     * are compared. If the files with one key are not next to each other in a foreign tar, this key
+     * also counts as repeated. */
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples whose files were added to an earlier sample with the same key */
     uint64_t joined_keys;
@@ -1290,11 +1290,11 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
-/* Packs part number `part` (from 0) of `parts`. A part is a range of the plan's shards with about 1
- * / `parts` of the bytes. The call uses only the options jobs, memory_bytes, progress, report and
- * interrupt. Returns SHEAF_ERR_CHANGED if `dest` belongs to another plan, or if a file has changed
- * since the plan was made and the plan has on_change FAIL. Returns SHEAF_ERR_LIMIT if a sample
- * needs more than memory_bytes. */
+/* Packs part number `part` (from 0) of a plan that is divided into `parts` parts. A part is a range
+ * of the plan's shards with about 1 / `parts` of the bytes. The call uses only the options jobs,
+ * memory_bytes, progress, report and interrupt. Returns SHEAF_ERR_CHANGED if `dest` belongs to
+ * another plan, or if a file has changed since the plan was made and the plan has on_change FAIL.
+ * Returns SHEAF_ERR_LIMIT if a sample needs more than memory_bytes. */
 SHEAF_CALL int sheaf_pack_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -1482,8 +1482,9 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);
-/* Converts part number `part` (from 0) of `parts` of a plan that sheaf_plan_make has made for a
- * data set. After all parts, sheaf_commit publishes the result. */
+/* Converts part number `part` (from 0) of a plan that is divided into `parts` parts.
+ * sheaf_plan_make must have made the plan with a data set as its source. After all parts,
+ * sheaf_commit publishes the result. */
 SHEAF_CALL int sheaf_convert_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_error *error);
@@ -1521,8 +1522,8 @@ struct sheaf_verify_options {
     sheaf_progress_fn *progress; sheaf_report_fn *report;       /* NULL; `report` is called for
                                                                    each problem */
     void *context; const volatile int *interrupt;
-    /* Default 0 and 0: all shards are read. Otherwise only the shards of part number `part` (from
-     * 0) of `parts` are read, so that several machines can share the work. */
+    /* Default 0 and 0: all shards are read. Otherwise the shards are divided into `parts` parts,
+     * and only part number `part` (from 0) is read, so that several machines can share the work. */
     uint32_t part, parts;
     /* Default NULL. Called at the end for each field, with its statistics over the samples that
      * were read. */
@@ -1664,10 +1665,11 @@ SHEAF_API void sheaf_column_free(struct sheaf_column_writer *writer);       /* N
 SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const char *source,
     const char *plan, const struct sheaf_column_options *options,
     struct sheaf_column_result *result, struct sheaf_error *error);
-/* Writes part number `part` (from 0) of `parts` of a column. Keeps shards that an earlier or
- * concurrent run has finished. *result counts the values of this part. Only its field `unknown`
- * counts values of the whole source. Returns SHEAF_ERR_CHANGED if the values of the source have
- * changed since the plan was made. */
+/* Writes part number `part` (from 0) of a column that is divided into `parts` parts. Keeps shards
+ * that an earlier or concurrent run has finished. *result counts the values of this part. As an
+ * exception, its field `unknown` counts values of the whole source, because a value whose key no
+ * sample has belongs to no part. Returns SHEAF_ERR_CHANGED if the values of the source have changed
+ * since the plan was made. */
 SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);

@@ -7,9 +7,9 @@
  * takes bytes before it starts a job, and gives them back after it has used the job's result. If
  * several threads use a budget, a lock must guard it, as in store/part_memory.c.
  *
- * Jobs that read ahead must not take the memory that the owner's next step needs. Therefore
- * `reserve` bytes of the limit are kept for the next step. budget_take never uses this reserve, but
- * budget_take_reserved may use all free bytes. */
+ * Jobs that read ahead must not take all memory, because the reader or packer also needs memory for
+ * its next step. Therefore `reserve` bytes of the limit are kept for the next step. budget_take
+ * never uses this reserve, but budget_take_reserved may use all free bytes. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 
@@ -73,9 +73,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Makes `bytes` bytes of the reserve free again. These bytes were taken with budget_take_reserved.
- * They stay taken, but from now on they count as if budget_take had taken them. Returns false and
- * changes nothing if the room outside the reserve is too small for them. */
+/* Changes how `bytes` bytes count that budget_take_reserved has taken: from now on, they count as
+ * if budget_take had taken them. So `bytes` bytes of the reserve are free again. Returns false and
+ * changes nothing if the budget has too little room outside of the reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

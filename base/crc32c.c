@@ -5,9 +5,9 @@
  * ISA-L's functions take the length as an int, so this file cuts longer inputs into pieces. ISA-L
  * does not invert the CRC at the beginning and at the end, so this file does.
  *
- * For short inputs, this file uses the processor's CRC instruction instead of ISA-L. The
- * instruction needs half of ISA-L's time there, and a tenth of it on the eight bytes of a TFRecord
- * length. */
+ * For short inputs, this file uses the processor's CRC instruction instead of ISA-L, because the
+ * instruction needs half of ISA-L's time. For the eight bytes of a TFRecord length, it needs a
+ * tenth of the time. */
 #include "base/crc32c.h"
 
 #include <isa-l/crc.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The error type of the whole library: a code and a message. The function that finds a fault sets
- * both. Its callers put the place (such as the shard or file) before the message. Most functions
- * below return the code, so that a caller can end with `return err_set(...)`. */
+ * the code and the message. Its callers put the name of the shard or file before the message. Most
+ * functions below return the code, so that a caller can end with `return err_set(...)`. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads and writes whole ranges of a file. If a system call handles only a part of the range, or is
- * interrupted by a signal, these functions continue with the rest. The functions return the number
- * of bytes that were read or written. If this number is less than requested, errno has the reason,
- * or is 0 at the end of the file. */
+ * Reads and writes whole ranges of bytes of a file. If a system call reads or writes only a part of
+ * the range, or is interrupted by a signal, these functions call it again for the rest. The
+ * functions return the number of bytes that were read or written. If this number is less than
+ * requested, errno has the reason, or is 0 at the end of the file. */
 #ifndef BASE_FD_IO_H
 #define BASE_FD_IO_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds fields that only a few samples lack, because this is probably a mistake in the data. The
- * packer reports such fields before it packs, and the command-line tool after packing, in the same
- * words. */
+ * Finds fields that only a few samples lack, because these samples are probably a mistake in the
+ * data. The packer reports such a field before it packs. The command-line tool reports it after
+ * packing. Both use the text FEW_LACK_TEXT. */
 #ifndef BASE_FEW_LACK_H
 #define BASE_FEW_LACK_H
 

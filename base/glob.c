@@ -2,8 +2,8 @@
  *
  * Matches texts with shell patterns. A star first matches no bytes. If the rest of the pattern then
  * does not match, the star takes one more byte, and the rest of the pattern is tried again. Only
- * the last star that was reached takes more bytes. It is not necessary to extend earlier stars,
- * because the last star can match any bytes. */
+ * the last star that was reached takes more bytes. Earlier stars need no more bytes, because the
+ * last star can match these bytes instead. */
 #include "base/glob.h"
 
 #include <stdint.h>

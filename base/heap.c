@@ -7,8 +7,9 @@
  * follows an end mark, a head without bytes. Two neighbouring blocks are never both free.
  *
  * Free blocks are in lists by size. Row r of the table of lists has HEAP_SLOTS lists, for blocks of
- * 2^r to 2^(r + 1) bytes. A small piece that is freed first goes to a separate list, and its block
- * still counts as used. join_small() later turns all such pieces into free blocks.
+ * 2^r to 2^(r + 1) bytes. When a small piece is freed, it first goes to a separate list, and its
+ * block still counts as used. join_small() later turns all pieces in these lists into free
+ * blocks.
  *
  * The heap reserves ranges of addresses before it needs them, because reserved addresses take no
  * memory. They cost nothing unless the process has a limit for addresses (ulimit -v). If the newest
@@ -391,8 +392,8 @@ static void heap_release(struct heap *h, struct heap_block *b)
 }
 
 /* Pointers to freed small pieces of one size. The pointers lie in the memory of another freed piece
- * of this size. So most pieces can be freed and used again without an access to their own memory,
- * which is rarely in the CPU's cache. */
+ * of this size. So when a piece is freed or used again, its own memory is usually not accessed.
+ * Such an access would be slow, because this memory is rarely in the CPU's cache. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

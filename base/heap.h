@@ -6,10 +6,10 @@
  * The owner of the heap can lend a piece to other threads. The memory of a lent piece stays valid
  * until these threads have returned it, even if the owner has freed the piece or closed the heap.
  *
- * The heap replaces malloc for one reason. If one thread allocates memory and another thread frees
- * it, malloc keeps the freed memory for the first thread, and no budget counts it. The process
- * would then need more and more memory for new samples. This heap reuses its memory, and the budget
- * counts all of it, including holes between pieces.
+ * malloc is not used for samples, because one thread allocates them and another thread frees them.
+ * malloc would keep the freed memory for the first thread, and no budget would count it. The
+ * process would then need more and more memory for new samples. This heap reuses its memory, and
+ * the budget counts all of it, including holes between pieces.
  *
  * The heap does not ask for huge pages. On virtual machines that return free huge pages to their
  * host, a new huge page would cost more time than small pages.
@@ -41,10 +41,9 @@ struct heap_range;
 #define HEAP_SLOTS 16u          /* size steps in a row */
 #define HEAP_SMALL 64u          /* small sizes: the multiples of 16 bytes */
 
-/* Memory that the caller gives to the heap. If `needed` is not NULL, the heap calls it before it
- * uses a larger part of this memory. `bytes` is the number of bytes that the heap will then use in
- * total. `needed` returns nonzero if these bytes cannot be used, and the heap then does without
- * them. */
+/* Memory that the caller gives to the heap. If `needed` is not NULL, the heap calls `needed` before
+ * it uses a larger part of this memory. The argument `bytes` is the total number of bytes that the
+ * heap would then use. If `needed` returns nonzero, the heap does not use more of this memory. */
 struct heap_memory {
     void *base;                 /* page-aligned */
     int (*needed)(void *context, size_t bytes);

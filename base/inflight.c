@@ -106,10 +106,10 @@ size_t inflight_busy(struct inflight *w)
 
 /* ---- Taking back ----------------------------------------------------------------------------- */
 
-/* Finds the item to collect next. With the order INFLIGHT_ANY, this is the oldest item whose work
- * is done. With the order INFLIGHT_OLDEST, only the oldest item of all can be collected, once its
- * work is done. Returns the address of the pointer to the item in the list, or NULL if no item can
- * be collected now. */
+/* Finds the item that the caller collects next. With the order INFLIGHT_ANY, this is the oldest
+ * item whose work is done. With the order INFLIGHT_OLDEST, it is the oldest item in the window, but
+ * only if the work of this item is done. Returns the address of the pointer to the item in the
+ * list, or NULL if no item can be collected now. */
 static struct inflight_item **inflight_find(struct inflight *w)
 {
     struct inflight_item **link = &w->first;

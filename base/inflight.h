@@ -43,8 +43,7 @@ struct inflight {
     enum inflight_order order;
     inflight_fn *cancel;
     const volatile int *interrupt;
-    /* nonzero after a cancellation: the window (the list of work that is under way) then skips all
-     * work that has not begun */
+    /* nonzero after the work was cancelled; from then on, work that has not begun is skipped */
     int is_cancelled;
     pthread_mutex_t lock;
     pthread_cond_t landed;
@@ -95,8 +94,8 @@ struct inflight_item *inflight_next(struct inflight *window);
 struct inflight_item *inflight_take(struct inflight *window);
 bool inflight_is_ready(struct inflight *window);    /* Returns whether inflight_take would return
                                                        an item. */
-/* Waits until an item is done, but at most 50 ms. Does not wait if an item was done after the last
- * wait for this window. */
+/* Waits until the work of any item in the window is done, but at most 50 ms. Does not wait if the
+ * work of an item was done since the last call for this window. */
 void inflight_wait(struct inflight *window);
 /* Makes all work that was started end soon. */
 void inflight_cancel(struct inflight *window);

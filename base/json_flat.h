@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the usual form of a line of JSON Lines, an object of strings and numbers, without building
- * a tree of values. The parser refuses any other text. For a refused text, the caller must use
- * json_load_line, which handles all JSON and reports errors. */
+ * Parses a JSON object of strings and numbers, which is the usual form of a line of JSON Lines. It
+ * builds no tree of values, and so is faster than jansson. The parser refuses any other text. For a
+ * refused text, the caller must use json_load_line, which handles all JSON and reports errors. */
 #ifndef BASE_JSON_FLAT_H
 #define BASE_JSON_FLAT_H
 

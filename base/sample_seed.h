@@ -10,10 +10,9 @@
 #include <stdint.h>
 
 /* Returns a number that identifies a source, which is one data set of `samples` samples. `before`
- * is the number of earlier sources with the same number of samples. It is needed because two
- * sources of equal size would otherwise get the same number. If the source consists of the shards
- * of one host, `host` is the host's number and `hosts` the number of hosts; otherwise both are
- * 0. */
+ * is the number of earlier sources that have the same number of samples. Without `before`, two
+ * sources of equal size would get the same result. If the source consists of the shards of one
+ * host, `host` is the host's number and `hosts` the number of hosts; otherwise both are 0. */
 uint64_t sample_seed_source(uint64_t samples, uint64_t before, uint32_t host, uint32_t hosts);
 
 /* Returns the seed of a sample. `seed` is the option of the reader. `source` is the result of

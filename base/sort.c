@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements the external sort of sort.h: the buffer, the sorted runs in the file, and their merge.
- *
- * Entries fill the buffer from its start. Refs (small structs that point to the entries) fill the
- * buffer from its end. When the buffer is full, its entries are sorted and appended to a temporary
- * file as a run, that is, a sorted sequence. The file is created only when the buffer is full for
- * the first time.
+ * Implements the external sort of sort.h. Entries fill the buffer from its start. Refs (small
+ * structs that point to the entries) fill the buffer from its end. When the buffer is full, its
+ * entries are sorted and appended to a temporary file. Such a sorted sequence in the file is called
+ * a run. The file is created only when the buffer is full for the first time. At the end, the runs
+ * are merged.
  *
  * An entry in a run consists of its number `order` (u64), the size of its key (varint), the size of
  * its value (varint), its key and its value. Entries are sorted by `order` first. */
@@ -62,8 +61,9 @@ struct sort {
     struct sort_run **heap;
     size_t heap_size;
     size_t window;
-    /* set if sort_next has already returned the next entry of the first run in `heap`; the next
-     * call of sort_next must first move this run to its following entry */
+    /* set when sort_next returns the current entry of the first run in `heap`. The run stays at
+     * this entry, because the caller may use the entry until the next call of sort_next. That call
+     * first moves the run to its following entry. */
     bool begun;
 };
 
@@ -327,9 +327,9 @@ int sort_add(struct sort *s, uint64_t order, size_t key_size, size_t value_size,
 /* ---- Merging --------------------------------------------------------------------------------- */
 
 /* Reads a range of the file, and then gives the disk space of this range back to the file system,
- * because each range is read only once. So the disk need not hold all entries twice, in this file
- * and in the caller's output. On a file system that cannot free a part of a file, the file keeps
- * its size. */
+ * because each range is read only once. Otherwise the disk would at last have to hold all entries
+ * twice: in this file and in the caller's output. On a file system that cannot free a part of a
+ * file, the file keeps its size. */
 static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
                      struct sheaf_error *err)
 {
@@ -368,8 +368,8 @@ static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct s
     return read_once(s, r->offset - more, r->window + left, more, err);
 }
 
-/* Moves the run to its next entry: makes this entry the current entry `head`. Returns SHEAF_END
- * after the last entry. */
+/* Moves the run to its next entry, and stores this entry in r->head as the current entry of the
+ * run. Returns SHEAF_END after the last entry. */
 static int sort_advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;

@@ -34,8 +34,8 @@ struct tempfile {
     size_t memory_bytes;        /* largest buffer before a file is created */
     int fd;
     uint8_t *buffer;
-    /* size of the buffer, number of bytes in it, and number of these bytes that were already
-     * read */
+    /* `capacity` is the size of the buffer in bytes, `used` the number of bytes in it, and `at` the
+     * number of these bytes that were already read */
     size_t capacity, used, at;
     bool is_written;
     uint64_t size;              /* total number of bytes written */

@@ -15,8 +15,8 @@
 /* Number of rounds of measurement before the first trial with more reads. On a slow link, the
  * number of reads rises earlier. */
 #define FIRST_REST 8u
-/* A rate in bytes per nanosecond. If a link is slower than this when reading begins, the number of
- * simultaneous reads is raised even before the first round of measurement ends. */
+/* A rate in bytes per nanosecond. If the first reads over a link are slower than this rate, the
+ * number of simultaneous reads is raised even before the first round of measurement ends. */
 #define QUICK 0.75
 /* A rate in bytes per nanosecond. If a link is slower than this in a round of measurement, the
  * number of simultaneous reads is doubled without a trial. */
@@ -45,8 +45,9 @@ static void transfer_window_set(struct window *w, unsigned now)
     w->is_settled = false;
 }
 
-/* Adjusts the number of simultaneous reads after a round of measurement in which the consumer had
- * to wait. `rate` is the rate of this round in bytes per nanosecond. */
+/* Decides by the result of a round of measurement whether the number of simultaneous reads changes.
+ * The consumer must have waited in this round. `rate` is the rate of this round in bytes per
+ * nanosecond. */
 static void judge(struct window *w, double rate)
 {
     if (w->before != 0 && rate < w->before_rate * WORTH_IT) {
@@ -63,9 +64,9 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* Ends the current round of measurement if it was long enough, and then adjusts `now`, the number
- * of simultaneous reads. Returns whether the round has ended. The caller must call this function
- * each time that `now` further reads are complete. */
+/* Ends the current round of measurement if it was long enough, and then may change `now`, the
+ * number of simultaneous reads. Returns whether the round has ended. Must be called each time that
+ * `now` further reads are complete, because a round consists of a multiple of `now` reads. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;

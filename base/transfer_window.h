@@ -12,9 +12,9 @@
  * the next trial comes much later. For example, a trial of 8 reads follows 4 reads. If 8 are
  * faster, a trial of 16 follows, otherwise the number is 4 again.
  *
- * On a slow link, the number is doubled after each round without a trial, up to the limit `most`,
- * because waiting then costs much more than memory. If even the first reads are slow, the number
- * rises at once, by the factor by which the link is too slow.
+ * On a slow link, no trial is needed: the number is doubled after each round, up to the limit
+ * `most`, because waiting then costs much more than memory. If even the first reads are slow, the
+ * number rises at once, by the factor by which the link is too slow.
  *
  * The functions use no clock and no threads. */
 #ifndef BASE_TRANSFER_WINDOW_H
@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 struct window {
-    /* largest number of simultaneous reads, which the caller's memory determines; 0 if this struct
-     * does not limit the number */
+    /* largest number of simultaneous reads, which the caller has computed from its memory; 0 if
+     * this struct does not limit the number */
     unsigned most;
     uint64_t read_bytes;        /* size of a usual read */
     unsigned now;               /* number of reads that may be under way */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Returns the version of the running library, which may be newer or older than the header with
- * which a program was compiled. */
+ * Returns the version of the library that the program has loaded. This version may be newer or
+ * older than the header with which the program was compiled. */
 #include "sheaf.h"
 
 #define TEXT(x) #x

@@ -16,7 +16,8 @@ struct watch {
 /* Returns SHEAF_ERR_INTERRUPTED if the caller's interrupt flag is set, otherwise SHEAF_OK. */
 int watch_check(const struct watch *w, struct sheaf_error *err);
 
-/* Calls the caller's progress function, but at most ten times a second during a stage. */
+/* Calls the progress function of the program, but at most ten times a second during one stage of
+ * the work (struct sheaf_progress). */
 void watch_show(struct watch *w, const struct sheaf_progress *progress);
 
 #endif

@@ -135,8 +135,8 @@ void workers_submit(struct workers *w, struct job *job)
     pthread_mutex_lock(&w->lock);
     job->next = NULL;
     job->state = JOB_QUEUED;
-    /* job->awaited is not reset, because another thread may already wait for this job. A thread may
-     * begin to wait even before the job is submitted, while the job's data is still being
+    /* Do not reset job->awaited, because another thread may already wait for this job. A thread can
+     * begin to wait before the job is submitted, because the data for the job may first have to be
      * fetched. */
     job->cancelled = false;
     *w->locked.last = job;

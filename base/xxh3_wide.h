@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Includes XXH3 for hashing whole shards with the widest vector instructions of the CPU. On x86-64,
- * Debian's libxxhash uses SSE2 unless the program chooses wider instructions at run time. This file
- * chooses them, which doubles the speed. The hashes stay the same. Files that only hash a few bytes
- * gain nothing and include xxhash.h instead. */
+ * Includes the hash XXH3 in a form that uses the widest vector instructions of the CPU, for hashing
+ * whole shards. On x86-64, Debian's libxxhash uses SSE2 unless the program chooses wider
+ * instructions at run time. This file chooses them, which doubles the speed. The hashes stay the
+ * same. Files that only hash a few bytes gain nothing and include xxhash.h instead. */
 #ifndef BASE_XXH3_WIDE_H
 #define BASE_XXH3_WIDE_H
 
