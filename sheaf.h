@@ -171,8 +171,8 @@ SHEAF_API size_t sheaf_show(const char *text, char *out, size_t size);
  * field "seg.png" of the sample `a/b`. */
 struct sheaf_field {
     const char *name;
-    /* the name as the file spells it, such as "Seg.PNG" for the name "seg.png"; in a sample that a
-     * program passes in, NULL means that the spelling is that of `name` */
+    /* the name as the file spells it, such as "Seg.PNG" for the name "seg.png". A program that
+     * passes a sample to the library may set `suffix` to NULL if the spelling is that of `name`. */
     const char *suffix;
     const void *data;
     size_t size;            /* bytes */
@@ -201,9 +201,9 @@ struct sheaf_sample {
      * reader. Corrupt records that the reader skips are counted as well. The field is not set in a
      * stream that was resumed. */
     uint64_t ordinal;
-    /* set by the reader: 1 if it has already returned this sample in the epoch, and returns it
-     * again because its lane (one of the sequences of an epoch) is one sample shorter than other
-     * lanes; otherwise 0 */
+    /* 1 if the reader returns this sample a second time in the epoch, otherwise 0. The reader
+     * repeats a sample to fill up a lane (one of the sequences of an epoch) that is one sample
+     * shorter than other lanes. */
     int repeated;
     /* A seed from which a program should draw everything random about the sample. The reader
      * computes the seed as a hash of its option `seed`, the source, the number of the pass through
@@ -287,8 +287,8 @@ struct sheaf_shard_info {
 };
 #define SHEAF_SURVEY_DECADES 8
 struct sheaf_field_info {       /* statistics of a field over all samples */
-    /* `lacking` is the key of the first sample that lacks the field. `lacking` is NULL if every
-     * sample has the field, or if the key is unknown. */
+    /* `name` is the name of the field, and `lacking` the key of the first sample that lacks the
+     * field. `lacking` is NULL if every sample has the field, or if this key is unknown. */
     const char *name, *lacking;
     /* number of samples that have the field, and total size in bytes of the field in these
      * samples */
@@ -341,8 +341,8 @@ struct sheaf_dataset_info {
     enum sheaf_codec codec;
     uint64_t samples;           /* 0 for a stream */
     /* `bytes` is the total size of all shards. payload_bytes is the total size of the content of
-     * all fields. If the data set has no manifest (has_manifest is 0), payload_bytes may be 0,
-     * which means that this size is unknown. */
+     * all fields. payload_bytes may be 0 if the data set has no manifest (has_manifest is 0); the
+     * size of the content is then unknown. */
     uint64_t bytes, payload_bytes;
     size_t shard_count, class_count;    /* class_count 0: labels have no names */
     int label_base;             /* number of the first class, 0 or 1 */
@@ -355,9 +355,10 @@ struct sheaf_dataset_info {
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
                                                remainder is handled */
-    /* If a channel divides its objects among hosts (ShardedByS3Key), `host` is the number of this
-     * host, `hosts` the number of hosts, and all_shards the number of shards on all hosts.
-     * Otherwise `host` and `hosts` are 0, and all_shards is the number of shards. */
+    /* If the data set is an input channel of a SageMaker job that divides its objects among hosts
+     * (ShardedByS3Key), `host` is the number of this host, `hosts` the number of hosts, and
+     * all_shards the number of shards on all hosts. Otherwise `host` and `hosts` are 0, and
+     * all_shards is the number of shards. */
     uint32_t host, hosts; size_t all_shards;
     /* counts_fields is nonzero if the packer counted the fields of the samples, and counts_classes
      * is nonzero if it counted the classes. field_count is the number of field names. field_count
@@ -690,10 +691,11 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
  * cannot know whether the position is outside of the epoch. In that case sheaf_reader_next returns
  * SHEAF_ERR_ARGUMENT later. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint that sheaf_reader_position stores in a position after all ranks together
- * have read `samples` samples of options->epoch. For a view, this fingerprint covers only the
- * stages up to this position (a stage is a part of the training with fixed weights). So the
- * position stays valid when another stage is appended to the view. */
+/* Writes the fingerprint of the data set for a position in options->epoch: the position after all
+ * ranks together have read `samples` samples. sheaf_reader_position stores this fingerprint in a
+ * position saved there. For a view, this fingerprint covers only the stages up to this position (a
+ * stage is a part of the training with fixed weights). So the position stays valid when another
+ * stage is appended to the view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
@@ -835,8 +837,8 @@ SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
  * this host. Rank and world size then come from LOCAL_RANK and LOCAL_WORLD_SIZE, or else from
  * OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE, or else, in a step of srun, from
  * SLURM_LOCALID and SLURM_NTASKS_PER_NODE. If none of these variables is set, the rank is 0 and the
- * world size is 1. Returns SHEAF_ERR_ARGUMENT if the hosts have different numbers of processes,
- * unless the world consists of this host only. */
+ * world size is 1. If the world consists of more than this host, returns SHEAF_ERR_ARGUMENT if the
+ * hosts have different numbers of processes. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 /* Sets the fields seed, epoch, shuffle_buffer and lanes of `options` from the hyperparameters
@@ -1067,7 +1069,8 @@ struct sheaf_pack_options {
      * data set. */
     enum sheaf_duplicate_keys duplicate_keys;
     /* Default FAIL. Says what packing does with a file that has vanished or changed since the
-     * source was listed. SKIP leaves the file out, but only if on_error is SKIP as well. */
+     * source was listed. If both on_change and on_error are SKIP, the file is left out. Otherwise
+     * the call fails. */
     enum sheaf_on_error on_change;
     /* Default NULL (no limit). Largest number of bad files that may be left out if on_error is
      * SKIP: a number such as "10", or a share of all files such as "0.5%". If more files are bad,
@@ -1624,9 +1627,9 @@ struct sheaf_column_result {
  * exception: such a value becomes the field json if it is an object or array, otherwise the field
  * txt. Lines may be in any order.
  *
- * The samples are found in dataset.keys, which stores only parts of the keys' hashes. The shards
- * are read only if two keys have the same part of the hash. Returns SHEAF_ERR_EXISTS if the column
- * already exists. */
+ * The samples are found in the file dataset.keys, which stores only a part of each key's hash. If
+ * two keys have equal parts, the shards are read as well, because they have the keys. Returns
+ * SHEAF_ERR_EXISTS if the column already exists. */
 SHEAF_CALL int sheaf_column_add(const char *dataset, const char *name, const char *source,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
@@ -1688,16 +1691,17 @@ struct sheaf_column_info {
     const struct sheaf_error *error;
 };
 typedef void sheaf_column_fn(void *context, const struct sheaf_column_info *column);
-/* Calls `each` for each column of the data set and of all its sources, in byte order of the
- * columns' names. A column that was not completely written gets the code SHEAF_ERR_NOT_FOUND. */
+/* Calls `each` for each column (a field added after packing) of the data set and of all its
+ * sources, in byte order of the columns' names. If a column was not completely written, `code` in
+ * its struct sheaf_column_info is SHEAF_ERR_NOT_FOUND. */
 SHEAF_CALL int sheaf_column_list(const struct sheaf_dataset *dataset, sheaf_column_fn *each,
     void *context, struct sheaf_error *error);
 /* Removes a column, even if it was not completely written. Readers that have the column open get an
  * error when they next read from the column. */
 SHEAF_CALL int sheaf_column_drop(const char *dataset, const char *name, struct sheaf_error *error);
-/* Checks a column of a data set as sheaf_verify checks a data set. With the index of the data set,
- * also checks that each record of the column belongs to the right sample. Adds the counts of this
- * check to *result. */
+/* Checks a column (a field added after packing), as sheaf_verify checks a data set. If the data set
+ * has an index, also checks that each record of the column belongs to the right sample. Adds the
+ * counts of this check to *result. */
 SHEAF_CALL int sheaf_column_verify(const struct sheaf_dataset *dataset, const char *name,
     const struct sheaf_verify_options *options, struct sheaf_verify_result *result,
     struct sheaf_error *error);

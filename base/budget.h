@@ -73,9 +73,10 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Changes how `bytes` bytes count that budget_take_reserved has taken: from now on, they count as
- * if budget_take had taken them. So `bytes` bytes of the reserve are free again. Returns false and
- * changes nothing if the budget has too little room outside of the reserve. */
+/* Makes `bytes` bytes of the reserve free again without freeing memory. The caller has taken
+ * `bytes` bytes with budget_take_reserved; from now on, they count as if budget_take had taken
+ * them. Returns false and changes nothing if the budget has too little room outside of the
+ * reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include <unistd.h>
 
-/* Handles the result `n` of a system call that reads or writes a part of a range. Adds the bytes
- * that were read or written to *done. Returns whether the call must be repeated for the rest of the
- * range. */
+/* Handles the result `n` of a system call that reads or writes a part of a range. If the call has
+ * succeeded, adds `n`, the number of bytes that it has read or written, to *done. Returns whether
+ * the call must be repeated for the rest of the range. */
 static inline bool fd_io_goes_on(ssize_t n, size_t *done)
 {
     if (n < 0)

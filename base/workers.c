@@ -56,7 +56,8 @@ static struct job *pop_locked(struct workers *w)
     return job;
 }
 
-/* Moves a job that is still in the queue to the front of the queue, so that this job runs next. */
+/* Moves a job to the front of the queue, so that the job runs next. Does nothing if the job is no
+ * longer in the queue. */
 static void move_to_front_locked(struct workers *w, struct job *job)
 {
     struct job **at = &w->locked.first;

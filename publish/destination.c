@@ -420,10 +420,10 @@ static int know_shard(struct inspection *x, const char *split, const char *name,
     return code == SHEAF_ERR_MEMORY ? err_memory(err, sizeof(stem)) : SHEAF_OK;
 }
 
-/* Handles the name of one file in the journal's directory. A journal entry (the facts about a
- * finished shard) has the name of its split and shard. This shard is added to x->known, so that it
- * does not count as a file without an owner. Sets has_leftovers for every file that is not
- * temporary, because such a file shows that a run was here. */
+/* Handles the name of one file in the journal's directory. The file name of a journal entry (the
+ * facts about a finished shard) contains the names of its split and its shard. This shard is added
+ * to x->known, because it belongs to a run. Sets has_leftovers for every file that is not
+ * temporary, because such a file shows that a run has worked at this destination. */
 static int know_entry(void *context, const char *name, struct sheaf_error *err)
 {
     struct inspection *x = context;

@@ -27,7 +27,7 @@ int output_remove(const struct output *output, const char *directory, const char
 /* Removes the data set with all its splits, and the remains of runs of other plans. If keep_own is
  * true, files of this run's own plan stay. */
 int output_clear(const struct output *output, bool keep_own, struct sheaf_error *err);
-/* Removes files of unfinished runs that have appended to the data set or edited it. Files that the
+/* Removes files that unfinished appends and edits of the data set have written. Files that the
  * manifest names always stay. If keep_own is true, files of this run's own plan stay as well. */
 int output_remove_appended(const struct output *output, bool keep_own, struct sheaf_error *err);
 /* Removes the shards, index files and tables of keys that edits of the data set have replaced by

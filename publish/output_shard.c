@@ -265,14 +265,14 @@ static const struct manifest_shard *output_shard_find(const struct manifest *m, 
     return NULL;
 }
 
-/* Compares a shard that a repair has made again with the shard in the manifest. Returns
- * SHEAF_ERR_CHANGED if they differ.
+/* Checks a shard that a repair has made again: its hash must equal the hash in the manifest.
+ * Otherwise returns SHEAF_ERR_CHANGED.
  *
- * The hash of the shard does not cover its .lst file. So if the shard has such a file, the index
- * sections are compared as well, because their CRCs cover its lines. Without a .lst file, the
- * sections are not compared. They may differ although the shards are equal: the section of an
- * edited shard may lack the labels, because a deleted sample had a label that an index cannot
- * have. */
+ * The hash of the shard does not cover its .lst file. So if the shard has a .lst file, the sections
+ * of the index for this shard are compared as well, because their CRCs cover the lines of the file.
+ * Without a .lst file, the sections are not compared, because they may differ although the shards
+ * are equal. For example, the section of an edited shard may lack the labels, because a deleted
+ * sample had a label that an index cannot store. */
 static int check_repaired(const struct output *o, const struct journal_entry *entry,
                           struct sheaf_error *err)
 {

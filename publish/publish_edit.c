@@ -248,8 +248,8 @@ static int write_keys(void *context, struct store_writer *writer, struct sheaf_e
     return code == SHEAF_OK ? SHEAF_OK : err_prefix(err, "%s: ", e->keys->url);
 }
 
-/* Writes the tables of keys of the edited data set. If the old data set has no table of keys,
- * because an old release packed it, the edited data set has none either. */
+/* Writes the tables of keys (by which samples are found) of the edited data set. Writes no table if
+ * the data set had none before the edit, because an old release had packed it. */
 static int publish_edit_put_keys(struct editing *e, struct sheaf_error *err)
 {
     int code = SHEAF_OK;
@@ -320,8 +320,8 @@ static int add_edit(struct editing *e, struct sheaf_error *err)
 }
 
 /* Replaces the list of classes in the manifest, and sets the number of samples of each class to 0,
- * so that the caller can count again. If the manifest has classes but no such numbers, because they
- * are unknown, the new manifest has no such numbers either. */
+ * so that the caller can count again. If the manifest has classes but does not have these numbers,
+ * because they are unknown, the numbers stay unknown. */
 static int set_classes(struct manifest *m, const struct publish_edit *edit,
                        struct sheaf_error *err)
 {

@@ -338,7 +338,8 @@ static void cache_run_task(struct job *job)
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
     /* Call `done` last, because another thread may close the object as soon as `done` is called.
-     * The object is valid until this function returns, because cached_close waits for this. */
+     * Until this function returns, the object stays valid, because cached_close waits for the end
+     * of the function. */
     read->done(read);
 }
 

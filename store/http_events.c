@@ -120,8 +120,8 @@ static int until_due_ms(const struct http_events *e, int most_ms)
 static bool handle(struct http_events *e, const struct epoll_event *event)
 {
     /* Report an error of the socket to libcurl as readable and writable. libcurl then finds the
-     * error when it reads or writes. The error itself is not reported, because it may belong to an
-     * older socket that had the same number. */
+     * error when it reads or writes. The error itself is not reported to libcurl, because it may
+     * belong to an earlier socket that had the number of this socket. */
     const uint32_t in = EPOLLIN | EPOLLERR | EPOLLHUP, out = EPOLLOUT | EPOLLERR | EPOLLHUP;
     const int what = (event->events & in ? CURL_CSELECT_IN : 0) |
                      (event->events & out ? CURL_CSELECT_OUT : 0);

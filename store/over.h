@@ -11,9 +11,10 @@
 
 #include "store/store.h"
 
-/* store_see finds out which object is now at `url`, and describes it in *seen. store_see_note also
- * writes the note of the object, a word that the store keeps with it (see STORE_NOTE_SIZE). The
- * note is "" if the object has no note, or if the store does not return notes. */
+/* store_see finds out which object is now at `url`, and describes the object in *seen.
+ * store_see_note also writes to `note` the object's note, a word that the store keeps with the
+ * object (see STORE_NOTE_SIZE). The note is "" if the object has no note, or if the store does not
+ * return notes. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
 /* Does the work of store_see for several URLs. All requests run at the same time. */
 int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],

@@ -19,8 +19,8 @@
 #include "store/interrupt.h"
 
 #define PROGRESS_BYTES ((size_t)16 << 10)   /* fewer bytes do not count as progress */
-/* number of responses in a row with another range than the requested range after which the read
- * fails */
+/* limit for responses in a row whose range is not the requested range; a read that reaches this
+ * number of such responses fails */
 #define WRONG_MOST 3u
 /* If a server sends whole objects instead of ranges, objects of up to this size can be read. */
 #define WHOLE_MOST ((uint64_t)16 << 20)

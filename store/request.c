@@ -224,8 +224,8 @@ static int check_text(struct request *r, bool *again)
     return code;
 }
 
-/* Sends a notice to the program that the server has asked to wait. Many requests may get this
- * response, so the notice is sent at most once in NOTICE_WAIT_NS nanoseconds. */
+/* Tells the program by a notice that the server has asked the library to wait. Many requests may
+ * get this response, so the notice is sent at most once in NOTICE_WAIT_NS nanoseconds. */
 static void say_wait(const struct request *r)
 {
     static atomic_uint_fast64_t quiet_until_ns;

@@ -295,9 +295,9 @@ const char *store_place(const char *url);
  * efficient. */
 size_t store_read_bytes(const char *url);
 
-/* store_open and the functions after it call the function of the same name in the store of the URL.
- * A wait for the network ends early if the interrupt flag of the thread is set (see
- * store/interrupt.h). */
+/* store_open and the functions after it call the function of the URL's store. For example,
+ * store_open calls the pointer `open` in struct store_ops. A wait for the network ends early if the
+ * interrupt flag of the thread is set (see store/interrupt.h). */
 int store_open(const char *url, struct store_object **object, struct sheaf_error *err);
 /* Opens an object without a request, because its size and stamp are known. The stamp is a number
  * that is different if the object was replaced. If the object has been replaced, reads return

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Fetches the credentials of a profile in AWS's configuration. The profile has keys, or names a
- * program that prints keys, or names a role. To get the credentials of a role, the keys of another
- * profile or a web identity are sent to AWS. */
+ * program that prints keys, or names a role. To get the credentials of a role, a request is sent to
+ * AWS. This request is signed with the keys of another profile, or contains a web identity. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -58,8 +58,9 @@ struct role {
     const char *token_file;         /* of web identity; else NULL */
 };
 
-/* Assumes a role: exchanges credentials for the temporary credentials of the role. To get them,
- * sends the keys `base` to AWS, or the web identity in the role's token_file if `base` is NULL. */
+/* Assumes a role: asks AWS for temporary credentials of the role. The request is signed with the
+ * keys `base`. If `base` is NULL, the request is not signed, and contains the web identity from the
+ * role's token_file instead. */
 int credentials_assume_role(const struct credentials_context *context, const struct role *role,
                             const struct credentials *base, struct credentials **set,
                             struct sheaf_error *err);

@@ -257,9 +257,9 @@ static int load_regional(struct s3_config *c, struct sheaf_error *err)
                    "neither regional nor legacy", value);
 }
 
-/* Reads the number of attempts. For AWS's own tools, the retry mode also determines the waits
- * between attempts; here all modes wait in the same way. Waits are random, become longer each time,
- * and are at least as long as the server requests. */
+/* Reads the number of attempts. In AWS's own tools, the retry mode also determines the waits
+ * between attempts. In Sheaf, the waits do not depend on the mode: they are random, become longer
+ * each time, and are at least as long as the server requests. */
 static int load_attempts(struct s3_config *c, struct sheaf_error *err)
 {
     const char *mode = setting(c, "AWS_RETRY_MODE", "retry_mode");

@@ -388,8 +388,8 @@ static int complete_body(const struct s3_completion *u, struct buf *body, struct
 
 enum proof { PROVEN, DISPROVEN, NOT_SAID };
 
-/* Compares the ETag of an object that was uploaded in parts with the expected ETag, which is the
- * MD5 of the MD5s of the parts. */
+/* Checks the ETag of an object that was uploaded in parts. The expected ETag is the MD5 of the MD5s
+ * of the parts. */
 static enum proof check_etag(const struct s3_proof *parts, unsigned count, const char *etag,
                              char *expected, size_t expected_size)
 {
@@ -413,9 +413,9 @@ static enum proof check_etag(const struct s3_proof *parts, unsigned count, const
     return etag_has(etag, digits) ? PROVEN : DISPROVEN;
 }
 
-/* Compares the checksum `answered` that the store states for an object with the expected checksum.
- * If the stated checksum ends with "-N", it is a checksum of the checksums of the N parts.
- * Otherwise it is the checksum of the object's bytes. */
+/* Checks `answered`, the checksum of an object as the store states it. If this text ends with "-N",
+ * it is compared with the checksum of the checksums of the N parts. Otherwise it is compared with
+ * the checksum of the object's bytes. */
 static enum proof check_crc(const struct s3_completion *u, const char *answered, char *expected,
                             size_t expected_size)
 {
@@ -511,9 +511,9 @@ int s3_upload_complete(struct s3_completion *u, const struct store_seen *seen,
         code = s3_require(&r, seen, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
-    /* If the upload does not exist any more, check the object, because there are two possible
-     * reasons. Either an earlier attempt has completed the upload and its response was lost
-     * (libcurl may repeat a request by itself), or another process has aborted the upload. */
+    /* If the upload no longer exists, check the object. It exists if an earlier attempt has
+     * completed the upload and the response was lost (libcurl may repeat a request by itself). It
+     * does not exist if another process has aborted the upload. */
     u->is_done = code == SHEAF_OK;
     if (code == SHEAF_OK)
         code = s3_upload_check_object(u, r.what, &proof, now, err);
