@@ -144,8 +144,8 @@ enum sheaf_reason {
      * plans. */
     SHEAF_REASON_COLUMN_PLAN,
     SHEAF_REASON_NO_COLUMN,         /* NOT_FOUND: no column has this name */
-    /* With the code CHANGED: the column (a field added to the data set after packing) belongs to an
-     * earlier state of the data set, which was edited after the column had been added. */
+    /* With the code CHANGED: the data set was edited after the column (a field added to it after
+     * packing) had been written. So the column belongs to an earlier state of the data set. */
     SHEAF_REASON_OTHER_BASE
 };
 struct sheaf_error {
@@ -379,8 +379,8 @@ struct sheaf_dataset_info {
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples whose files were added to an earlier sample with the same key */
     uint64_t joined_keys;
-    /* number of values in list files (such as cells of a CSV) that the packer has left out because
-     * it could not store them as fields */
+    /* number of values that the packer has left out because it could not store them as fields;
+     * values are, for example, the cells of a CSV list file */
     uint64_t left_out_values;
     /* number of samples whose .cls file contained a word instead of numbers when the data set was
      * packed; such a sample has the label of its directory, or no label */
@@ -453,9 +453,10 @@ SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int over
     const struct sheaf_read_options *reading, struct sheaf_error *error);
 /* Computes two sizes for a source of a view (a selection of samples). The first is the total size
  * of the samples that the view selects. The second is the number of bytes that a reader must read
- * for these samples. It also counts small gaps between the samples, which are read with them, and
- * the whole blocks of a codec that contain them. Unless all samples are selected, the call reads
- * the index of the shards that contain selected samples. */
+ * for these samples. This number includes small gaps between these samples, because the gaps are
+ * read as well. If the shards are compressed, it includes each whole block that contains such a
+ * sample. Unless all samples are selected, the call reads the index of the shards that contain
+ * selected samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
 /* Describes stage number `stage` (from 0) of a view. A stage is a part of the training in which the
@@ -617,15 +618,15 @@ SHEAF_CALL int sheaf_world_from_environment(const char *config, uint32_t *rank,
 /* Opens a reader. The data set must stay open until sheaf_reader_free.
  *
  * memory_bytes must be enough for the largest sample, the index of its shard, and 64 bytes per
- * sample of the shuffle buffers. With a codec, 64 KiB more are needed, and for remote shards 1 MiB
- * more. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT, and the message names a
- * sufficient size. The process needs at most 32 MiB more than memory_bytes for connections, stacks
- * and codecs.
+ * sample of the shuffle buffers. If the shards are compressed, 64 KiB more are needed. If they are
+ * remote, 1 MiB more is needed. If memory_bytes is too small, the call returns SHEAF_ERR_LIMIT, and
+ * the message names a sufficient size. The process needs at most 32 MiB more than memory_bytes for
+ * connections, stacks and codecs.
  *
  * If memory_bytes has no room for the content of all samples in the shuffle buffer, the reader
- * reads some samples only when the shuffle selects them. With a codec, the reader must decompress a
- * whole block for such a sample. It keeps the other samples of the block as far as memory_bytes
- * allows. */
+ * reads some samples only when the shuffle selects them. If the shards are compressed, the reader
+ * must decompress a whole block for such a sample. The reader keeps the other samples of the block
+ * as far as memory_bytes allows. */
 SHEAF_CALL int sheaf_reader_open(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, struct sheaf_reader **reader,
     struct sheaf_error *error);
@@ -649,14 +650,14 @@ SHEAF_CALL int sheaf_reader_next(struct sheaf_reader *reader, const struct sheaf
  * SHEAF_ERR_ARGUMENT if `max` is 0. */
 SHEAF_CALL int sheaf_reader_next_batch(struct sheaf_reader *reader, size_t max,
     const struct sheaf_sample **samples, size_t *count);
-/* Detaches the samples that the last call returned from the reader. The *count samples in *samples
- * stay valid until sheaf_kept_free, even after the reader and the data set are freed. The pointers
- * from the last call become invalid. Returns SHEAF_ERR_STATE if there are no samples, or if they
- * were already detached.
+/* Detaches from the reader the samples that the last call on it has returned. The *count samples in
+ * *samples stay valid until sheaf_kept_free, even after the reader and the data set are freed. The
+ * pointers from the last call become invalid. Returns SHEAF_ERR_STATE if there are no samples, or
+ * if they were already detached.
  *
- * A sample of 4 KiB or more stays in the buffer into which it was read (about 1 MiB, or 8 MiB for
- * remote shards), and is not copied, if memory_bytes has room for the whole buffer. This buffer
- * then counts in memory_bytes until the sample is freed. All other samples are copied to memory
+ * A sample of 4 KiB or more is not copied if memory_bytes has room for the whole buffer into which
+ * it was read (about 1 MiB, or 8 MiB for remote shards). The sample then stays in this buffer,
+ * which counts in memory_bytes until the sample is freed. All other samples are copied to memory
  * that does not count in memory_bytes. The copies are sorted by field: first the first field of
  * every copied sample, then the second fields, and so on.
  *
@@ -682,9 +683,9 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
 /* Continues an epoch at a saved position. Seed, epoch, lanes, buffer size and remainder come from
  * the text, not from the options.
  *
- * If every lane (one of the equal sequences of an epoch) had returned the same number of samples
- * when the position was saved, the position can be used with any world_size x workers that divides
- * the number of lanes. Otherwise only the same rank and worker can use the position.
+ * The position can be used with any world_size x workers that divides the number of lanes (the
+ * equal sequences of an epoch), but only if every lane had returned the same number of samples when
+ * the position was saved. Otherwise only the same rank and worker can use the position.
  *
  * Returns SHEAF_ERR_CHANGED if the position belongs to another data set. Returns SHEAF_ERR_ARGUMENT
  * if the text is damaged, or if the position is outside of the epoch. For a stream, this call
@@ -867,10 +868,10 @@ struct sheaf_stretch {
 typedef void sheaf_stretch_fn(void *context, const struct sheaf_stretch *stretch);
 
 /* Calls `each` for every range of samples (struct sheaf_stretch) that the readers of all ranks read
- * in options->epoch. The ranges come rank by rank, for each rank worker by worker, for each worker
- * lane by lane (a lane is one of the sequences of an epoch), and for each lane in reading order.
- * The fields `rank` and `worker` of the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a
- * stream. */
+ * in options->epoch. The ranges come in the order of their ranks. The ranges of a rank come in the
+ * order of its workers, and the ranges of a worker in the order of its lanes (the sequences of an
+ * epoch that it reads). The ranges of a lane come in reading order. The fields `rank` and `worker`
+ * of the options are ignored. Returns SHEAF_ERR_UNSUPPORTED for a stream. */
 SHEAF_CALL int sheaf_dataset_plan(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, sheaf_stretch_fn *each, void *context,
     struct sheaf_error *error);
@@ -1014,9 +1015,9 @@ struct sheaf_pack_options {
      * `overwrite` would delete this source. */
     const char *const *sources;
     size_t source_count;
-    /* Default NULL, which means the text of `identity`. A text that identifies the samples. The
-     * text must be the same for the same samples, even if they come from another place or were made
-     * at another time. */
+    /* Default NULL, which means the text of `identity`. A text that identifies the samples. Equal
+     * samples must get equal texts, even if the samples come from another place or were made at
+     * another time. */
     const char *origin;
     /* Default NULL: all files are packed. Otherwise, an array of filter_count filters. The last
      * filter that matches a path decides whether the file is packed. If no filter matches, the file
@@ -1092,9 +1093,9 @@ struct sheaf_pack_result {
                                            fields */
     uint64_t stored_bytes;      /* bytes of the shards */
     /* `shards` is the number of shards of the data set. shards_kept is the number of these shards
-     * that the option `resume` kept from an earlier run. If the data set of a plan is already
-     * published, sheaf_pack_part packs nothing, and sets `shards` to 0 and shards_kept to the
-     * number of shards of the part. */
+     * that the option `resume` kept from an earlier run. As an exception, if the data set of a plan
+     * is already published, sheaf_pack_part packs nothing. It then sets `shards` to 0, and
+     * shards_kept to the number of shards of the part. */
     uint64_t shards, shards_kept;
     /* number of files that were skipped (sheaf_packer: number of samples that were skipped); a
      * report file in the destination lists each of them */
@@ -1279,8 +1280,9 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
 
 /* Makes a plan for packing `count` sources into `dest`, and stores the plan at `plan`, a path or
  * s3:// URL. The sources are as in sheaf_pack_sources, or one data set to be converted
- * (sheaf_convert_part). The plan stores local paths in absolute form, so these paths must mean the
- * same files on every machine. *result gets the planned numbers of files, samples and shards.
+ * (sheaf_convert_part). The plan stores local paths in absolute form, and every machine that packs
+ * a part must find the same files under these paths. *result gets the planned numbers of files,
+ * samples and shards.
  *
  * The call also prepares `dest` as the options `resume` and `overwrite` say. With dry_run, the call
  * does not change `dest`. Sorting uses temporary files. The temporary files are in TMPDIR if this
@@ -1288,8 +1290,8 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
  *
  * Returns SHEAF_ERR_LIMIT if memory_bytes is too small to pack one of the samples, or to send a
  * shard of the planned size to S3. Returns SHEAF_ERR_EXISTS if `dest` has a data set or an
- * unfinished run that the options do not allow to replace, or if the file at `plan` is not a plan
- * for `dest`. */
+ * unfinished run that the options do not allow to replace, or if a file that is not a plan for
+ * `dest` already exists at `plan`. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -1441,10 +1443,10 @@ SHEAF_CALL int sheaf_packer_cut(struct sheaf_packer *packer);
  * the first sample and after sheaf_packer_set_classes. */
 SHEAF_CALL int sheaf_packer_cut_at(struct sheaf_packer *packer, uint64_t place);
 SHEAF_CALL int sheaf_packer_skip(struct sheaf_packer *packer, uint64_t *place);
-/* Returns 1 if an earlier run with the same identity has already finished the data set and the
- * option `resume` is set, otherwise 0. If the result is 1, the program need not append samples.
- * Samples that the program appends nevertheless are counted, but not packed. sheaf_packer_finish
- * then returns the result of the earlier run. */
+/* Returns 1 if the option `resume` is set and an earlier run with the same identity has already
+ * finished the data set, otherwise 0. If the result is 1, the program need not append samples.
+ * Appended samples are then counted, but not packed. sheaf_packer_finish then returns the result of
+ * the earlier run. */
 SHEAF_API int sheaf_packer_is_there(const struct sheaf_packer *packer);
 /* Waits until all samples are written, and then publishes the data set by writing its manifest.
  * `result` may be NULL. */
@@ -1540,8 +1542,9 @@ struct sheaf_verify_result {
      * passed_over is the number of members of foreign tars (written by other software) that belong
      * to no sample; directories are not counted. */
     uint64_t problems, passed_over;
-    /* number of classes without samples. It is 0 if only a part of the shards was read, or if
-     * problems were found, because samples that could not be read may belong to any class. */
+    /* number of classes without samples; 0 if it is unknown. It is unknown if only a part of the
+     * shards was read or if problems were found, because samples that were not read may belong to
+     * any class. */
     uint64_t unused_classes;
     /* `labelled` is the number of samples with a label. unread_labels is the number of samples
      * whose field cls contains something other than numbers. */
@@ -1585,8 +1588,9 @@ SHEAF_CALL int sheaf_index_keys(const char *directory, const struct sheaf_verify
  * published. doc/columns.md has the format. */
 struct sheaf_column_options {
     size_t sizeof_options;          /* set by _init */
-    /* Default 0. With 1, values are added only for samples that have no record in the column yet,
-     * because they were appended to the data set after the column was written. */
+    /* Default 0. With 1, the call extends an existing column: it adds values only for samples
+     * without a record in the column. These samples were appended to the data set after the column
+     * had been written. */
     int only_missing;
     int resume;                     /* 0; 1 keeps the shards of an interrupted run */
     /* Default FAIL. Says what to do with a value if no sample of the data set has its key. FAIL:
@@ -1670,8 +1674,8 @@ SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const ch
     struct sheaf_column_result *result, struct sheaf_error *error);
 /* Writes part number `part` (from 0) of a column that is divided into `parts` parts. Keeps shards
  * that an earlier or concurrent run has finished. *result counts the values of this part. As an
- * exception, its field `unknown` counts values of the whole source, because a value whose key no
- * sample has belongs to no part. Returns SHEAF_ERR_CHANGED if the values of the source have changed
+ * exception, its field `unknown` counts values of the whole source, because a value belongs to no
+ * part if no sample has its key. Returns SHEAF_ERR_CHANGED if the values of the source have changed
  * since the plan was made. */
 SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
@@ -1793,8 +1797,8 @@ struct sheaf_feed_result {
      * epoch */
     uint64_t closed_early;
     uint64_t objects, bytes;    /* objects written completely, and bytes written, over all epochs */
-    /* number of files in the directory of a data set that were not fed because they are not shards
-     * of the data set */
+    /* number of files that were not written to the pipe, because they are in the directory of a
+     * data set but are not its shards */
     uint64_t left_out;
     uint64_t memory_peak_bytes; /* of reading ahead */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Notices: messages for the program that cannot be returned as an error of a function, because a
- * thread of the library finds their cause outside of any call. */
+ * Notices: messages for the program that are not the error of a call, for example that a server is
+ * slow. Any thread of the library may send a notice. */
 #ifndef BASE_NOTICE_H
 #define BASE_NOTICE_H
 

@@ -29,9 +29,9 @@
 #include "store/stage.h"
 #include "store/store.h"
 
-/* Number of digits of the plan hash (a hash of the packing options and of the names and sizes of
- * the source files) that the name of a journal entry (the facts about a finished shard)
- * contains. */
+/* The name of a journal entry (a file with the facts about a finished shard) contains this number
+ * of digits of the plan hash. The plan hash is a hash of the packing options and of the names and
+ * sizes of the source files. */
 #define NAMED_DIGITS 16
 #define ENTRY_BYTES ((size_t)1 << 32)
 #define READS_MOST 8            /* for an entry that other runs replace meanwhile */

@@ -19,9 +19,9 @@
 /* Number of bytes that are read at once to check a finished shard. */
 #define CHECK_BYTES ((size_t)1 << 20)
 
-/* Text in place of the plan hash (a hash of the packing options and of the names and sizes of the
- * source files), in the journal of a run that packs the samples of a program. Such a run has no
- * plan. */
+/* Text that replaces the plan hash in the journal of a run that has no plan, because it packs the
+ * samples of a program. For other runs, the plan hash is a hash of the packing options and of the
+ * names and sizes of the source files. */
 #define NO_PLAN "00000000000000000000000000000000"
 
 int output_add_split(struct output *o, const char *name, uint64_t shard_count,

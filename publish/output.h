@@ -60,9 +60,10 @@ struct output {
     bool is_repair;
     char plan_hash[PLAN_HASH_SIZE];     /* for the manifest; the journal has the identity */
     char origin[PLAN_HASH_SIZE];        /* of the plan: the note of the manifest */
-    /* whether a manifest counts as a manifest of this plan only if its note (a text that the store
-     * keeps with it) is empty or equals `origin`. If false, only the plan hash (a hash of the
-     * packing options and of the names and sizes of the source files) must be equal. */
+    /* whether the note of a manifest (a text that the store keeps with it) must be empty or equal
+     * `origin`, so that the manifest counts as a manifest of this plan. If false, only the plan
+     * hash (a hash of the packing options and of the names and sizes of the source files) must be
+     * equal. */
     bool compares_origin;
 };
 
@@ -104,14 +105,14 @@ int output_check(struct output *output, enum output_ask ask, struct sheaf_error 
  * lock the destination or change files. */
 int output_look(const struct output *output, enum output_ask ask, struct sheaf_error *err);
 
-/* Reads a shard and the files beside it. Sets *intact to whether these files have the sizes and
- * hashes in the shard's journal entry (the stored facts about the shard). Returns an error if a
- * file cannot be read. */
+/* Reads a shard and the files beside it (its index files for other programs). Sets *intact to
+ * whether all these files have the sizes and hashes that the shard's journal entry states (the
+ * stored facts about the shard). Returns an error if a file cannot be read. */
 int output_check_shard(const struct output *output, uint32_t split,
                        const struct journal_entry *entry, bool *intact, struct sheaf_error *err);
-/* Reads a shard and the files beside it. Returns whether these files have the sizes and hashes in
- * the shard's journal entry (the stored facts about the shard). Also returns false if a file cannot
- * be read. */
+/* Reads a shard and the files beside it (its index files for other programs). Returns whether all
+ * these files have the sizes and hashes that the shard's journal entry states (the stored facts
+ * about the shard). Also returns false if a file cannot be read. */
 bool output_is_intact(const struct output *output, uint32_t split,
                       const struct journal_entry *entry);
 
@@ -152,10 +153,10 @@ void output_abandon_grow(const struct output *output, bool keep_shards);
 int output_join(struct output *output, uint32_t parts, bool *finished, struct sheaf_error *err);
 /* Sets *parts to the number of parts into which the plan was last divided, or to 0 if unknown. */
 int output_parts(const struct output *output, uint32_t *parts, struct sheaf_error *err);
-/* Computes the stamp of a shard and the files beside it, a number by which these files can be
- * recognised without reading them. The stamp combines the stamps of the single files, which come
- * from time and inode or from the ETag. The result is 0 if a file does not have the size in the
- * journal entry, or if the store has no stamps. */
+/* Computes the stamp of a shard and the files beside it (its index files for other programs). By
+ * this number, the files can be recognised without reading them. It is computed from the stamp of
+ * each file, which depends on the file's time and inode, or on its ETag. The result is 0 if a file
+ * does not have the size in the journal entry, or if the store has no stamps. */
 int output_stamp(const struct output *output, uint32_t split, const struct journal_entry *entry,
                  uint64_t *stamp, struct sheaf_error *err);
 uint64_t output_stamp_add(uint64_t combined, uint64_t stamp);

@@ -51,8 +51,8 @@ enum action {
     RESUME,                     /* continue the run */
     JOIN,                       /* join the run */
     BEGIN,                      /* claim, and look again */
-    /* write the claim (the file that says which run packs here), inspect the destination again, and
-     * remove the files of the run whose claim is damaged */
+    /* the run replaces a damaged claim (the file that says which run packs here), inspects the
+     * destination again, and removes the remains of other runs */
     MEND,
     CLEAR,                      /* claim, and remove the present content */
     GROW,                       /* claim, and look at the data set again */
@@ -305,8 +305,8 @@ static int resume(struct output *o, const struct destination *d, struct sheaf_er
 
 /* Replaces the data set at the destination: claims the destination, then removes the old files. The
  * caller has already checked all reasons to refuse. If this run is killed while it removes files,
- * another run can resume it, because its claim (the file that says which run packs here) was
- * written first. */
+ * another run can continue, because the claim of this run (the file that says which run packs here)
+ * was written first. */
 static int replace(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = output_claim_do(o, d, CLAIM_REPLACES, err);

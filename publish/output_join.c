@@ -352,8 +352,8 @@ static int clean_object(const struct output *o, uint32_t split, const char *name
     return code;
 }
 
-/* Aborts incomplete uploads in a store that lists uploads only for a given name. Asks for the
- * uploads to each name of a shard, an index and a table of keys that the run may have used. */
+/* Aborts incomplete uploads in a store that can list uploads only for a given name. Therefore tries
+ * each name that the run may have used for a shard, an index or a table of keys. */
 static int clean_by_name(const struct output *o, uint32_t split, struct sheaf_error *err)
 {
     const size_t last = o->is_edit ? o->grows->growth_count : o->part;

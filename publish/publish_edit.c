@@ -320,8 +320,8 @@ static int add_edit(struct editing *e, struct sheaf_error *err)
 }
 
 /* Replaces the list of classes in the manifest, and sets the number of samples of each class to 0,
- * so that the caller can count again. If the manifest has classes but does not have these numbers,
- * because they are unknown, the numbers stay unknown. */
+ * so that the caller can count again. If the manifest has classes without these numbers, the
+ * numbers are unknown, and stay unknown. */
 static int set_classes(struct manifest *m, const struct publish_edit *edit,
                        struct sheaf_error *err)
 {

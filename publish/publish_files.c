@@ -19,8 +19,9 @@ static const char *const names[FILE_KINDS] = {
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-/* Returns the number of kinds of files to publish for this split. These are all kinds for the split
- * with which the reports are published, and all kinds except the reports for any other split. */
+/* Returns the number of kinds of files that are published with this split. The reports (lists of
+ * skipped and converted files) are published with one split of a run only. For the other splits,
+ * they are not counted. */
 static size_t publish_files_count_of(const struct publish_files *f)
 {
     return f->reports[0] == NULL ? FILE_SKIPPED : FILE_KINDS;

@@ -127,10 +127,10 @@ static int on_seek(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-/* Limits the number of unsent bytes that the kernel accepts for a socket. Otherwise the kernel
- * would take megabytes at once on a slow link and send them for a minute, and nobody could see
- * whether the transfer makes progress. If the kernel does not have this socket option, there is no
- * limit. */
+/* Limits the number of unsent bytes that the kernel accepts for a socket. Otherwise, on a slow
+ * link, the kernel would accept megabytes at once and send them for a minute. In this time, the
+ * library could not see whether the transfer makes progress. If the kernel does not have this
+ * socket option, there is no limit. */
 static int http_handle_on_socket(void *context, curl_socket_t fd, curlsocktype purpose)
 {
     const int most = UNSENT_BYTES;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes and ends the HTTP engine and the S3 context, which the whole process shares. They are the
- * only state of the library that belongs to no object. They are shared because a process opens and
- * closes many data sets and readers, and because a new TLS connection, or new credentials of a
- * role, would cost more than most requests.
+ * only state of the library that belongs to no object. They are shared because a process may open
+ * and close many data sets and readers. A new TLS connection, or new credentials of a role, for
+ * each of them would take more time than most requests.
  *
  * The shared state is made when the first remote URL is used. A forked child makes its own
  * state. The environment and the configuration files are read when a bucket is first used. They

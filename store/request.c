@@ -254,9 +254,10 @@ static void explain_end(struct request *r, const struct retry_policy *policy, ui
                    (double)policy->time_ns / 1e9);
 }
 
-/* Returns whether the attempt was ended because it was late compared with other reads from the
- * server (its peers), and may be repeated immediately. The server must have credit for an extra
- * request (store/peers.h). Otherwise the attempt counts as failed. */
+/* Returns whether the attempt may be repeated immediately. This is true if two conditions hold: the
+ * attempt was ended because it was late compared with other reads from the server (its peers), and
+ * the server has credit for an extra request (store/peers.h). Otherwise the attempt counts as
+ * failed. */
 static bool is_asked_again(struct request *r)
 {
     if (r->http.failure != HTTP_LATE || !peers_pay_of(r->at->origin))

@@ -304,8 +304,9 @@ int store_open(const char *url, struct store_object **object, struct sheaf_error
  * SHEAF_ERR_CHANGED. If `stamp` is 0, any object of this size is accepted, and later reads must
  * find the object that the first read has found.
  *
- * If the size of a remote object is unknown, `bytes` may be UINT64_MAX. In this case the first read
- * must be at offset 0, and only the first read may ask for bytes beyond the end of the object. */
+ * If the size of a remote object is unknown, `bytes` may be UINT64_MAX. In this case, the first
+ * read must be at offset 0. This read may ask for bytes beyond the end of the object, and later
+ * reads must not. */
 int store_open_known(const char *url, uint64_t bytes, uint64_t stamp,
                      struct store_object **object, struct sheaf_error *err);
 int store_read(struct store_object *object, uint64_t offset, void *data, size_t size,

@@ -4,9 +4,10 @@
  * answer 501. Others, such as Garage, ignore conditions silently, which only a test shows. Amazon's
  * own service is not tested.
  *
- * The test writes an object twice on the condition that it does not exist, and once on the
- * condition that it has an ETag that no object has. The last two writes must fail. If one of them
- * succeeds, the server ignores conditions.
+ * The test makes three writes to one name. The first and the second write have the condition that
+ * the object does not exist. The third write has the condition that the object has a certain ETag,
+ * which no object has. The last two writes must fail. If one of them succeeds, the server ignores
+ * conditions.
  *
  * A condition on an existing object can be stated only with the strong ETag of this object. So the
  * test also finds out whether responses to writes and to reads have strong ETags. */

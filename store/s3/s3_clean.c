@@ -184,9 +184,10 @@ static int probe_listing(const struct cleaning *c, const char *key, bool *listed
 }
 
 /* Makes the test upload, and sets *listed to whether the store can list the uploads of a directory.
- * Afterwards aborts all uploads of the test's key. The id of the test upload is not enough for
- * this, because it is unknown if the response was lost, and because the store may have refused to
- * abort the upload. If the server does not answer any more, the next run removes the uploads. */
+ * Afterwards aborts all uploads of the test's key. It does not abort the test upload by its id
+ * alone, because the id is unknown if the response was lost, and because an earlier attempt to
+ * abort it may have failed. If the server no longer answers, the uploads stay until the next run
+ * removes them. */
 static int probe(const struct cleaning *c, bool *listed, struct sheaf_error *err)
 {
     char *key;

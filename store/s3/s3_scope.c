@@ -142,10 +142,10 @@ static bool s3_scope_is_in(const struct store_scope *s, const char *bucket, cons
            (size == 0 || key[size] == '/' || key[size] == '\0');
 }
 
-/* Returns the settings for a key, from the innermost scope (a call of the library that writes with
- * settings of its own) that covers the key. If two scopes are for the same URL, the scope that
- * began first counts. The later call will be refused because the destination is in use, so it must
- * not change the requests of the earlier call. */
+/* Returns the settings for a key. A scope is a call of the library that writes with settings of its
+ * own. The settings come from the innermost scope that covers the key. If two scopes are for the
+ * same URL, the settings of the scope that began first are returned. The later call will be refused
+ * because the destination is in use, so it must not change the requests of the earlier call. */
 const struct s3_settings *s3_scope_settings(struct s3_scopes *all, const char *bucket,
                                             const char *key)
 {

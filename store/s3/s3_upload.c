@@ -139,8 +139,9 @@ static int replace_damaged(struct s3_put *put, bool *again, struct sheaf_error *
     return code;
 }
 
-/* Keeps the ETag of the response. If the response has no ETag, the request that completes the
- * upload uses the MD5 of the part instead, because nearly all stores use MD5s as ETags of parts. */
+/* Keeps the ETag of the response, because the request that completes the upload must contain it. If
+ * the response has no ETag, that request contains the MD5 of the part instead, because nearly all
+ * stores use MD5s as ETags of parts. */
 static void keep_etag(struct s3_put *put, const char *etag)
 {
     struct s3_proof *p = &put->proof;

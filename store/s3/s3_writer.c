@@ -27,9 +27,10 @@
 #define PART_STEP  ((uint64_t)1 << 20)
 #define PART_MOST  ((uint64_t)4 << 30)
 /* The size of parts is chosen so that an object of the expected size has at most PARTS_EXPECTED
- * parts. If the object becomes larger than expected, it gets more parts, and the size of parts is
- * doubled after each PARTS_OF_A_SIZE further parts. So even the largest object that S3 allows has
- * at most 10000 parts, which is S3's limit. */
+ * parts. If the object becomes larger than expected, it gets more parts. After PARTS_EXPECTED
+ * parts, and again after each PARTS_OF_A_SIZE further parts, the size of the following parts is
+ * doubled. So even the largest object that S3 allows has at most 10000 parts, which is S3's
+ * limit. */
 #define PARTS_EXPECTED  5000
 #define PARTS_OF_A_SIZE 500
 struct part_slot {
