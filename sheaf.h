@@ -952,8 +952,8 @@ typedef void sheaf_plan_fn(void *context, const struct sheaf_plan_shard *shard);
  * file are not counted. */
 struct sheaf_class_count { const char *name; int64_t number; uint64_t samples; };
 typedef void sheaf_class_count_fn(void *context, const struct sheaf_class_count *count);
-/* Says whether the first or the last dot of a file's base name ends the key. The suffix begins
- * after this dot. */
+/* Says which dot of a file's base name ends the key of the sample: the first dot or the last dot.
+ * The suffix begins after this dot. */
 enum sheaf_key_end { SHEAF_FIRST_DOT = 0, SHEAF_LAST_DOT = 1 };
 /* A filter for paths under the source, in the syntax of a .gitignore. If `packs` is nonzero,
  * matching files are packed, otherwise they are left out. */
@@ -994,8 +994,8 @@ struct sheaf_pack_options {
     int resume;
     const char *identity;           /* NULL; for sheaf_packer: resume requires the same identity */
     int overwrite;                  /* 0; 1 removes the existing data set first */
-    /* Default 0. With 1, the call only makes a plan and packs nothing. If a real run would refuse
-     * `dest`, *error says why. */
+    /* Default 0. With 1, the call only makes a plan and packs nothing. If a call without dry_run
+     * would refuse the directory `dest`, *error says why. */
     int dry_run;
     const char *index;              /* NULL; readers whose index files are written:
                                        "dali,mxnet,wids,energon" */
@@ -1100,8 +1100,8 @@ struct sheaf_pack_result {
     /* number of files that were skipped (sheaf_packer: number of samples that were skipped); a
      * report file in the destination lists each of them */
     uint64_t skipped;
-    /* for RecordIO: number of records that had to be split because their content contains the magic
-     * number of RecordIO */
+    /* number of records that the container RecordIO stores in several pieces, because their content
+     * contains RecordIO's magic number; 0 for other containers */
     uint64_t multipart_records;
     /* memory_peak_bytes is the largest amount of memory that was used for buffers and for parts on
      * their way to S3; this amount is at most options.memory_bytes. plan_bytes is the additional
@@ -1373,8 +1373,9 @@ SHEAF_API void sheaf_plan_get_info(const struct sheaf_plan *plan, struct sheaf_p
  * the shard is valid until the next call. *done becomes 1 if the shard is packed, otherwise 0. */
 SHEAF_CALL int sheaf_plan_shard(const struct sheaf_plan *plan, uint64_t index,
     struct sheaf_plan_shard *shard, int *done, struct sheaf_error *error);
-/* Returns the range of shards that belong to part `part` of `parts`. *first is the number of the
- * first shard, and *end the number after the last shard. */
+/* Returns the range of shards that belong to part number `part` (from 0) if the plan is divided
+ * into `parts` parts. *first becomes the number of the first shard, and *end the number after the
+ * last shard. */
 SHEAF_CALL int sheaf_plan_part(const struct sheaf_plan *plan, uint32_t part, uint32_t parts,
     uint64_t *first, uint64_t *end, struct sheaf_error *error);
 SHEAF_API void sheaf_plan_free(struct sheaf_plan *plan);
@@ -1619,8 +1620,8 @@ struct sheaf_column_result {
      * column. */
     uint64_t unknown, repeated, present;
     uint64_t stored_bytes, shards, shards_kept, memory_peak_bytes;
-    /* number of the source's values that belong to other parts, if the call writes one part of a
-     * plan; otherwise 0 */
+    /* if the call writes one part of a plan: number of the source's values that belong to samples
+     * of other parts; otherwise 0 */
     uint64_t elsewhere;
 };
 /* Adds a column (a field for the samples of a packed data set) with the values of a source. The
@@ -1680,7 +1681,8 @@ SHEAF_CALL int sheaf_column_plan(const char *dataset, const char *name, const ch
 SHEAF_CALL int sheaf_column_add_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_result *result,
     struct sheaf_error *error);
-/* Opens a writer for one part of a column, as sheaf_column_open does for a whole column. */
+/* Opens a writer for part number `part` (from 0) of a column that is divided into `parts` parts, as
+ * sheaf_column_open does for a whole column. */
 SHEAF_CALL int sheaf_column_open_part(const char *plan, uint32_t part, uint32_t parts,
     const struct sheaf_column_options *options, struct sheaf_column_writer **writer,
     struct sheaf_error *error);

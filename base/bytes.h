@@ -39,8 +39,8 @@ static inline double load_double(const void *p)
     return v;
 }
 
-/* Converts each word of an array from the machine's byte order to little-endian, or back. On a
- * little-endian machine it changes nothing. */
+/* Converts each 64-bit word of an array from the machine's byte order to little-endian, or back. On
+ * a little-endian machine, the function changes nothing. */
 static inline void words_le(uint64_t *words, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -25,8 +25,8 @@
 #include "base/error.h"
 
 #define GRAIN      ((size_t)16)
-/* size in bytes of the smallest piece; a freed piece needs this room for the links of the list of
- * free blocks */
+/* size in bytes of the smallest piece (an allocation); a free block stores the links of its list in
+ * these bytes */
 #define LEAST      ((size_t)16)
 #define STEP_LEAST ((size_t)64 << 10)       /* smallest growth step of the heap */
 #define STEP_MOST  ((size_t)2 << 20)

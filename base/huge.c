@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Asks for huge pages with madvise, for the part of a buffer that consists of whole huge pages. */
+ * Asks the kernel with madvise to use huge pages for a buffer. The first and the last bytes of the
+ * buffer are left out if they do not fill a whole huge page. */
 #include "base/huge.h"
 
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 
-/* Changes a hash of zero to a hash of one, because a zero marks an empty slot of the hash table. */
+/* Returns `hash`, or 1 if `hash` is 0, because a 0 marks an empty position of the hash table. */
 static XXH128_hash_t not_zero(XXH128_hash_t hash)
 {
     if (hash.low64 == 0 && hash.high64 == 0)

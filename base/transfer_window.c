@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 
-/* If the consumer waited for less than 1/32 of a round of measurement, it counts as not slowed
- * down. */
+/* If the consumer has waited for less than 1/32 of the time of a round of measurement, the round
+ * counts as a round without waiting. */
 #define HARDLY_WAITED 32u
 /* Factor by which the rate must rise when the number of reads is doubled. Otherwise the number is
  * set back, because a smaller rise may be chance. */

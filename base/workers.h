@@ -57,8 +57,8 @@ bool workers_wait_for(struct workers *workers, struct job *job, uint64_t timeout
 bool workers_wait_or(struct workers *workers, struct job *job, bool helps,
                      const volatile int *interrupt, uint64_t *waited_ns);
 
-/* Cancels every job in the queue, so that it counts as done, and waits until the running jobs end.
- * Jobs that are submitted later run as usual. */
+/* Cancels every job in the queue, and waits until the running jobs end. A cancelled job counts as
+ * done. Jobs that are submitted later run as usual. */
 void workers_cancel(struct workers *workers);
 
 /* Cancels all jobs in the queue, and ends the pool's threads. Does nothing if `workers` is NULL. */

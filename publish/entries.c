@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads journal entries ahead on several threads, and returns them in order. A journal entry is a
- * file with the facts about a finished shard. */
+ * Reads journal entries ahead on several threads, and returns them in the order of their shards. A
+ * journal entry is a file with the facts about a finished shard. */
 #include "publish/entries.h"
 
 #include <stdlib.h>

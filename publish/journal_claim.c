@@ -78,7 +78,8 @@ static int put_claim(struct journal *j, const struct store_seen *seen, struct sh
     return code;
 }
 
-/* Sets the error for a destination that another run has claimed before this run could claim it. */
+/* Sets and returns the error for a run that could not claim the destination, because another run
+ * has claimed it before. */
 static int journal_claim_refuse(const struct journal *j, struct sheaf_error *err)
 {
     struct journal_plan there;

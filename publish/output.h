@@ -211,8 +211,8 @@ int output_sweep(const struct output *output, struct sheaf_error *err);
 /* Ends a run: removes its incomplete uploads and its journal, so that other runs can use the
  * destination. */
 int output_end(const struct output *output, struct sheaf_error *err);
-/* Ends a run that has failed, and removes the files that it has made. If keep_shards is true, files
- * that a later run can use stay. */
+/* Ends a run that has failed, and removes the files that it has made. If keep_shards is true,
+ * shards and other files stay if a later run can use them. */
 void output_abandon(const struct output *output, bool keep_shards);
 
 #endif

@@ -278,7 +278,8 @@ static int output_claim_begin(struct output *o, const struct destination *d, boo
     return code == SHEAF_OK ? make_ready(o, err) : code;
 }
 
-/* Finishes a run that was killed at its end, when only files of its journal were left. */
+/* Finishes a run that was killed after it had published its data set: removes the files that are
+ * left in its journal. */
 static int output_claim_end(struct output *o, const struct destination *d, struct sheaf_error *err)
 {
     int code = journal_join(&o->journal, &d->holder, err);

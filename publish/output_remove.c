@@ -278,7 +278,8 @@ static int remove_split(void *context, char *directory, const char *name,
     return remove_replaced(*(const struct output *const *)context, directory, err);
 }
 
-/* Completes the removal of a replaced data set, which this run or an earlier run has begun. */
+/* Completes the removal of the replaced data set. This run or an earlier run has begun this
+ * removal. */
 static int finish_removal(const struct output *o, struct sheaf_error *err)
 {
     char *dest = strdup(o->dest);
@@ -519,8 +520,7 @@ int output_clear(const struct output *o, bool keep_own, struct sheaf_error *err)
     return code;
 }
 
-/* Removes the files, except shards, of a run that was killed while it appended to the data set or
- * edited it. */
+/* Removes all files except shards that an append or edit has written before it was killed. */
 static int remove_change(const struct output *o, struct sheaf_error *err)
 {
     const size_t next = o->grows->growth_count + 1, edits = o->grows->edit_count;

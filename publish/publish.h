@@ -106,8 +106,8 @@ int publish_manifest(struct output *output, const char *directory, const struct 
  * classes[count - 1]. The manifest's array of classes must have room for `count` classes. */
 int publish_classes(struct manifest *m, const char *const *classes, size_t count,
                     struct sheaf_error *err);
-/* Writes the index files for other programs that cover the whole data set. `name` is the name of
- * the split, or NULL. */
+/* Writes the index files for other programs, which cover the whole data set. `name` is the name of
+ * the split that these files contain, or NULL if the data set has no splits. */
 int publish_interop(const struct output *output, uint32_t split, const char *name,
                     const struct manifest *m, struct sheaf_error *err);
 

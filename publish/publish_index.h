@@ -7,8 +7,8 @@
 #include "publish/output.h"
 #include "publish/publish_keys.h"
 
-/* The index of a split, and facts for the split's manifest that are collected while the index is
- * written. */
+/* State for writing the index of a split. It also collects the facts for the manifest that become
+ * known while the index is written. */
 struct publish_index {
     const struct output *output;
     uint32_t split;

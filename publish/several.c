@@ -32,7 +32,8 @@ static void several_run_task(struct inflight_item *item)
     interrupt_watch(before);
 }
 
-/* Waits for all files in order. Returns the first failure. */
+/* Waits until all files are handled. Returns the error of the first file, in the order in which the
+ * files were added, that could not be handled. */
 static int collect(struct inflight *window, struct sheaf_error *err)
 {
     struct inflight_item *item;

@@ -6,8 +6,8 @@
 
 #include <stddef.h>
 
-/* Kinds of file systems. All kinds except LOCAL are reached over a network, so each read takes a
- * round trip and may fail temporarily. */
+/* Kinds of file systems. All kinds except LOCAL are treated as network file systems, on which each
+ * read takes a round trip and may fail temporarily. */
 enum file_system { FILE_SYSTEM_LOCAL, FILE_SYSTEM_FUSE, FILE_SYSTEM_LUSTRE, FILE_SYSTEM_NFS };
 
 /* Returns the path of a local file. `url` is this path, or "file://" and the path. */

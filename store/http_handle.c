@@ -245,8 +245,9 @@ static CURLcode set_request(CURL *easy, struct http_exchange *x)
     for (size_t i = 0; i < x->header_count; i++)
         if (!add_header_line(x, x->headers[i].name, x->headers[i].value))
             return CURLE_OUT_OF_MEMORY;
-    /* Prevents libcurl from sending "Expect: 100-continue". A server that ignores this header would
-     * delay each part of an upload by a second. */
+    /* Prevents libcurl from sending the header "Expect: 100-continue". With this header, libcurl
+     * waits for an answer before it sends the body. If a server ignores the header, this wait takes
+     * a second for each part of an upload. */
     if (!add_header_line(x, "Expect", NULL))
         return CURLE_OUT_OF_MEMORY;
     SET(CURLOPT_URL, x->url);

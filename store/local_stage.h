@@ -21,8 +21,8 @@ int local_stage_remove(const char *url, const char *stage, struct sheaf_error *e
  * the new path. If the stage is on another file system, the file stays where it is. Returns
  * SHEAF_ERR_CHANGED if the stage does not exist. */
 int local_stage_enter(const char *url, char **path, const char *stage, struct sheaf_error *err);
-/* Returns SHEAF_ERR_CHANGED if the directory `stage` does not exist any more. A missing stage means
- * that another run has renamed it, and has thereby taken over the destination. */
+/* Returns SHEAF_ERR_CHANGED if the directory `stage` no longer exists. In that case, another run
+ * has renamed this directory, and has thereby taken over the destination. */
 int local_stage_check(const char *url, const char *stage, struct sheaf_error *err);
 
 #endif

@@ -16,7 +16,7 @@
  * object (see STORE_NOTE_SIZE). The note is "" if the object has no note, or if the store does not
  * return notes. */
 int store_see(const char *url, struct store_seen *seen, struct sheaf_error *err);
-/* Does the work of store_see for several URLs. All requests run at the same time. */
+/* Calls store_see for several URLs, and sends all requests at the same time. */
 int store_see_all(const char *const urls[], size_t count, struct store_seen seen[],
                   struct sheaf_error *err);
 int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOTE_SIZE],

@@ -282,8 +282,8 @@ bool store_is_local(const char *url);
 bool store_is_remote(const char *url);
 /* Returns whether objects can be written to the store. */
 bool store_is_writable(const char *url);
-/* Returns whether the URL is a local symbolic link whose target does not exist. Unlike the
- * functions before, store_is_dangling asks the file system. */
+/* Returns whether the URL is a local symbolic link whose target does not exist. store_is_dangling
+ * asks the file system, unlike the functions before, which only look at the URL. */
 bool store_is_dangling(const char *url);
 /* Returns whether the URL can be an object only, and not a directory. This is true for a URL with a
  * query, because no name can be appended to a query. */

@@ -336,8 +336,8 @@ static int rename_new(const char *from, const char *to)
     return -1;
 }
 
-/* Returns whether `path` is a symbolic link without a target. For readers, there is no file of this
- * name. */
+/* Returns whether `path` is a symbolic link without a target. Such a link counts as a missing file,
+ * because readers cannot open it. */
 static bool leads_nowhere(const char *path)
 {
     struct stat st;

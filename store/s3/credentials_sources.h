@@ -36,8 +36,8 @@ int credentials_open(struct credentials_cache **cache, const struct credentials_
                      struct sheaf_error *err);
 
 int credentials_from_environment(struct credentials **set, struct sheaf_error *err);
-/* Looks for credentials in the sources that concern a profile: the second to the seventh source of
- * the list at the top of this file, in this order. */
+/* Looks for credentials in the sources that a profile configures: the second to the seventh source
+ * of the list at the top of this file. The sources are asked in the order of this list. */
 int credentials_from_profile(const struct credentials_context *context, const char *profile,
                              struct credentials **set, struct sheaf_error *err);
 int credentials_from_sso(const struct credentials_context *context, const char *profile,

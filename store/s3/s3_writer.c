@@ -40,8 +40,8 @@ struct part_slot {
     uint8_t *data;
     size_t size, capacity;
     unsigned number;                /* of its part, from 1 */
-    /* the error of sending this part; its code is 0 if the part was sent. Valid only after sending
-     * has ended. */
+    /* the error that occurred while this part was sent; its code is 0 if the part was sent. Valid
+     * only after sending has ended. */
     struct sheaf_error error;
 };
 
@@ -93,7 +93,7 @@ static void give_memory(struct part_slot *slot)
     slot->data = NULL;
 }
 
-/* Records that sending a part has ended. `error` is NULL if it has succeeded. Called on any
+/* Records that sending a part has ended. `error` is NULL if the part was sent. Called on any
  * thread. */
 static void s3_writer_end_part(struct part_slot *slot, const struct sheaf_error *error)
 {

@@ -97,7 +97,7 @@ int sigv4_query(struct sigv4_pair *pairs, size_t count, struct buf *out, struct 
 
 /* ---- Canonical request ----------------------------------------------------------------------- */
 
-/* Sorts the headers by name, in which upper and lower case are equal. Headers with equal names keep
+/* Sorts the headers by name. Upper and lower case count as equal. Headers with equal names keep
  * their order. */
 static void sort_headers(const struct sigv4_request *r, const struct sigv4_pair **sorted)
 {
