@@ -374,7 +374,7 @@ struct sheaf_dataset_info {
     /* repeated_keys is the number of samples whose key an earlier sample has as well. repeated_key
      * is the first such key, or NULL if there is none. In a data set with an index, keys of all
      * shards are compared. In foreign tars (written by other software), only keys of the same tar
-     * are compared. If the files with one key are not next to each other in a foreign tar, this key
+     * are compared. If the files of one key are not next to each other in a foreign tar, this key
      * also counts as repeated. */
     uint64_t repeated_keys; const char *repeated_key;
     /* number of samples whose files were added to an earlier sample with the same key */
@@ -1084,9 +1084,9 @@ SHEAF_API void sheaf_pack_options_init(struct sheaf_pack_options *options, size_
  * both pointers may be NULL. */
 SHEAF_API const char *sheaf_s3_setting(size_t index, const char **values, const char **header);
 struct sheaf_pack_result {
-    /* Number of files in the source, or in the part of the plan that was packed. For sheaf_packer,
-     * `files` is the number of appended fields. If the call succeeds, files == files_packed +
-     * skipped. */
+    /* `files` is the number of files in the source, or in the part of a plan that the call has
+     * packed. For sheaf_packer, `files` is the number of appended fields. If the call succeeds,
+     * files == files_packed + skipped. */
     uint64_t files;
     uint64_t files_packed;      /* fields in the shards */
     uint64_t samples, payload_bytes;    /* packed, or planned with dry_run; content of their

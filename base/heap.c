@@ -419,8 +419,8 @@ static void push_small(struct heap *h, void *piece, size_t size)
     **list = (struct heap_small){ .next = top };
 }
 
-/* Removes a freed small piece of exactly this size from its list and returns it; the piece that was
- * freed last comes first. Returns NULL if the list is empty. */
+/* Returns a freed small piece of exactly this size, and removes it from the list of such pieces.
+ * This is the piece that was freed last. Returns NULL if the list is empty. */
 static void *pop_small(struct heap *h, size_t size)
 {
     struct heap_small **list = &h->small[size / GRAIN], *top = *list;

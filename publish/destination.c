@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds out what is in the directory of a destination: the claim (the file that says which run
- * packs here), manifests, and files that belong to no data set. Only a store that does not answer
- * is an error. Everything else, such as a damaged manifest, is a finding that the caller judges. */
+ * packs here), manifests, and files that belong to no data set. The functions return an error only
+ * if the store does not answer. Everything else, such as a damaged manifest, is a finding that the
+ * caller judges. */
 #include "publish/destination.h"
 
 #include <stdio.h>

@@ -107,9 +107,10 @@ static void count_images(struct images *images, const struct journal_entry *entr
     images->resized += entry->facts.resized;
 }
 
-/* Appends the numbers of converted images and of images made smaller to `text`. A number is
- * appended only if the packing options (options_json) ask for this change, and do not have the
- * number yet. A 0 is appended as well, because a missing number means that it is unknown. */
+/* Appends to `text` the number of images that were converted, and the number of images that were
+ * made smaller. Each number is appended only if the packing options (options_json) ask for this
+ * change of images, and do not contain the number yet. The number 0 is appended as well, because a
+ * missing number would mean that the number is unknown. */
 static int write_images(const struct images *images, const char *options_json, struct buf *text,
                         struct sheaf_error *err)
 {

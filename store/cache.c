@@ -337,9 +337,9 @@ static void cache_run_task(struct job *job)
     read->state = NULL;
     task->read = NULL;
     pthread_mutex_unlock(&o->lock);
-    /* Call `done` last, because another thread may close the object as soon as `done` is called.
-     * Until this function returns, the object stays valid, because cached_close waits for the end
-     * of the function. */
+    /* Call `done` last. As soon as `done` is called, another thread may close the object.
+     * cached_close then waits until this function has returned, so that the object stays valid
+     * until then. */
     read->done(read);
 }
 

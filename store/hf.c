@@ -172,8 +172,8 @@ void hf_explain(bool has_token, struct sheaf_error *err)
                                 "hub says so, too, of one that does not exist)");
 }
 
-/* Adds the user's token to the headers of a request. If the server redirects to another host,
- * libcurl does not send the token to that host. */
+/* Adds the user's token to the headers of a request. If the server redirects the request to another
+ * host, libcurl does not send the token to the other host. */
 static int hf_sign(struct request *r, struct sheaf_error *err)
 {
     return r->at->bearer == NULL ? SHEAF_OK

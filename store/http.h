@@ -61,8 +61,8 @@ struct http_header {
  * the fields that it needs, and submits the exchange. At the end, the caller must call
  * http_exchange_free. */
 struct http_exchange {
-    /* The fields of the request. Texts must stay valid until the exchange is done. Only values of
-     * headers are copied. */
+    /* The fields from here on describe the request. All texts except the values of headers must
+     * stay valid until the exchange is done, because only those values are copied. */
     enum http_method method;
     const char *url;
     struct http_header headers[HTTP_HEADERS_MOST];

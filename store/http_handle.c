@@ -2,7 +2,8 @@
  *
  * Sets up a libcurl handle for one exchange (an HTTP request and its response), and has the
  * functions that libcurl then calls. These functions only copy and count bytes. If an exchange must
- * fail for a reason that libcurl's own code would not show, they set the field `failure`. */
+ * fail for a reason that libcurl's result code would not show, these functions set the field
+ * `failure` of the exchange. */
 #include <curl/curl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

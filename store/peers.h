@@ -6,7 +6,8 @@
  * Sometimes one of many connections stalls. The consumer then waits for the read on this
  * connection, although later reads are done. Therefore a read that waits much longer for its answer
  * than its peers did is sent again on another connection. The new request is for the missing bytes
- * only, which go to the same memory. Before each further repetition, the read waits twice as long.
+ * only, and writes them to the memory of the read. Before each further repetition, the read waits
+ * twice as long.
  *
  * A read is also compared with answers that came after it had begun. So even the first reads of a
  * process can be recognised as late.

@@ -45,8 +45,8 @@ struct remote_object {
     pthread_mutex_t lock;
 };
 
-/* Read functions for the tables of remote stores (struct store_ops). `object` must be a struct
- * remote_object. */
+/* Functions that read remote objects, for the tables of remote stores (struct store_ops). `object`
+ * must be a struct remote_object. */
 int remote_read(struct store_object *object, uint64_t offset, void *data, size_t size,
                 struct sheaf_error *err);
 void remote_read_start(struct store_read *read);

@@ -128,8 +128,8 @@ struct request {
     struct event *waiter;
 };
 
-/* Returns the number of requests that this process has started, and how many attempts it has
- * repeated. */
+/* Sets *requests to the number of requests that this process has started, and *retries to the
+ * number of attempts that it has repeated. */
 void request_counts(uint64_t *requests, uint64_t *retries);
 
 /* Initialises a request. Afterwards the request owns `path`, `query` and `what`, even if the

@@ -40,8 +40,8 @@ struct s3_bucket {
     /* the server to which writes to a directory bucket are sent, with a session (temporary keys)
      * that may write; not used for other buckets */
     struct target writing;
-    /* the server to which requests go if the bucket was found in another region than the configured
-     * one; its `origin` is NULL as long as no other region was found */
+    /* the server to which requests go if the bucket was found in a region other than the configured
+     * region; its `origin` is NULL as long as no other region was found */
     struct target there;
     char *regions[2];           /* of `target` and `there` */
     const char *scheme;         /* "s3", "gs" */
