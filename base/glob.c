@@ -50,8 +50,9 @@ static bool glob_take_class(const char **at, const char *end, uint8_t byte, bool
     return false;
 }
 
-/* Returns whether the "[:" at *at begins a character class, such as [:digit:]. It does if a "]"
- * follows, and the byte before the first "]" is a ":". For example, "[:digit]" is not a class. */
+/* Returns whether the "[:" at *at begins a character class, such as [:digit:]. A class begins there
+ * if a "]" follows, and the byte before the first "]" is a ":". For example, "[:digit]" is not a
+ * class. */
 static bool begins_class(const char *at, const char *end)
 {
     const char *close = end - at > 2 && at[0] == '[' && at[1] == ':'

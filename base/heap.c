@@ -44,8 +44,8 @@ struct heap_block {
      * threads. */
     size_t size;
     atomic_size_t users;            /* for a LENT piece: the owner and the borrowers */
-    /* The head of a block has only the fields above. The following fields are in the block's own
-     * bytes, and exist only while the block is free. */
+    /* The head of a block in use ends before this field. In a free block, the fields from here on
+     * are stored in the bytes after the head. */
     _Alignas(GRAIN) struct heap_block *next;
     struct heap_block *previous;
 };
@@ -216,8 +216,8 @@ static bool heap_reserve(struct heap *h, size_t bytes)
 }
 
 /* Adds memory for `extra` more bytes at the end of the newest address range. Returns the new free
- * block, merged with a free block directly before it. Returns NULL if the range has no room or the
- * budget does not allow it. */
+ * block. If there is a free block directly before it, the two blocks are merged. Returns NULL if
+ * the range has no room, or if the budget does not allow more memory. */
 static struct heap_block *heap_extend(struct heap *h, size_t extra)
 {
     const uint64_t most = MIN(h->most_bytes, h->reserved);

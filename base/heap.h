@@ -68,8 +68,8 @@ struct heap {
     /* bit i of slots[r] is set if the list free[r][i] has a block */
     uint32_t slots[HEAP_ROWS];
     struct heap_block *free[HEAP_ROWS][HEAP_SLOTS];
-    /* small[i] is the list of freed small pieces of one size; the piece that was freed last comes
-     * first */
+    /* small[i] is the list of freed pieces (allocations) of one small size; the piece that was
+     * freed last comes first */
     struct heap_small *small[HEAP_SMALL];
     bool has_small;             /* whether `small` may have pieces */
     /* number of bytes in lent pieces (heap_lend); the bytes of a returned piece are subtracted

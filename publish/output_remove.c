@@ -315,8 +315,9 @@ static int replace_manifest(const struct output *o, const char *url,
 }
 
 /* Returns whether a run of this plan has written the manifest, so that it may be removed. Also
- * returns true if the manifest cannot be parsed. Such a manifest was damaged later, because this
- * run found no manifest of another data set before it claimed the destination. */
+ * returns true if the manifest cannot be parsed. Such a manifest was written by a run of this plan
+ * and damaged later, because the destination had no manifest of another data set when this run
+ * claimed it. */
 static bool output_remove_is_own(const struct manifest_found *f)
 {
     return f->kind == MANIFEST_OF_PLAN ||

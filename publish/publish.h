@@ -19,8 +19,8 @@ struct publish_facts {
     } splits[SPLIT_LIMIT];
     uint32_t split_count;
     struct buf skipped, converted;      /* lines of skipped.tsv and converted.tsv */
-    /* number of files that were left out, without the files that were left out because the data set
-     * already had their samples */
+    /* number of files that were left out; a file that was left out because the data set already had
+     * its sample is not counted */
     uint64_t skipped_count;
 };
 

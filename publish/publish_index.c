@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes the index of a split, such as "train", from the journal entries of its shards. A journal
- * entry has the facts about a finished shard. Also completes the manifest of the split with these
- * facts. */
+ * entry has the facts about a finished shard. Also adds facts from these entries to the manifest of
+ * the split. */
 #include "publish/publish_index.h"
 
 #include <inttypes.h>

@@ -15,8 +15,8 @@ struct publish_index {
     uint64_t shard_count;
     struct manifest *manifest;  /* with room for the shards, which are added */
     struct publish_keys *keys;
-    /* JSON text of the options in the manifest. The versions of libraries, the numbers of changed
-     * images and the number of skipped files are added to it. */
+    /* JSON text of the options that the manifest will contain. publish_index adds to this text the
+     * versions of libraries, the numbers of changed images and the number of skipped files. */
     char **options_json;
     uint64_t skipped;           /* files left out */
 };

@@ -13,9 +13,9 @@ struct publish_keys {
     struct sort *sort;
     char *directory;            /* of temporary files */
     uint64_t samples;
-    /* number of samples when the table was first made. It is greater than `samples` if edits have
-     * removed samples since (see key_table_make). If no edit has removed samples, it may be 0, and
-     * `samples` is used instead. */
+    /* number of samples at the time when the table was first made. If edits have removed samples
+     * since then, `keyed` is greater than `samples` (see key_table_make). If no edit has removed
+     * samples, `keyed` may be 0, and `samples` is used instead. */
     uint64_t keyed;
     /* set if a journal entry (the facts about a finished shard) has no hashes of keys, because an
      * old release wrote the entry */

@@ -26,9 +26,9 @@ int several_tasks(const char *directory, const struct several_task tasks[], size
 
 /* ---- Many files ------------------------------------------------------------------------------ */
 
-/* A function that handles one file. `listed` is as in several_add: it describes the file as a
- * listing has shown it, or is NULL if the caller has no listing. The function may be called on any
- * thread, and for several files at the same time. */
+/* A function that handles one file. `listed` describes the file as a listing has shown it, or is
+ * NULL if the caller of several_add has passed NULL. The function may be called on any thread, and
+ * for several files at the same time. */
 typedef int several_fn(void *context, const char *name, const struct store_seen *listed,
                        struct sheaf_error *err);
 
