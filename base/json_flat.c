@@ -70,9 +70,9 @@ static char *put_code_point(char *to, uint32_t c)
     return to;
 }
 
-/* Reads an escape sequence \uXXXX, or two of them that form a surrogate pair, and appends the
- * character to *to. `at` points to the first digit. Returns the position after the sequence.
- * Returns NULL if the sequence is invalid or stands for a NUL. */
+/* Reads an escape sequence \uXXXX, or two such sequences that form a surrogate pair. Appends to *to
+ * the character for which they stand. `at` points to the first digit. Returns the position after
+ * the sequence. Returns NULL if the sequence is invalid or stands for a NUL. */
 static const char *take_unicode(const char *at, const char *end, char **to)
 {
     uint32_t c = take_hex(at, end), low;

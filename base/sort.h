@@ -33,15 +33,16 @@ int sort_open(struct sort **sort, const char *directory, size_t memory_bytes,
               struct sheaf_error *err);
 void sort_close(struct sort *sort);     /* NULL is allowed. */
 
-/* Adds an entry, and returns in *key and *value where the caller must write its key and its value
- * before the next call. Returns SHEAF_ERR_LIMIT if the entry is larger than the buffer. */
+/* Adds an entry. Sets *key and *value to the memory into which the caller must write the key and
+ * the value of the entry before the next call. Returns SHEAF_ERR_LIMIT if the entry is larger than
+ * the buffer. */
 int sort_add(struct sort *sort, uint64_t order, size_t key_size, size_t value_size,
              uint8_t **key, uint8_t **value, struct sheaf_error *err);
 /* Ends the input and prepares the merge. */
 int sort_finish(struct sort *sort, struct sheaf_error *err);
 /* Returns the bytes of memory that the sort holds. */
 uint64_t sort_memory(const struct sort *sort);
-/* Returns the entries one after another in sorted order, and SHEAF_END after the last one. An entry
+/* Sets *entry to the next entry in sorted order. Returns SHEAF_END after the last entry. The entry
  * stays valid until the next call. */
 int sort_next(struct sort *sort, struct sort_entry *entry, struct sheaf_error *err);
 

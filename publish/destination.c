@@ -690,8 +690,8 @@ int destination_is_finished(const struct output *o, bool *finished, struct sheaf
 
 /* ---- A finished data set --------------------------------------------------------------------- */
 
-/* Counts the lines of the report `name` (a list of skipped or converted files) into *count. *count
- * becomes 0 if there is no such report. */
+/* Sets *count to the number of lines of the report `name` (a list of skipped or converted files),
+ * or to 0 if there is no such report. */
 static int count_lines(const struct output *o, const char *name, uint64_t *count,
                        struct sheaf_error *err)
 {

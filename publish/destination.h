@@ -80,7 +80,8 @@ enum claim_holder { CLAIM_ABSENT, CLAIM_DAMAGED, CLAIM_OF_OTHER_PLAN, CLAIM_OF_P
 enum {
     INSPECT_CLAIM = 1,
     INSPECT_DATASET = 2,        /* the manifests of DEST and the run's splits */
-    /* also check that the files of this plan's data set have the sizes that its manifest states */
+    /* check the files of this plan's data set as well: they must have the sizes that its manifest
+     * states */
     INSPECT_WHOLE = 4,
     /* list the destination, to find remaining files of unfinished runs, splits of other runs, and
      * files that belong to no data set */
@@ -119,10 +120,10 @@ struct destination {
     char *stray;
 };
 
-/* Inspects a destination, and adds the findings that `asked` requests to *found. The claim (the
- * file that says which run packs here) is inspected before the data set. A commit removes its claim
- * only after the data set has become visible. So if a run commits during the inspection, at least
- * its claim or its data set is found. */
+/* Inspects a destination. `asked` says which facts are requested (INSPECT_...); the function adds
+ * these facts to *found. The claim (the file that says which run packs here) is inspected before
+ * the data set. A commit removes its claim only after the data set has become visible. So if a run
+ * commits during the inspection, at least its claim or its data set is found. */
 int destination_inspect(const struct output *output, unsigned asked, struct destination *found,
                         struct sheaf_error *err);
 void destination_clear(struct destination *found);
