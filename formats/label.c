@@ -202,6 +202,21 @@ long label_parse(const char *text, size_t size, double *labels, size_t most)
     }
 }
 
+int label_append(struct buf *labels, const void *text, size_t size, long *count,
+                 struct sheaf_error *err)
+{
+    /* each label except the last takes at least a digit and a separator */
+    const size_t most = MIN(size / 2 + 1, (size_t)LABEL_LIMIT);
+    const int code = buf_reserve(labels, most * sizeof(double), err);
+
+    *count = -1;
+    if (code != SHEAF_OK)
+        return code;
+    *count = label_parse(text, size, (double *)(void *)(labels->data + labels->size), most);
+    labels->size += *count < 0 ? 0 : (size_t)*count * sizeof(double);
+    return SHEAF_OK;
+}
+
 /* Appends a 32-bit float as text, with the smallest number of digits from which the same float is
  * read back. */
 static int print_float(struct buf *out, float label, struct sheaf_error *err)

@@ -28,6 +28,12 @@ double label_rounded(double number);
  * `most`, or if the text is anything else. */
 long label_parse(const char *text, size_t size, double *labels, size_t most);
 
+/* Parses a text as label_parse() does, and appends the labels to `labels`, a buffer of doubles. The
+ * text may have up to LABEL_LIMIT labels. Sets *count to the result of label_parse(). If *count is
+ * -1, nothing is appended. */
+int label_append(struct buf *labels, const void *text, size_t size, long *count,
+                 struct sheaf_error *err);
+
 /* Parses a text that consists of one number, with blanks and newlines around it. The number is not
  * rounded to a 32-bit float. Returns false if the text is anything else. */
 bool label_number(const char *text, size_t size, double *number);

@@ -99,22 +99,6 @@ static int webdataset_check_member(struct member_path *path, struct sheaf_error 
 
 /* ---- Encoding ----------------------------------------------------------------------------- */
 
-/* Appends the labels in a text to `labels`. Appends nothing if the text does not consist of
- * numbers. */
-static int webdataset_parse_labels(struct buf *labels, const void *text, size_t size,
-                                   struct sheaf_error *err)
-{
-    const size_t most = MIN(size / 2 + 1, (size_t)LABEL_LIMIT);     /* digit, separator, ... */
-    int code = buf_reserve(labels, most * sizeof(double), err);
-    long count;
-
-    if (code != SHEAF_OK)
-        return code;
-    count = label_parse(text, size, (double *)(void *)(labels->data + labels->size), most);
-    labels->size += count < 0 ? 0 : (size_t)count * sizeof(double);
-    return SHEAF_OK;
-}
-
 static const struct sheaf_field *find_cls(const struct sheaf_field *const *fields, size_t count)
 {
     size_t i;
@@ -141,6 +125,7 @@ static int label_member(const struct sheaf_sample *sample, const struct sheaf_fi
 {
     const struct sheaf_field *cls = find_cls(fields, sample->field_count);
     struct buf said = BUF_INIT(LABEL_LIMIT * sizeof(double));
+    long count;
     int code;
 
     *suffix = sample->label_count == 0 ? NULL : "cls";
@@ -149,7 +134,7 @@ static int label_member(const struct sheaf_sample *sample, const struct sheaf_fi
     *suffix = NULL;
     if (cls->data == NULL && cls->size != 0)
         return SHEAF_OK;
-    code = webdataset_parse_labels(&said, cls->data, cls->size, err);
+    code = label_append(&said, cls->data, cls->size, &count, err);
     if (code == SHEAF_OK && said.size == 0)
         *suffix = sample->label_count == 0 ? NULL : LABEL_SUFFIX;
     else if (code == SHEAF_OK &&
@@ -467,7 +452,8 @@ static int webdataset_take_labels(struct buf *labels, const struct slice *slice,
                                   struct sheaf_error *err)
 {
     const size_t before = labels->size;
-    const int code = webdataset_parse_labels(labels, slice->data, slice->size, err);
+    long count;
+    const int code = label_append(labels, slice->data, slice->size, &count, err);
 
     *found = labels->size != before;
     if (*found && before != 0) {

@@ -143,7 +143,6 @@ static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_e
 {
     const struct sheaf_field *const fields = sample->fields, *field = fields;
     const double *labels;
-    size_t most;
     long count;
     int code;
 
@@ -151,12 +150,11 @@ static int take_cls(struct block *b, struct sheaf_sample *sample, struct sheaf_e
         field++;
     if (field == fields + sample->field_count)      /* a stored plan may be wrong */
         return SHEAF_OK;
-    most = MIN(field->size / 2 + 1, (size_t)LABEL_LIMIT);
-    code = buf_reserve(&b->labels, most * sizeof(double), err);
+    b->labels.size = 0;
+    code = label_append(&b->labels, field->data, field->size, &count, err);
     if (code != SHEAF_OK)
         return code;
     labels = (const double *)(const void *)b->labels.data;
-    count = label_parse(field->data, field->size, (double *)(void *)b->labels.data, most);
     if (count <= 0) {
         cls_words_count(sample->label_count == 0 ? &b->unread : &b->kept_labels, sample->key);
         return SHEAF_OK;
