@@ -244,9 +244,9 @@ static int remove_stage(const struct dropped_layer *l)
     return code == SHEAF_ERR_NOT_FOUND ? SHEAF_OK : code;
 }
 
-/* Claims a layer (a data set of the column) and withdraws its manifest. If the layer has no files,
- * or only the stand-in that an earlier drop has left, no claim is needed. Only the temporary
- * directory of a killed run is removed in this case. */
+/* Claims a layer (a data set of the column) and withdraws its manifest. An empty layer, and a layer
+ * that holds only the stand-in of an earlier drop, need not be claimed. The function then removes
+ * only the temporary directory of a killed run. */
 static int claim_layer(const struct sheaf_dataset *base, const char *name, size_t layer,
                       struct dropped_layer *l, struct sheaf_error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Declares functions for tf.train.Example, the payload of a TFRecord. An Example maps names to
- * lists of bytes, floats or integers. It is stored in protobuf's wire format. The format is so
- * simple that this code reads and writes it without the protobuf library. These are the messages,
+ * lists of bytes, floats or integers. An Example is stored in protobuf's wire format,
+ * which this code reads and writes without the protobuf library. These are the messages,
  * with the numbers of their fields:
  *
  *     Example  { 1: Features { 1: map<string, Feature> } }

@@ -24,7 +24,8 @@ const uint8_t *jpeg_app1(const void *data, size_t size, const char *begins, size
                          size_t *rest_size);
 
 /* Returns NULL if the JPEG is complete up to its end marker. Otherwise returns the fault as static
- * text that fits after "path: ". Fills `info` from the frame header; zeroes it if there is none. */
+ * text that fits after "path: ". Fills `info` from the frame header, or with
+ * zeros if the image lacks a frame header. */
 const char *jpeg_check_whole(const void *data, size_t size, struct jpeg_info *info);
 /* Checks a JPEG like jpeg_check_whole(), and also returns a fault if the image is CMYK. */
 const char *jpeg_check(const void *data, size_t size, struct jpeg_info *info);

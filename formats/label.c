@@ -160,7 +160,7 @@ static bool label_is_blank(char c)
 }
 
 /* Returns the length of the separator (blanks, tabs, a comma) at the beginning of `text`, or 0 if
- * there is none. */
+ * `text` begins with something else. */
 static size_t separator_size(const char *text, size_t size)
 {
     size_t n = 0;

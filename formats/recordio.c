@@ -91,7 +91,7 @@ static bool has_magic(const uint8_t *data)
 }
 
 /* Returns the first position, at or after `from`, that is a multiple of 4 and holds RecordIO's
- * magic number. Returns `size` if there is none. */
+ * magic number. Returns `size` if no such position exists. */
 static size_t find_magic(const uint8_t *data, size_t size, size_t from)
 {
     const size_t aligned = size & ~(size_t)3;

@@ -14,7 +14,7 @@
  * options.views) to out[g]. Writes the rectangle of each crop to `crops`, unless `crops` is NULL.
  *
  * Returns SHEAF_ERR_CORRUPT or SHEAF_ERR_UNSUPPORTED if this picture is faulty. The caller can then
- * go on with other pictures. */
+ * crop other pictures. */
 int crop_pixels(const struct crop_plan *plan, const void *data, size_t size, uint64_t seed,
                 const struct image_room *room, uint8_t *const *out, struct sheaf_crop_box *crops,
                 struct sheaf_error *err);

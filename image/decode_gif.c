@@ -18,7 +18,7 @@ struct gif_reading {
     const uint8_t *at, *end;
     struct decoding *d;
     GifFileType *gif;
-    /* index of the transparent colour; -1 if there is none */
+    /* index of the transparent colour; -1 if all colours are opaque */
     int transparent;
     struct sheaf_error *err;
 };

@@ -19,7 +19,7 @@ struct class_names {            /* zero-initialised */
     bool unlistable;
 };
 
-/* Makes sure that the class name of a sample will be stored somewhere in the data set. This is so
+/* Makes sure that the class name of a sample will be stored somewhere in the data set. It is stored
  * if each record contains its class name (`in_record`), or if the class list of `context` contains
  * the name. If `context` has no list and `may_list` is set, adds the name to `names`, from which
  * the list will be made.

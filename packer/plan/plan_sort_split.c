@@ -244,7 +244,7 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
     return code;
 }
 
-/* Returns an error if a split of a new data set would have no sample. */
+/* Returns an error if a split of a new data set would be empty. */
 static int check_splits(const struct dealing *d, struct sheaf_error *err)
 {
     for (uint32_t s = 0; s < d->spec.count && d->sort->grow == NULL; s++)

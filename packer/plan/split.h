@@ -26,7 +26,7 @@ struct split_spec {
     struct split splits[SPLIT_LIMIT];
     uint32_t count;
     /* true if the split definition has numbers of samples of each class ("60/class") instead of
-     * fractions; the split that gets the rest has no number */
+     * fractions; the split `rest` gets all other samples */
     bool per_class;
 };
 
