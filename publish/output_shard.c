@@ -295,6 +295,9 @@ int output_publish_shard(const struct output *o, uint32_t split, struct shard_fi
     struct publication p = { .output = o, .files = files, .entry = entry, .split = split };
     int lock = -1, code = o->is_repair ? check_repaired(o, entry, err) : SHEAF_OK;
 
+    /* The last bytes of the shard are sent while this function looks at the destination. */
+    if (code == SHEAF_OK)
+        code = store_end(files->shard, err);
     if (code == SHEAF_OK)
         code = output_lock(o, true, &lock, err);
     if (code == SHEAF_OK)

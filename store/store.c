@@ -257,6 +257,11 @@ int store_write(struct store_writer *writer, const void *data, size_t size,
     return writer->ops->write(writer, data, size, err);
 }
 
+int store_end(struct store_writer *writer, struct sheaf_error *err)
+{
+    return writer->ops->end == NULL ? SHEAF_OK : writer->ops->end(writer, err);
+}
+
 int store_commit(struct store_writer *writer, struct sheaf_error *err)
 {
     return writer->ops->commit(writer, err);

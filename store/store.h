@@ -205,6 +205,8 @@ struct store_ops {
                          struct store_writer **writer, struct sheaf_error *err);
     int (*write)(struct store_writer *writer, const void *data, size_t size,
                  struct sheaf_error *err);
+    /* Implements store_end. NULL if a write holds no bytes back. */
+    int (*end)(struct store_writer *writer, struct sheaf_error *err);
     /* Makes the object durable, and gives it its name. An existing object of this name is replaced.
      * Frees the writer, even on failure. */
     int (*commit)(struct store_writer *writer, struct sheaf_error *err);
@@ -347,6 +349,10 @@ int store_create_within(const char *url, struct part_memory *memory, uint64_t ex
                         struct store_writer **writer, struct sheaf_error *err);
 int store_write(struct store_writer *writer, const void *data, size_t size,
                 struct sheaf_error *err);
+/* Says that all bytes of the object are written. Starts to send the bytes that the writer still
+ * holds back, so that they are under way while the caller prepares the commit. Does not wait until
+ * they have arrived. This call is optional. After an error, the caller must abort the writer. */
+int store_end(struct store_writer *writer, struct sheaf_error *err);
 int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
 int store_size(const char *url, uint64_t *bytes, struct sheaf_error *err);

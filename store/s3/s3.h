@@ -33,6 +33,9 @@ struct s3_known {
     pthread_mutex_t lock;
     bool is_tried;
     struct store_abilities abilities;
+    /* Whether the server compares the ETag of If-Match without its quotes, as radosgw does. A write
+     * that the server refused wrongly has shown this (s3_writer.c). Atomic. */
+    bool bare_etags;
 };
 
 struct s3_bucket {

@@ -35,6 +35,7 @@ int s3_create_within(const char *url, struct part_memory *memory, uint64_t expec
                      struct store_writer **writer, struct sheaf_error *err);
 int s3_create(const char *url, struct store_writer **writer, struct sheaf_error *err);
 int s3_write(struct store_writer *writer, const void *data, size_t size, struct sheaf_error *err);
+int s3_end(struct store_writer *writer, struct sheaf_error *err);
 int s3_commit(struct store_writer *writer, struct sheaf_error *err);
 int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
                    struct store_seen *now, struct sheaf_error *err);

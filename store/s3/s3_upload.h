@@ -68,11 +68,12 @@ int s3_put_run(struct s3_put *put, struct sheaf_error *err);
  * will compute a checksum of the whole object, as its response says. */
 int s3_upload_begin(const struct s3_bucket *bucket, const char *key, struct s3_proving *proving,
                     char **upload_id, char mark[S3_MARK_SIZE], struct sheaf_error *err);
-/* Adds a condition to a request that writes or removes an object: the name must still have the
- * object `seen`. Otherwise the request fails with SHEAF_ERR_CHANGED. If the store has no
+/* Adds a condition to a request that writes or removes an object of `bucket`: the name must still
+ * have the object `seen`. Otherwise the request fails with SHEAF_ERR_CHANGED. If the store has no
  * conditions, it may answer SHEAF_ERR_UNSUPPORTED, but some stores silently ignore the condition.
  * If `seen` is NULL, or is an object without a strong ETag, there is no condition. */
-int s3_require(struct request *request, const struct store_seen *seen, struct sheaf_error *err);
+int s3_require(struct request *request, const struct s3_bucket *bucket,
+               const struct store_seen *seen, struct sheaf_error *err);
 
 /* Describes an object that has just been written. */
 void s3_seen(struct store_seen *now, const char *etag, uint64_t bytes);

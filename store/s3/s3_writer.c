@@ -321,7 +321,7 @@ static int put_whole(struct s3_writer *w, const struct store_seen *seen, struct 
                            (size_t)w->bytes, err);
 
     if (code == SHEAF_OK)
-        code = s3_require(&put.request, seen, err);
+        code = s3_require(&put.request, w->bucket, seen, err);
     if (code == SHEAF_OK && w->base.note != NULL)
         code = request_set_header(&put.request, S3_NOTE, w->base.note, err);
     if (code == SHEAF_OK)
@@ -360,31 +360,34 @@ static int gone(const struct s3_writer *w, const struct store_seen *seen, int co
     return err_set(err, SHEAF_ERR_CHANGED, "%s: no longer exists", w->base.url);
 }
 
-/* Returns whether a refused write must be repeated with the ETag without quotes, and sets *plain to
- * this ETag. The server radosgw compares the ETag of If-Match without quotes. So this server
- * refuses the write although the object is still the one that was seen. */
-static bool ask_plainly(const struct s3_writer *w, const struct store_seen *seen, int code,
-                        struct store_seen *plain)
+/* The form of the ETag in the conditions of a write: with its quotes, or bare. */
+static bool s3_writer_etag_is_bare(const struct s3_writer *w)
 {
-    const size_t size = seen == NULL ? 0 : strlen(seen->etag);
+    return __atomic_load_n(&w->bucket->known->bare_etags, __ATOMIC_RELAXED);
+}
 
-    if (code != SHEAF_ERR_CHANGED || size < 2 || seen->etag[0] != '"' ||
+/* Returns whether a refused write must be repeated with the ETag in its other form, which all later
+ * writes to the bucket then use as well. `was_bare` is the form that the server has refused. The
+ * server radosgw compares the ETag of If-Match without quotes. So it refuses a write with quotes
+ * although the object is still the one that was seen. */
+static bool ask_in_other_form(const struct s3_writer *w, const struct store_seen *seen,
+                              bool was_bare, int code)
+{
+    if (code != SHEAF_ERR_CHANGED || seen == NULL || seen->etag[0] != '"' ||
         store_check_seen(w->base.url, seen, NULL) != SHEAF_OK)
         return false;
-    *plain = *seen;
-    memcpy(plain->etag, seen->etag + 1, size - 2);
-    plain->etag[size - 2] = '\0';
+    __atomic_store_n(&w->bucket->known->bare_etags, !was_bare, __ATOMIC_RELAXED);
     return true;
 }
 
 static int put_over(struct s3_writer *w, const struct store_seen *seen, struct store_seen *now,
                     struct sheaf_error *err)
 {
-    struct store_seen plain;
+    const bool is_bare = s3_writer_etag_is_bare(w);
     int code = gone(w, seen, put_whole(w, seen, now, err), err);
 
-    if (ask_plainly(w, seen, code, &plain))
-        code = gone(w, seen, put_whole(w, &plain, now, err), err);
+    if (ask_in_other_form(w, seen, is_bare, code))
+        code = gone(w, seen, put_whole(w, seen, now, err), err);
     if (code == SHEAF_ERR_CHANGED && is_ours(w, now))
         return SHEAF_OK;
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL)
@@ -398,15 +401,25 @@ static int complete_over(struct s3_writer *w, const struct store_seen *seen, str
 {
     struct s3_completion c = { w->bucket, w->key, w->upload_id, w->mark, &w->proving, w->proofs,
                                w->part_count, w->bytes, false };
-    struct store_seen plain;
+    const bool is_bare = s3_writer_etag_is_bare(w);
     int code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
 
-    if (!c.is_done && ask_plainly(w, seen, code, &plain))
-        code = gone(w, seen, s3_upload_complete(&c, &plain, now, err), err);
+    if (!c.is_done && ask_in_other_form(w, seen, is_bare, code))
+        code = gone(w, seen, s3_upload_complete(&c, seen, now, err), err);
     if (code != SHEAF_ERR_UNSUPPORTED || seen == NULL || c.is_done)
         return code;
     code = store_check_seen(w->base.url, seen, err);
     return code == SHEAF_OK ? s3_upload_complete(&c, NULL, now, err) : code;
+}
+
+/* Sends the last part before the commit, if the object has several parts. An object that fits into
+ * one part is sent by the commit in a single request. */
+int s3_end(struct store_writer *writer, struct sheaf_error *err)
+{
+    struct s3_writer *w = (struct s3_writer *)writer;
+
+    return w->upload_id != NULL && w->filling != NULL && w->filling->size != 0 ? send_part(w, err)
+                                                                               : SHEAF_OK;
 }
 
 int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
@@ -425,8 +438,7 @@ int s3_commit_over(struct store_writer *writer, const struct store_seen *seen,
         s3_writer_free(w);
         return code;
     }
-    if (w->filling != NULL && w->filling->size != 0)
-        code = send_part(w, err);
+    code = s3_end(writer, err);
     if (code == SHEAF_OK)
         code = s3_writer_drain(w, err);
     if (code == SHEAF_OK)

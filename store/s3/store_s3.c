@@ -153,7 +153,7 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
     int code = s3_request_init(&r, bucket, HTTP_DELETE, key, NULL, 0, "removing", err);
 
     if (code == SHEAF_OK)
-        code = s3_require(&r, seen, err);
+        code = s3_require(&r, bucket, seen, err);
     if (code == SHEAF_OK)
         code = request_run(&r, err);
     request_free(&r);
@@ -256,6 +256,7 @@ const struct store_ops store_s3_ops = {
     .part_bytes = s3_part_bytes,
     .create_within = s3_create_within,
     .write = s3_write,
+    .end = s3_end,
     .commit = s3_commit,
     .commit_over = s3_commit_over,
     .abort = s3_abort,

@@ -301,6 +301,8 @@ class Server:
             return
         if "no_if_match" in self.dialects:
             headers = {name: value for name, value in headers.items() if name != "if-match"}
+        if "bare_etags" in self.dialects and "if-match" in headers:
+            headers = dict(headers, **{"if-match": '"%s"' % headers["if-match"]})
         codes = fake_s3_rules.refusals(method, headers, found)
         if codes:
             raise Failed(self.chance.choice(codes))

@@ -160,6 +160,12 @@ def no_if_match(request, status, headers, body):
 
 
 @dialect
+def bare_etags(request, status, headers, body):
+    """radosgw: the ETag of If-Match is compared without its quotes (fake_s3.py checks for this dialect)."""
+    return status, headers, body
+
+
+@dialect
 def no_etag(request, status, headers, body):
     """A proxy removes the ETag from responses that it may change, to GET and HEAD."""
     if request.method in ("GET", "HEAD"):

@@ -130,6 +130,16 @@ class Dialects(Case):
                 listing = support.sheaf("cat", self.path("out"), "--list").stdout.decode()
                 self.assertEqual(len(listing.splitlines()), 2, listing)
 
+    def test_the_form_of_etags_is_learned_once(self):
+        """The first refused write shows that the server wants ETags without quotes."""
+        self.server.dialects = "bare_etags",
+        self.pack()
+        sent = [headers["if-match"] for what, key, headers in self.server.rules.seen
+                if "if-match" in headers and what != "GetObject" and "0" * 32 not in headers["if-match"]]
+        self.assertEqual([etag.startswith('"') for etag in sent], [True] + [False] * (len(sent) - 1))
+        self.assertGreater(len(sent), 2)
+        self.assertEqual(self.found(), self.expected)
+
     def test_no_request_waits_for_100_continue(self):
         """Some servers and proxies never send this response."""
         self.server.continues = False
