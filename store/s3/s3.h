@@ -33,8 +33,8 @@ struct s3_known {
     pthread_mutex_t lock;
     bool is_tried;
     struct store_abilities abilities;
-    /* Whether the server compares the ETag of If-Match without its quotes, as radosgw does. A write
-     * that the server refused wrongly has shown this (s3_writer.c). Atomic. */
+    /* whether the server compares the ETag of If-Match without its quotes, as radosgw does; set
+     * after the server has wrongly refused a write with quotes (s3_writer.c). Atomic. */
     bool bare_etags;
 };
 
