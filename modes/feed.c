@@ -3,7 +3,10 @@
  * sheaf_feed: the writing side of SageMaker's Pipe mode. Each epoch has a named pipe of its own.
  * The pipe for an epoch is created before the previous epoch ends, so that the reading program
  * finds it. The name of a pipe is removed when its epoch is over. The program has opened the pipe
- * by then, and does not need the name any more. */
+ * by then, and does not need the name any more.
+ *
+ * If the feeder fails, no program may wait for its pipes for ever, or take the end of a pipe for
+ * the end of an epoch. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -115,13 +118,23 @@ static int make_pipe(const struct feed *f, uint64_t epoch, struct sheaf_error *e
     return code;
 }
 
-static void remove_pipe(const struct feed *f, uint64_t epoch)
+/* Removes the name of the pipe that is open for writing. While it is open, a program that opens the
+ * pipe does not wait. */
+static void remove_open_pipe(const struct feed *f, uint64_t epoch)
 {
     char *path = feed_path_of(f, epoch);
-    struct stat st;
 
-    if (path != NULL && lstat(path, &st) == 0 && S_ISFIFO(st.st_mode))
+    if (path != NULL)
         (void)unlink(path);
+    free(path);
+}
+
+static void abandon_pipe(const struct feed *f, uint64_t epoch)
+{
+    char *path = feed_path_of(f, epoch);
+
+    if (path != NULL)
+        fifo_abandon(path);
     free(path);
 }
 
@@ -317,13 +330,26 @@ static int feed_epoch(struct feed *f, uint64_t epoch, struct sheaf_error *err)
     f->result->objects += f->progress.done_count;
     f->result->bytes += f->fifo.written;
     f->result->closed_early += code == SHEAF_END;
-    if (code == SHEAF_END)
-        code = supply_pass(f->supply, epoch, err);
-    if (code == SHEAF_OK) {
+    if (code >= 0) {
+        remove_open_pipe(f, epoch);
         fifo_close(&f->fifo);
-        remove_pipe(f, epoch);
     }
-    return code;
+    return code == SHEAF_END ? supply_pass(f->supply, epoch, err) : code;
+}
+
+/* Ends the pipes after an error in `epoch`. A program that reads one of them, or waits for its
+ * writer, gets a stream that is not complete. First removes the names of the pipes. Otherwise the
+ * program could see the end of one pipe and open the next one, to which nobody would write. */
+static void abandon_epoch(struct feed *f, uint64_t epoch)
+{
+    abandon_pipe(f, epoch + 1);
+    if (f->fifo.fd < 0) {
+        abandon_pipe(f, epoch);
+        return;
+    }
+    remove_open_pipe(f, epoch);
+    fifo_tear(&f->fifo);
+    fifo_close(&f->fifo);
 }
 
 static int feed_epochs(struct feed *f, struct sheaf_error *err)
@@ -331,16 +357,11 @@ static int feed_epochs(struct feed *f, struct sheaf_error *err)
     uint64_t epoch = f->options->first_epoch;
     int code = SHEAF_OK;
 
-    for (; code == SHEAF_OK && epoch < feed_end_epoch(f); epoch++)
+    for (; code == SHEAF_OK && epoch < feed_end_epoch(f); epoch++) {
         code = feed_epoch(f, epoch, err);
-    /* After an error, removes the names of the pipes before closing the open pipe. Otherwise the
-     * program that reads them could see the end of one pipe and open the next one, to which nobody
-     * would write. */
-    if (code != SHEAF_OK) {
-        remove_pipe(f, epoch - 1);
-        remove_pipe(f, epoch);
+        if (code != SHEAF_OK)
+            abandon_epoch(f, epoch);
     }
-    fifo_close(&f->fifo);
     return code;
 }
 

@@ -58,6 +58,39 @@ void fifo_close(struct fifo *f)
     buf_free(&f->held);
 }
 
+static void put_zero(int fd)
+{
+    ssize_t n;
+
+    do
+        n = write(fd, "", 1);
+    while (n < 0 && errno == EINTR);
+}
+
+void fifo_tear(struct fifo *f)
+{
+    if (f->fd >= 0 && f->written == 0)
+        put_zero(f->fd);
+}
+
+/* Opens the pipe for reading and writing, because on Linux this succeeds whether or not a program
+ * waits. A program that opens the pipe for reading until the name is removed finds a writer, and so
+ * does not wait. If no program reads, the byte is lost when the pipe is closed. */
+void fifo_abandon(const char *path)
+{
+    struct stat st;
+    int fd;
+
+    if (lstat(path, &st) != 0 || !S_ISFIFO(st.st_mode))
+        return;
+    fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0)
+        put_zero(fd);
+    (void)unlink(path);
+    if (fd >= 0)
+        close(fd);
+}
+
 static int wait_for_room(const struct fifo *f, struct sheaf_error *err)
 {
     struct pollfd p = { .fd = f->fd, .events = POLLOUT };

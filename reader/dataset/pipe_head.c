@@ -10,6 +10,9 @@
 #include "formats/index.h"
 #include "formats/key_table.h"
 
+/* size of the smallest stream with a record: a RecordIO record without payload */
+#define RECORD_LEAST 8
+
 /* Reads from the pipe until the first `size` bytes are in memory, or until the pipe ends. */
 static int peek(struct pipe_head *h, struct store_object *object, size_t size, bool *at_end,
                 struct sheaf_error *err)
@@ -36,6 +39,22 @@ static bool is_no_shard(const struct buf *bytes)
            (bytes->size != 0 && bytes->data[0] == '{');
 }
 
+/* Returns the error for a channel's pipe that ended before the end of its first record. SHEAF_END
+ * means that the pipe is empty and may be empty. `sheaf pipe` writes one byte to a pipe if it fails
+ * before the epoch begins. */
+static int pipe_head_ended(const struct pipe_head *h, const struct store_object *object,
+                           const struct pipe_source *source, struct sheaf_error *err)
+{
+    if (h->bytes.size != 0)
+        return err_set(err, SHEAF_ERR_TRUNCATED, "%s: the pipe ended after %zu byte%s, before the "
+                       "end of a record: its feeder failed before it could feed this epoch. Its "
+                       "error message says why", object->url, h->bytes.size,
+                       plural(h->bytes.size));
+    return source->may_be_empty ? SHEAF_END
+         : err_set(err, SHEAF_ERR_TRUNCATED, "%s: the pipe ended without a byte: its feeder "
+                   "failed, or the channel has no objects", object->url);
+}
+
 int pipe_head_detect(struct pipe_head *h, struct store_object *object,
                      const struct pipe_source *source, struct detected *found,
                      struct sheaf_error *err)
@@ -49,10 +68,8 @@ int pipe_head_detect(struct pipe_head *h, struct store_object *object,
 
         if (code != SHEAF_OK)
             return code;
-        if (h->bytes.size == 0 && source != NULL)
-            return source->may_be_empty ? SHEAF_END
-                 : err_set(err, SHEAF_ERR_TRUNCATED, "%s: the pipe ended without a byte: its "
-                           "feeder failed, or the channel has no objects", object->url);
+        if (h->bytes.size < RECORD_LEAST && source != NULL)
+            return pipe_head_ended(h, object, source, err);
         code = detect(h->bytes.data, h->bytes.size, at_end, object->url, found, &need, err);
         if (code == SHEAF_ERR_UNSUPPORTED && is_no_shard(&h->bytes))
             return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: begins with dataset.index, "
