@@ -43,11 +43,12 @@ int fifo_end(struct fifo *fifo, struct sheaf_error *err);
 /* Closes the pipe, and drops the bytes in the buffer. */
 void fifo_close(struct fifo *fifo);
 
-/* fifo_tear and fifo_abandon are for a feeder that fails. Without them, a reading program could take
- * a pipe that ends without a byte for an epoch without objects, or could wait for a writer for ever.
+/* fifo_tear and fifo_abandon are for a feeder that fails. Without them, a reading program could
+ * take a pipe that ends without a byte for an epoch without objects, or could wait for a writer for
+ * ever.
  *
- * Makes the stream of an open pipe incomplete: writes one byte, 0, if nothing was written before. If
- * bytes were written, the stream already lacks the byte that is held back. */
+ * fifo_tear makes the stream of an open pipe incomplete. If nothing was written before, it writes
+ * one byte, 0. Otherwise the stream already lacks the byte that is held back. */
 void fifo_tear(struct fifo *fifo);
 /* Removes a pipe that this process has not opened. A program that waits for the pipe's writer gets
  * one byte, 0, and then the end of the stream. Does nothing if the file is not a pipe. */

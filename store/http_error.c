@@ -49,10 +49,18 @@ bool http_may_pass(const struct http_exchange *x)
                                        : failure_may_pass(x->failure);
 }
 
+/* Returns whether a status is temporary. Sheaf sends no header Expect, so a response 417 comes from
+ * a faulty connection or proxy. A content delivery network sends 520 to 527 if it does not get a
+ * response from the server. 507 (no space left) is permanent. */
 bool http_status_may_pass(int status)
 {
-    return status == 408 || status == 429 || status == 500 || status == 502 || status == 503 ||
-           status == 504;
+    switch (status) {
+    case 408: case 417: case 425: case 429:
+    case 500: case 502: case 503: case 504:
+        return true;
+    default:
+        return status >= 520 && status <= 527;
+    }
 }
 
 static int status_error(const struct http_exchange *x, const char *what, struct sheaf_error *err)

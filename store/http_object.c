@@ -50,7 +50,8 @@ static int probe_classify(struct request *r, bool *again, struct sheaf_error *er
                          !http_object_keep(&o->modified,
                                            http_answer_header(&r->http, "last-modified"))))
         return err_memory(err, 64);
-    if (remote_parse_size(&r->http, &o->base.bytes) && (status != 200 || o->base.bytes == 0))
+    if (remote_find_size(r, &o->base.bytes) &&
+        (r->http.method == HTTP_HEAD || status != 200 || o->base.bytes == 0))
         return SHEAF_OK;
     if ((status == 206 && r->http.failure == HTTP_ANSWERED) || status == 416)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not report the object's "

@@ -24,12 +24,14 @@
 #define WRONG_MOST 3u
 /* If a server sends whole objects instead of ranges, objects of up to this size can be read. */
 #define WHOLE_MOST ((uint64_t)16 << 20)
+#define LAST_BYTE  "bytes=-1"               /* header Range of a GET of an object's last byte */
 
 struct remote_reading {
     struct request request;
     struct store_read *read;
     size_t have;                /* bytes in place before this attempt */
     unsigned wrong;             /* number of consecutive responses with a wrong range */
+    bool asks_size;             /* the request is for the object's size, not for its bytes */
 };
 
 static struct remote_object *remote_read_object_of(const struct store_read *read)
@@ -100,6 +102,66 @@ bool remote_parse_size(const struct http_exchange *http, uint64_t *bytes)
         return range != NULL && remote_parse_range(range, &first, &last, bytes) && first == 0 &&
                last >= first && *bytes != UINT64_MAX;
     return http->status == 200 && length != NULL && number_parse(length, INT64_MAX, bytes);
+}
+
+/* Returns whether the request is the GET of the last byte of an object (see remote_find_size). */
+static bool asks_for_last(const struct request *r)
+{
+    for (size_t i = 0; i < r->header_count; i++)
+        if (strcmp(r->headers[i].name, "range") == 0)
+            return strcmp(r->headers[i].value, LAST_BYTE) == 0;
+    return false;
+}
+
+/* Returns whether the response to a GET has a range of the object, but not the object's size. */
+static bool lacks_size(const struct http_exchange *http)
+{
+    const char *range = http_answer_header(http, "content-range");
+    uint64_t first, last, total;
+
+    return http->status == 206 && range != NULL &&
+           (http->failure == HTTP_ANSWERED || http->failure == HTTP_TOO_LONG) &&
+           remote_parse_range(range, &first, &last, &total) && first <= last &&
+           total == UINT64_MAX;
+}
+
+/* Finds the size in the response to the GET of the last byte: the number of this byte, plus one. A
+ * server that ignores the range sends the whole object, with the object's size. */
+static bool parse_last(const struct http_exchange *http, uint64_t *bytes)
+{
+    const char *range = http_answer_header(http, "content-range");
+    uint64_t first, last, total;
+
+    if (http->failure != HTTP_ANSWERED || http->status != 206)
+        return http->status == 200 && remote_parse_size(http, bytes);
+    if (range == NULL || !remote_parse_range(range, &first, &last, &total) || first > last)
+        return false;
+    *bytes = total != UINT64_MAX ? total : last + 1;
+    return true;
+}
+
+bool remote_find_size(struct request *r, uint64_t *bytes)
+{
+    if (r->http.method == HTTP_HEAD) {
+        /* The object has a byte, so a size of 0 is wrong. */
+        if (remote_parse_size(&r->http, bytes) && *bytes != 0)
+            return true;
+        if (r->http.failure != HTTP_ANSWERED || http_may_pass(&r->http))
+            return false;
+        r->http.method = HTTP_GET;
+        r->goes_on = request_set_header(r, "range", LAST_BYTE, NULL) == SHEAF_OK;
+        return false;
+    }
+    if (asks_for_last(r))
+        return parse_last(&r->http, bytes);
+    if (remote_parse_size(&r->http, bytes))
+        return true;
+    if (lacks_size(&r->http)) {
+        r->http.method = HTTP_HEAD;
+        r->http.has_range = false;
+        r->goes_on = request_remove_header(r, "range");
+    }
+    return false;
 }
 
 /* ---- Judging an attempt ---------------------------------------------------------------------- */
@@ -258,6 +320,19 @@ static bool is_odd_end(const struct remote_reading *g, uint64_t last, uint64_t t
            last + 1 < MIN(total, g->read->offset + g->read->size);
 }
 
+/* Handles a response that does not state the size of the object, which is unknown. Changes the
+ * request so that it asks for the size. The bytes of the response are dropped, and are requested
+ * again when the size is known (see learn_size). */
+static int ask_for_size(struct remote_reading *g, struct sheaf_error *err)
+{
+    uint64_t bytes;
+
+    g->asks_size = true;
+    (void)remote_find_size(&g->request, &bytes);
+    return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not report the object's size",
+                   g->request.what);
+}
+
 /* Checks that a response with status 2xx has the range that was requested, from its first byte
  * on. */
 static int remote_read_check_range(struct remote_reading *g, bool *again, struct sheaf_error *err)
@@ -275,7 +350,7 @@ static int remote_read_check_range(struct remote_reading *g, bool *again, struct
         !remote_parse_range(range, &first, &last, &total))
         return wrong_range(g, range != NULL ? range : "no Content-Range", again, err);
     if (total == UINT64_MAX && o->base.bytes == UINT64_MAX)
-        return wrong_range(g, range, again, err);
+        return ask_for_size(g, err);
     code = check_object(g, total, again, err);
     if (code != SHEAF_OK)
         return code;
@@ -341,11 +416,37 @@ static int ask_for_rest(struct remote_reading *g, struct sheaf_error *err)
     return code == SHEAF_OK ? pin(g, err) : code;
 }
 
+/* Takes the size of the object from a response to a request for it. Then requests the bytes of the
+ * read, unless there are none. */
+static int learn_size(struct remote_reading *g, bool *again, struct sheaf_error *err)
+{
+    struct request *r = &g->request;
+    uint64_t bytes;
+    int code;
+
+    if (!remote_find_size(r, &bytes)) {
+        if (r->http.failure != HTTP_ANSWERED || r->http.status / 100 != 2)
+            return refused(g, again, err);
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: the server does not report the object's "
+                       "size", r->what);
+    }
+    g->asks_size = false;
+    r->http.method = HTTP_GET;
+    code = meet(g, bytes, err);
+    if (code == SHEAF_OK && g->read->size != 0) {
+        code = ask_for_rest(g, err);
+        r->goes_on = code == SHEAF_OK;
+    }
+    return code;
+}
+
 static int remote_read_classify(struct request *r, bool *again, struct sheaf_error *err)
 {
     struct remote_reading *g = (struct remote_reading *)r;
     int code;
 
+    if (g->asks_size)
+        return learn_size(g, again, err);
     if (r->http.status / 100 != 2 || r->http.failure == HTTP_HEADERS_TOO_LONG)
         return refused(g, again, err);
     code = remote_read_check_range(g, again, err);

@@ -294,6 +294,11 @@ static void attempt_done(struct http_exchange *http)
         return;
     }
     r->code = r->classify(r, &again, &r->error);
+    if (r->goes_on) {
+        r->goes_on = false;
+        http_submit(r->target->engine, http, 0);
+        return;
+    }
     if (r->code == SHEAF_OK && r->check != NULL)
         r->code = check_text(r, &again);
     if (r->code == SHEAF_OK || !again || http->failure == HTTP_CANCELLED) {

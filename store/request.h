@@ -110,6 +110,11 @@ struct request {
      * function must not block. It may free the request. */
     void (*done)(struct request *request);
 
+    /* Set by `classify` if the response leads to another request, for which `classify` has changed
+     * the method or the headers. This request is sent at once, and the attempt before it does not
+     * count as failed. */
+    bool goes_on;
+
     /* The outcome. */
     int code;
     struct sheaf_error error;

@@ -406,6 +406,7 @@ int s3_request_init(struct request *r, const struct s3_bucket *b, enum http_meth
  * request, because the headers of the response can be read only there. */
 struct head_request {
     struct request base;
+    enum http_method asked;         /* method of the first attempt */
     struct s3_head *head;
     const struct s3_checksum *checksum;
 };
@@ -438,14 +439,15 @@ static int head_classify(struct request *r, bool *again, struct sheaf_error *err
 {
     const struct s3_checksum *checksum = ((struct head_request *)r)->checksum;
     struct s3_head *head = ((struct head_request *)r)->head;
-    const bool has_size = r->http.method == HTTP_HEAD ? parse_length(&r->http, &head->bytes)
-                                                      : remote_parse_size(&r->http, &head->bytes);
+    const bool by_head = ((struct head_request *)r)->asked == HTTP_HEAD;
+    const bool has_size = by_head ? parse_length(&r->http, &head->bytes)
+                                  : remote_find_size(r, &head->bytes);
     int code = has_size ? SHEAF_OK : aws_classify(r, again, err);
 
     if (code != SHEAF_OK)
         return code;
     if (!has_size) {
-        *again = r->http.method != HTTP_HEAD;       /* damage on the way */
+        *again = !by_head;          /* damage on the way */
         return err_set(err, SHEAF_ERR_CORRUPT, "%s: the response has no size", r->what);
     }
     head->etag_may_be_md5 = s3_etag_may_be_md5(r);
@@ -471,7 +473,7 @@ void s3_head_free(struct s3_head *head)
 static int head_by(enum http_method method, const struct s3_bucket *b, const char *key,
                    struct s3_head *head, int *status, struct sheaf_error *err)
 {
-    struct head_request h = { .head = head, .checksum = s3_checksum_for(b, key) };
+    struct head_request h = { .asked = method, .head = head, .checksum = s3_checksum_for(b, key) };
     char byte;
     int code;
 

@@ -36,6 +36,9 @@ static int page_check(struct request *r, struct sheaf_error *err)
     struct s3_xml_page *page = &((struct s3_page_request *)r)->page;
 
     s3_xml_page_free(page);     /* of an earlier attempt */
+    if (r->http.reply.size == 0 && ((struct s3_page_request *)r)->is_of_uploads)
+        return err_set(err, SHEAF_ERR_UNSUPPORTED, "the response to a listing of uploads is empty "
+                       "(HTTP status %d)", r->http.status);
     return s3_xml_page(r->http.reply.data, r->http.reply.size, page, err);
 }
 
@@ -43,10 +46,12 @@ int s3_page_init(struct s3_page_request *p, const struct s3_bucket *bucket, cons
                  struct sigv4_pair *query, size_t count, struct sheaf_error *err)
 {
     struct request *r = &p->base;
+    const bool is_of_uploads = strcmp(query[0].name, "uploads") == 0;
     int code = s3_request_init(r, bucket, HTTP_GET, "", query, count, "listing", err);
     char *what;
 
     memset(&p->page, 0, sizeof(p->page));
+    p->is_of_uploads = is_of_uploads;
     r->http.reply.limit = PAGE_MOST;
     r->check = page_check;
     if (code != SHEAF_OK)

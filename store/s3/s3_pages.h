@@ -31,6 +31,7 @@ int s3_list_stray(const char *prefix, const char *key, struct sheaf_error *err);
  * must free both members. */
 struct s3_page_request {
     struct request base;        /* the first member */
+    bool is_of_uploads;         /* the listing is of uploads, not of objects */
     struct s3_xml_page page;
 };
 /* Initialises the request for a page of a listing. `query` has all parameters of the request,

@@ -43,7 +43,7 @@ static int s3_stat_classify(struct request *r, bool *again, struct sheaf_error *
                   http_answer_header(&r->http, "last-modified"));
     if (stat->note != NULL)
         keep_note(stat->note, http_answer_header(&r->http, S3_NOTE));
-    if (remote_parse_size(&r->http, &stat->bytes))
+    if (remote_find_size(r, &stat->bytes))
         return SHEAF_OK;
     if (r->http.failure == HTTP_ANSWERED && r->http.status / 100 == 2) {
         *again = true;      /* damage on the way */

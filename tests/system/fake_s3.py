@@ -19,7 +19,8 @@ import fake_s3_rules
 
 # (name, weight)
 FAULTS = (
-    ("503", 12), ("500", 6), ("502", 4), ("429", 4),    # statuses that are temporary
+    # statuses that are temporary
+    ("503", 12), ("500", 6), ("502", 4), ("429", 4), ("417", 1), ("425", 1), ("520", 1), ("524", 1),
     ("reset", 10),              # nothing is done, and the connection is reset
     ("lose", 16),               # the request is executed, but the connection is reset instead of a response
     ("cut", 16),                # the body ends early, with or without a reset
@@ -165,12 +166,12 @@ class Server:
             if len(self.asked) >= self.hold:
                 self.enough.set()
             await self.enough.wait()
-        if fault in ("502", "429", "417"):
-            return await self._send(writer, method, int(fault), {}, b"")
         code = {"storm": "SlowDown", "503": "SlowDown", "500": "InternalError", "409": "ConditionalRequestConflict",
                 "412": "PreconditionFailed", "digest": "InvalidDigest", "denied": "AccessDenied"}.get(fault)
         if code is not None:
             return await self._send(writer, method, fake_s3_rules.STATUS[code], {}, self._error(code))
+        if fault is not None and fault.isdigit():
+            return await self._send(writer, method, int(fault), {}, b"")
         if fault == "reset":
             return self._reset(writer)
         if fault == "silence":
@@ -333,6 +334,8 @@ class Server:
         if "range" not in headers:
             return 200, more, found.data
         first, _, last = headers["range"].removeprefix("bytes=").partition("-")
+        if first == "":         # the last bytes
+            first, last = max(size - int(last), 0), size - 1
         first, last = int(first), min(int(last), size - 1)
         if first >= size:
             raise Failed("InvalidRange")

@@ -82,6 +82,24 @@ def no_uploads_400(request, status, headers, body):
 
 
 @dialect
+def no_uploads_empty(request, status, headers, body):
+    """The server does not look at the subresource `uploads`, and answers with nothing."""
+    return (200, {}, b"") if request.what == "ListMultipartUploads" else (status, headers, body)
+
+
+@dialect
+def no_uploads_204(request, status, headers, body):
+    return (204, {}, b"") if request.what == "ListMultipartUploads" else (status, headers, body)
+
+
+@dialect
+def unknown_total(request, status, headers, body):
+    """The server sends a range before it knows the size of the object."""
+    return status, {name: re.sub("(?<=[0-9])/.*", "/*", value) if name == "content-range" else value
+                    for name, value in headers.items()}, body
+
+
+@dialect
 def empty_206(request, status, headers, body):
     """Adobe S3Mock: the response to a range of an empty object has status 206."""
     if status == 416 and request.found is not None:

@@ -116,7 +116,53 @@ class Dialects(Case):
     def test_all_at_once(self):
         self.check(*(set(fake_s3_dialects.DIALECTS) - {
             "head_not_implemented", "ranges_of_one_ignored", "no_upload_listing", "no_uploads_400",
-            "no_uploads_404", "whole_objects"}))
+            "no_uploads_404", "no_uploads_empty", "no_uploads_204", "whole_objects"}))
+
+    def test_uploads_without_a_list_are_not_asked_for_again(self):
+        counts = {}
+        for name in ("no_uploads_404", "no_uploads_empty", "no_uploads_204"):
+            self.server.dialects = name,
+            self.bucket.objects.clear()
+            self.server.rules.seen.clear()
+            self.pack()
+            counts[name] = [what for what, *_ in self.server.rules.seen].count("ListMultipartUploads")
+        self.assertEqual(len(set(counts.values())), 1, counts)
+
+    def test_size_that_ranges_do_not_tell(self):
+        """If a range comes without the size of the object, the size is asked for by HEAD, or by a GET of the last
+        byte. Objects of one byte and empty objects have their sizes, too."""
+        self.pack()
+        objects = self.bucket.objects
+        objects["in/1.txt"], objects["in/2.txt"] = fake_s3.Object(b""), fake_s3.Object(b"x")
+        objects["list.csv"] = fake_s3.Object(b"path,label\ns3://bucket/in/1.txt,1\ns3://bucket/in/2.txt,2\n")
+        expected = support.listing(self.local, "--seed", "1")
+        for more in ((), ("no_head",), ("head_without_length",), ("no_etag",), ("weak_etags", "no_head")):
+            self.server.dialects = ("unknown_total", *more)
+            for url in "s3://bucket/set", self.server.url + "/bucket/set":
+                with self.subTest((more, url)):
+                    self.assertEqual(support.listing(url, "--seed", "1", env=self.env), expected)
+                    self.run_sheaf("verify", url)
+            self.run_sheaf("pack", "s3://bucket/list.csv", self.path("out"), *FORMAT, "--overwrite")
+            self.assertEqual(len(support.listing(self.path("out"))), 2)
+            self.assertEqual(support.listing(self.server.url + "/bucket/set/shard-000000.tar", "--no-shuffle",
+                                             env=self.env),
+                             support.listing(os.path.join(self.local, "shard-000000.tar"), "--no-shuffle"))
+
+    def test_size_that_nothing_tells(self):
+        self.pack()
+        send = self.server._send
+
+        async def refuse_last(writer, method, status, headers, data, *more):
+            if self.server.current[0].get("range") == "bytes=-1":
+                status, headers, data = 416, {}, b""
+            return await send(writer, method, status, headers, data, *more)
+        self.server._send = refuse_last
+        self.server.dialects = "unknown_total", "no_head"
+        for url in "s3://bucket/set", self.server.url + "/bucket/set":
+            before = self.server.requests
+            said = self.run_sheaf("cat", url, "--null", status=1)
+            self.assertIn("dataset.json", said)
+            self.assertLess(self.server.requests - before, 10, said)
 
     def test_an_empty_object_is_a_source(self):
         objects = self.bucket.objects
@@ -167,6 +213,29 @@ class Once(Case):
                 done = self.once("stray", lambda method, key, query: method == "GET" and kind in key)
                 self.run_sheaf("cat", "s3://bucket/set", "--seed", "1", "--null")
                 self.assertEqual(len(done), 1)
+
+    def test_statuses(self):
+        """Statuses of proxies and content delivery networks are temporary. A server without space stays so."""
+        for status in (417, 425, *range(520, 528)):
+            failed = set()
+
+            def choose(method, key, query, status=status, failed=failed):
+                kind = method, key.endswith(".tar"), key == ""
+                if kind in failed:
+                    return None
+                failed.add(kind)
+                return str(status)
+            self.server._fault = choose
+            self.bucket.objects.clear()
+            self.pack()
+            self.run_sheaf("fetch", "s3://bucket/set/", self.path("here"))
+            self.assertGreaterEqual(failed, {("PUT", True, False), ("GET", True, False), ("GET", False, True)})
+            self.assertEqual(support.tree_of(self.path("here")), self.expected)
+            shutil.rmtree(self.path("here"))
+        for status in (507, 519, 528):
+            self.bucket.objects.clear()
+            self.once(str(status), lambda method, key, query: method == "PUT" and key.endswith(".tar"))
+            self.assertIn("HTTP status %d" % status, self.pack(status=1))
 
     def test_a_byte_too_many_in_a_listing(self):
         self.bucket.objects["in/a/1.txt"] = fake_s3.Object(b"1")
