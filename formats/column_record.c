@@ -68,38 +68,47 @@ bool column_key_is(const struct text *key, uint64_t number, uint32_t crc)
 
 /* Reads the next length-delimited protobuf field from `w` and sets `part` to its content. Returns
  * false if the next tag is not `expected` or the field is malformed. */
-static bool column_record_take_part(struct wire *w, uint8_t expected, struct wire *part)
+static inline bool column_record_take_part(struct wire *w, uint8_t expected, struct wire *part)
 {
     uint8_t tag;
 
     return wire_tag(w, &tag) && tag == expected && wire_delimited(w, part);
 }
 
+/* Replaces `w` by the content of the only protobuf field in it. Returns false if the tag of the
+ * field is not `expected`, or if the field does not end where `w` ends. */
+static inline bool column_record_enter(struct wire *w, uint8_t expected)
+{
+    uint64_t size;
+    uint8_t tag;
+
+    return wire_tag(w, &tag) && tag == expected && wire_varint(w, &size) && size == wire_left(w);
+}
+
 /* Reads the next feature of a tf.train.Example: sets `name` and `value`. Returns false unless the
  * feature consists of a name and a list with exactly one byte string. */
-static bool column_record_take_value(struct wire *features, struct wire *name, struct wire *value)
+static inline bool column_record_take_value(struct wire *features, struct wire *name,
+                                            struct wire *value)
 {
-    struct wire entry, feature, list;
-
-    return column_record_take_part(features, TAG_DELIMITED_1, &entry) &&
-           column_record_take_part(&entry, TAG_DELIMITED_1, name) &&
-           column_record_take_part(&entry, TAG_DELIMITED_2, &feature) && wire_left(&entry) == 0 &&
-           column_record_take_part(&feature, TAG_DELIMITED_1, &list) && wire_left(&feature) == 0 &&
-           column_record_take_part(&list, TAG_DELIMITED_1, value) && wire_left(&list) == 0;
+    return column_record_take_part(features, TAG_DELIMITED_1, value) &&
+           column_record_take_part(value, TAG_DELIMITED_1, name) &&
+           column_record_enter(value, TAG_DELIMITED_2) &&
+           column_record_enter(value, TAG_DELIMITED_1) &&
+           column_record_enter(value, TAG_DELIMITED_1);
 }
 
 bool column_record_parse(const uint8_t *record, size_t size, struct text *key,
                          struct column_value values[COLUMN_VALUES_MOST], size_t *count)
 {
     static const char key_name[] = "__key__";
-    struct wire example, features, name, value;
+    struct wire features, name, value;
 
     *count = 0;
     if (size < FRAME_HEAD + FRAME_TAIL)
         return false;
-    example = (struct wire){ record + FRAME_HEAD, record + size - FRAME_TAIL };
-    if (!column_record_take_part(&example, TAG_DELIMITED_1, &features) ||
-        wire_left(&example) != 0 || !column_record_take_value(&features, &name, &value) ||
+    features = (struct wire){ record + FRAME_HEAD, record + size - FRAME_TAIL };
+    if (!column_record_enter(&features, TAG_DELIMITED_1) ||
+        !column_record_take_value(&features, &name, &value) ||
         wire_left(&name) != sizeof(key_name) - 1 ||
         memcmp(name.p, key_name, sizeof(key_name) - 1) != 0)
         return false;
