@@ -460,18 +460,26 @@ static int parse_gaps(struct parser *p, struct sheaf_error *err)
     return p->gaps.at == p->gaps.end ? SHEAF_OK : index_corrupt(err, "gap", s->gap_count);
 }
 
+/* Takes the size of the next sample from `sizes`, and adds it to *offset. */
+static inline bool take_size(struct index_cursor *sizes, uint64_t *offset)
+{
+    uint64_t size;
+
+    return take_varint(sizes, &size) && size != 0 && size <= FRAME_LIMIT &&
+           !__builtin_add_overflow(*offset, size, offset);
+}
+
 static int parse_offsets(struct parser *p, struct sheaf_error *err)
 {
     struct index_section *s = p->section;
-    uint64_t offset = 0, size, gap = 0;
+    uint64_t offset = 0, gap = 0;
 
     for (uint64_t i = 0; i < s->samples; i++) {
         if (gap < s->gap_count && s->gaps[gap].sample == i &&
             __builtin_add_overflow(offset, s->gaps[gap++].bytes, &offset))
             return index_corrupt(err, "gap before sample", i);
         s->offsets[i] = offset;
-        if (!take_varint(&p->sizes, &size) || size == 0 || size > FRAME_LIMIT ||
-            __builtin_add_overflow(offset, size, &offset))
+        if (!take_size(&p->sizes, &offset))
             return index_corrupt(err, "size of sample", i);
     }
     s->offsets[s->samples] = offset;
@@ -638,6 +646,97 @@ int index_labels(const uint8_t *data, size_t size, uint64_t samples, uint32_t *l
     if (code == SHEAF_OK && p.words[WORD_LABELS_SIZE] == 0 && samples != 0)
         return SHEAF_END;
     return code == SHEAF_OK ? index_parse_labels(&p, labels, err) : code;
+}
+
+/* ---- Ranges --------------------------------------------------------------------------------- */
+
+static uint64_t index_range_hash(const struct index_range *r, const uint8_t *sizes,
+                                 const uint8_t *crcs)
+{
+    return XXH3_64bits_withSeed(crcs, r->count * sizeof(uint32_t),
+                                XXH3_64bits(sizes, r->sizes_bytes));
+}
+
+int index_scan_begin(struct index_scan *scan, const uint8_t *data, size_t size, uint64_t samples,
+                     struct sheaf_error *err)
+{
+    struct parser p = { 0 };
+    int code = index_check_frame(data, size, err);
+
+    if (code == SHEAF_OK)
+        code = cut_parts(&p, data, size, samples, err);
+    if (code != SHEAF_OK)
+        return code;
+    if (p.words[WORD_GAP_COUNT] != 0 || p.words[WORD_BLOCK_COUNT] != 0 ||
+        p.words[WORD_PIECE_COUNT] != 0)
+        return err_set(err, SHEAF_ERR_CORRUPT, "index: %llu gaps, %llu blocks and %llu pieces, "
+                       "expected none", (unsigned long long)p.words[WORD_GAP_COUNT],
+                       (unsigned long long)p.words[WORD_BLOCK_COUNT],
+                       (unsigned long long)p.words[WORD_PIECE_COUNT]);
+    if (size > UINT32_MAX)
+        return err_set(err, SHEAF_ERR_LIMIT, "index: a section of %zu bytes, the limit is %u",
+                       size, UINT32_MAX);
+    *scan = (struct index_scan){ .data = data, .sizes = p.sizes.at, .sizes_end = p.sizes.end,
+                                 .crcs = p.crcs, .samples = samples };
+    return SHEAF_OK;
+}
+
+/* Moves to sample number `to` of the section. */
+static int scan_to(struct index_scan *scan, uint64_t to, struct sheaf_error *err)
+{
+    struct index_cursor sizes = { scan->sizes, scan->sizes_end };
+
+    for (; scan->sample < to; scan->sample++)
+        if (!take_size(&sizes, &scan->offset))
+            return index_corrupt(err, "size of sample", scan->sample);
+    scan->sizes = sizes.at;
+    return SHEAF_OK;
+}
+
+int index_scan_find(struct index_scan *scan, uint64_t first, uint64_t count,
+                    struct index_range *range, struct sheaf_error *err)
+{
+    const uint8_t *sizes, *crcs;
+    struct index_range r;
+    int code;
+
+    if (first < scan->sample || first > scan->samples || count > scan->samples - first)
+        return index_corrupt(err, "range of samples from sample", first);
+    code = scan_to(scan, first, err);
+    sizes = scan->sizes;
+    crcs = scan->crcs + first * sizeof(uint32_t);
+    r = (struct index_range){ .offset = scan->offset, .count = (uint32_t)count,
+                              .sizes_at = (uint32_t)(sizes - scan->data),
+                              .crcs_at = (uint32_t)(crcs - scan->data) };
+    if (code == SHEAF_OK)
+        code = scan_to(scan, first + count, err);
+    if (code != SHEAF_OK)
+        return code;
+    r.sizes_bytes = (uint32_t)(scan->sizes - sizes);
+    r.hash = index_range_hash(&r, sizes, crcs);
+    *range = r;
+    return SHEAF_OK;
+}
+
+int index_parse_range(const struct index_range *range, const uint8_t *sizes, const uint8_t *crcs,
+                      uint64_t *offsets, uint32_t *sums, struct sheaf_error *err)
+{
+    const uint64_t hash = index_range_hash(range, sizes, crcs);
+    struct index_cursor cursor = { sizes, sizes + range->sizes_bytes };
+    uint64_t offset = range->offset;
+
+    if (hash != range->hash)
+        return err_set(err, SHEAF_ERR_CHANGED, "index: the hash of %u samples is %016llx, but it "
+                       "was %016llx", range->count, (unsigned long long)hash,
+                       (unsigned long long)range->hash);
+    for (uint32_t i = 0; i < range->count; i++) {
+        offsets[i] = offset;
+        sums[i] = load32(crcs + i * sizeof(uint32_t));
+        if (!take_size(&cursor, &offset))
+            return index_corrupt(err, "size of sample", i);
+    }
+    offsets[range->count] = offset;
+    return SHEAF_OK;
 }
 
 /* ---- Using ---------------------------------------------------------------------------------- */

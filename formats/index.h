@@ -120,6 +120,40 @@ int index_parse(const uint8_t *data, size_t size, uint64_t samples,
                 struct index_section **section, struct sheaf_error *err);
 void index_section_free(struct index_section *section);
 
+/* The entries of consecutive samples in the section of a shard. With this struct, the entries can
+ * be parsed without the rest of the section. */
+struct index_range {
+    uint64_t offset;            /* offset of the first sample in the shard */
+    uint64_t hash;              /* hash of the entries */
+    /* Positions in the section, in bytes: of the samples' sizes and of their CRCs. */
+    uint32_t sizes_at, crcs_at;
+    uint32_t sizes_bytes;
+    uint32_t count;             /* number of samples */
+};
+
+/* The state while a section is read from its start to its end, to find ranges in it. */
+struct index_scan {
+    const uint8_t *data;
+    const uint8_t *sizes, *sizes_end;   /* the sizes of the samples from `sample` on */
+    const uint8_t *crcs;                /* the CRCs of all samples */
+    uint64_t samples;
+    uint64_t sample, offset;
+};
+
+/* Prepares to find ranges in a section. The arguments are those of index_parse. The section must
+ * have no gaps, blocks and pieces. */
+int index_scan_begin(struct index_scan *scan, const uint8_t *data, size_t size, uint64_t samples,
+                     struct sheaf_error *err);
+/* Finds the range of `count` samples, of which `first` is the first. The ranges must be requested
+ * in the order of their samples. */
+int index_scan_find(struct index_scan *scan, uint64_t first, uint64_t count,
+                    struct index_range *range, struct sheaf_error *err);
+/* Parses a range of a section. `sizes` and `crcs` have the bytes of the section at range->sizes_at
+ * and range->crcs_at. Stores the offset of each sample in `offsets`, then the end of the last
+ * sample. Stores the CRC of each sample in `sums`. */
+int index_parse_range(const struct index_range *range, const uint8_t *sizes, const uint8_t *crcs,
+                      uint64_t *offsets, uint32_t *sums, struct sheaf_error *err);
+
 #define INDEX_SUM_BYTES 17      /* with its NUL */
 /* Copies the checksum at the end of a shard's section to `sum`, as 16 hexadecimal digits. The
  * manifest stores the same text, so that a section of another data set is noticed. `sum` becomes ""

@@ -79,6 +79,89 @@ static void seal(struct buf *b)
     memcpy(b->data + b->size - 8, &hash, 8);
 }
 
+/* ---- Ranges --------------------------------------------------------------------------------- */
+
+/* Makes a section of 1000 samples without gaps and blocks. */
+static struct buf make_plain(struct index_section **whole)
+{
+    struct index_writer w = { 0 };
+    struct buf out = BUF_INIT(SIZE_MAX);
+
+    for (uint32_t i = 0; i < 1000; i++)
+        assert_int_equal(index_add_sample(&w, 1 + i * 31 % 700, i * 2654435761u, 0, NULL),
+                         SHEAF_OK);
+    assert_int_equal(index_finish(&w, 0, &out, NULL), SHEAF_OK);
+    assert_int_equal(index_parse(out.data, out.size, 1000, whole, NULL), SHEAF_OK);
+    return out;
+}
+
+static void ranges_agree_with_the_section(void **state)
+{
+    static const uint64_t firsts[] = { 0, 1, 300, 999 }, counts[] = { 1, 299, 500, 1 };
+    struct index_section *whole;
+    struct buf b = make_plain(&whole);
+    struct index_scan scan;
+    struct index_range r;
+    uint64_t offsets[501];
+    uint32_t crcs[500];
+
+    (void)state;
+    assert_int_equal(index_scan_begin(&scan, b.data, b.size, 1000, NULL), SHEAF_OK);
+    for (size_t i = 0; i < COUNT_OF(firsts); i++) {
+        assert_int_equal(index_scan_find(&scan, firsts[i], counts[i], &r, NULL), SHEAF_OK);
+        assert_int_equal(index_parse_range(&r, b.data + r.sizes_at, b.data + r.crcs_at, offsets,
+                                           crcs, NULL), SHEAF_OK);
+        assert_memory_equal(offsets, whole->offsets + firsts[i],
+                            (counts[i] + 1) * sizeof(offsets[0]));
+        assert_memory_equal(crcs, whole->crcs + firsts[i], counts[i] * sizeof(crcs[0]));
+    }
+    assert_int_equal(index_scan_find(&scan, 1000, 1, &r, NULL), SHEAF_ERR_CORRUPT);
+    assert_int_equal(index_scan_find(&scan, 5, 1, &r, NULL), SHEAF_ERR_CORRUPT);
+    index_section_free(whole);
+    buf_free(&b);
+}
+
+static void a_changed_range_is_refused(void **state)
+{
+    struct index_section *whole;
+    struct buf b = make_plain(&whole);
+    struct index_scan scan;
+    struct index_range r;
+    uint64_t offsets[11];
+    uint32_t crcs[10];
+
+    (void)state;
+    assert_int_equal(index_scan_begin(&scan, b.data, b.size, 1000, NULL), SHEAF_OK);
+    assert_int_equal(index_scan_find(&scan, 20, 10, &r, NULL), SHEAF_OK);
+    b.data[r.crcs_at + 39] ^= 1;
+    assert_int_equal(index_parse_range(&r, b.data + r.sizes_at, b.data + r.crcs_at, offsets, crcs,
+                                       NULL), SHEAF_ERR_CHANGED);
+    b.data[r.crcs_at + 39] ^= 1;
+    b.data[r.sizes_at] ^= 1;
+    assert_int_equal(index_parse_range(&r, b.data + r.sizes_at, b.data + r.crcs_at, offsets, crcs,
+                                       NULL), SHEAF_ERR_CHANGED);
+    index_section_free(whole);
+    buf_free(&b);
+}
+
+static void only_plain_sections_have_ranges(void **state)
+{
+    struct index_section *whole;
+    struct buf b = make_section(), plain = make_plain(&whole);
+    struct index_scan scan;
+
+    (void)state;
+    assert_int_equal(index_scan_begin(&scan, b.data, b.size, 6, NULL), SHEAF_ERR_CORRUPT);
+    assert_int_equal(index_scan_begin(&scan, plain.data, plain.size, 999, NULL),
+                     SHEAF_ERR_CORRUPT);
+    plain.data[plain.size / 2] ^= 1;
+    assert_int_equal(index_scan_begin(&scan, plain.data, plain.size, 1000, NULL),
+                     SHEAF_ERR_CORRUPT);
+    index_section_free(whole);
+    buf_free(&plain);
+    buf_free(&b);
+}
+
 /* ---- What is written is read ---------------------------------------------------------------- */
 
 static void everything_is_found_again(void **state)
@@ -446,6 +529,9 @@ static void numbers_longer_than_need_be_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranges_agree_with_the_section),
+        cmocka_unit_test(a_changed_range_is_refused),
+        cmocka_unit_test(only_plain_sections_have_ranges),
         cmocka_unit_test(everything_is_found_again),
         cmocka_unit_test(the_block_of_an_offset_is_found),
         cmocka_unit_test(random_sections_are_read_back),

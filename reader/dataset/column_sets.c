@@ -288,8 +288,7 @@ static void count_opening(struct columns *c, const struct column_place *place)
     if (place->layer == NULL)
         return;
     m = &place->layer->manifest.shards[place->shard];
-    c->opening_bytes = MAX(c->opening_bytes,
-                           m->index_bytes + index_memory(m->samples, false, 0));
+    c->opening_bytes = MAX(c->opening_bytes, m->index_bytes);
 }
 
 static int find_places(const struct sheaf_dataset *d, struct columns *c, struct sheaf_error *err)
@@ -342,11 +341,13 @@ static int column_sets_open_all(const struct sheaf_dataset *d, const char *const
 {
     int code;
 
+    c->base = d;
     c->shard_count = d->manifest.shard_count;
+    c->ranges = column_ranges_new((c->shard_count + 1) * count);
     c->names = calloc(count, sizeof(c->names[0]));
     c->sets = calloc(dataset_source_count(d) * count, sizeof(c->sets[0]));
     c->places = calloc((c->shard_count + 1) * count, sizeof(c->places[0]));
-    if (c->names == NULL || c->sets == NULL || c->places == NULL)
+    if (c->names == NULL || c->sets == NULL || c->places == NULL || c->ranges == NULL)
         return err_memory(err, (c->shard_count + 1) * count * sizeof(c->places[0]));
     code = column_sets_take_names(c, names, count, err);
     if (code == SHEAF_OK)
@@ -410,6 +411,7 @@ void columns_free(struct columns *c)
     free(c->sets);
     free(c->names);
     free(c->places);
+    column_ranges_free(c->ranges);
     free(c);
 }
 

@@ -86,10 +86,12 @@ struct column_place {
 };
 
 struct columns {
+    const struct sheaf_dataset *base;   /* the data set to which the columns belong */
     size_t count;
     char **names;
     size_t shard_count;
     struct column_place *places;        /* `count` elements for each shard of the data set */
+    struct column_ranges *ranges;       /* ranges of the places in the columns' indexes */
     struct column_set *sets;            /* `count` elements for each source */
     size_t set_count;
     /* Largest memory in bytes that is needed at one time while the columns of a shard are opened.
@@ -109,6 +111,18 @@ void columns_free(struct columns *columns);             /* `columns` may be NULL
 int columns_open_indexes(struct columns *columns, struct budget *budget, struct cache *cache,
                          struct sheaf_error *err);
 void columns_drop_indexes(struct columns *columns);
+
+/* Reads the entries of a column's index for shard number `shard` of the base (column_index.c).
+ * Stores the offset of each record in `offsets`, then the end of the last record. Stores the
+ * CRC-32C of each record in `sums`. The column must have records for the shard. Several threads may
+ * call this function at once. `cache` may be NULL. */
+int columns_read_index(const struct columns *columns, uint32_t shard, size_t column,
+                       struct cache *cache, uint64_t *offsets, uint32_t *sums,
+                       struct sheaf_error *err);
+/* Makes the ranges of a struct columns. `count` is the number of places. Returns NULL if memory is
+ * exhausted. */
+struct column_ranges *column_ranges_new(size_t count);
+void column_ranges_free(struct column_ranges *ranges);      /* `ranges` may be NULL. */
 
 /* Computes a hash of the names and the fingerprints of the columns, and writes it to `hash`. */
 int columns_identify(const struct sheaf_dataset *dataset, const char *const *names, size_t count,

@@ -126,60 +126,71 @@ static int index_files_parse(const struct sheaf_dataset *d, uint32_t shard, cons
     return dataset_check_section(d, shard, data, err);
 }
 
-static int index_files_read_section(const struct sheaf_dataset *d, uint32_t shard,
-                                    struct store_object *object, struct index_section **section,
-                                    struct sheaf_error *err)
-{
-    const struct manifest_shard *m = &d->manifest.shards[shard];
-    uint8_t *data = malloc(m->index_bytes + 1);
-    int code = data == NULL ? err_memory(err, m->index_bytes)
-             : store_read(object, m->index_offset - dataset_part(d, shard)->index_offset, data,
-                          m->index_bytes, err);
-
-    if (code == SHEAF_OK)
-        code = index_files_parse(d, shard, data, section, err);
-    free(data);
-    return code;
-}
-
-/* Reads the index section of a shard (the part of the index file for this shard). Opens the index
- * file for this purpose, and closes it afterwards. The file belongs to `source`, which is a source
- * of the data set `d`. */
-static int open_and_read(struct cache *cache, const struct sheaf_dataset *d, uint32_t shard,
-                         const struct sheaf_dataset *source, struct index_section **section,
-                         struct sheaf_error *err)
+/* Opens the index file of a shard. The file belongs to `source`, which is a source of the data set
+ * `d`. */
+static int open_file(struct cache *cache, const struct sheaf_dataset *d, uint32_t shard,
+                     const struct sheaf_dataset *source, struct store_object **object,
+                     struct sheaf_error *err)
 {
     const struct dataset_part *part = dataset_part(d, shard);
-    struct store_object *object = NULL;
     char proof[HASH_TEXT_BYTES];
-    int code;
 
     index_files_prove(d, source, proof);
-    code = listed_open(cache, source, part->index_url, proof, part->index_bytes, &object, err);
-    if (code == SHEAF_OK)
-        code = index_files_read_section(d, shard, object, section, err);
-    store_close(object);
-    return code;
+    return listed_open(cache, source, part->index_url, proof, part->index_bytes, object, err);
+}
+
+int index_bytes_open(const struct index_files *f, const struct sheaf_dataset *d, uint32_t shard,
+                     struct cache *cache, struct index_bytes *b, struct sheaf_error *err)
+{
+    const struct sheaf_dataset *source = dataset_source(d, shard);
+    const struct dataset_part *part = dataset_part(d, shard);
+    const struct index_file *file = f->files == NULL ? NULL
+                                  : &f->files[dataset_first_part(d, source) +
+                                              (size_t)(part - source->parts)];
+
+    *b = (struct index_bytes){ .offset = d->manifest.shards[shard].index_offset -
+                                         part->index_offset };
+    if (file != NULL && file->data != NULL)
+        b->data = file->data + b->offset;
+    else if (file != NULL && file->object != NULL)
+        b->object = file->object;
+    else
+        b->is_own = true;
+    return b->is_own ? open_file(cache, d, shard, source, &b->object, err) : SHEAF_OK;
+}
+
+int index_bytes_get(const struct index_bytes *b, uint64_t at, size_t size, const uint8_t **data,
+                    uint8_t **room, struct sheaf_error *err)
+{
+    *room = NULL;
+    *data = b->data + at;
+    if (b->data != NULL)
+        return SHEAF_OK;
+    *data = *room = malloc(size + 1);
+    return *room == NULL ? err_memory(err, size)
+                         : store_read(b->object, b->offset + at, *room, size, err);
+}
+
+void index_bytes_close(struct index_bytes *b)
+{
+    if (b->is_own)
+        store_close(b->object);
 }
 
 int index_files_section(const struct index_files *f, uint32_t shard,
                         struct index_section **section, struct sheaf_error *err)
 {
-    const struct sheaf_dataset *d = f->dataset, *source = dataset_source(d, shard);
-    const struct dataset_part *part = dataset_part(d, shard);
-    const struct index_file *file = &f->files[dataset_first_part(d, source) +
-                                              (size_t)(part - source->parts)];
+    struct index_bytes b;
+    const uint8_t *data;
+    uint8_t *room = NULL;
+    int code = index_bytes_open(f, f->dataset, shard, f->cache, &b, err);
 
-    if (file->data != NULL)
-        return index_files_parse(d, shard, file->data + (d->manifest.shards[shard].index_offset -
-                                                         part->index_offset), section, err);
-    if (file->object != NULL)
-        return index_files_read_section(d, shard, file->object, section, err);
-    return open_and_read(f->cache, d, shard, source, section, err);
-}
-
-int index_files_read(struct cache *cache, const struct sheaf_dataset *source, uint32_t shard,
-                     struct index_section **section, struct sheaf_error *err)
-{
-    return open_and_read(cache, source, shard, source, section, err);
+    if (code == SHEAF_OK)
+        code = index_bytes_get(&b, 0, f->dataset->manifest.shards[shard].index_bytes, &data,
+                               &room, err);
+    if (code == SHEAF_OK)
+        code = index_files_parse(f->dataset, shard, data, section, err);
+    free(room);
+    index_bytes_close(&b);
+    return code;
 }

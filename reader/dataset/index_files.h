@@ -41,9 +41,22 @@ void index_files_drop(struct index_files *f);
  */
 int index_files_section(const struct index_files *f, uint32_t shard,
                         struct index_section **section, struct sheaf_error *err);
-/* Does the same as index_files_section, but is for callers that have not opened the index files.
- * Opens the index file of the shard for this call only. */
-int index_files_read(struct cache *cache, const struct sheaf_dataset *source, uint32_t shard,
-                     struct index_section **section, struct sheaf_error *err);
+/* The bytes of a shard's index section: in memory, or in the index file. */
+struct index_bytes {
+    const uint8_t *data;        /* NULL if they are in the file */
+    struct store_object *object;
+    uint64_t offset;            /* offset of the section in `object` */
+    bool is_own;                /* true if index_bytes_close closes `object` */
+};
+
+/* Finds the section of a shard of the data set `d`. Uses the open index files `f` if they contain
+ * it. Otherwise (f->files is NULL) opens the index file of the shard. `cache` may be NULL. */
+int index_bytes_open(const struct index_files *f, const struct sheaf_dataset *d, uint32_t shard,
+                     struct cache *cache, struct index_bytes *bytes, struct sheaf_error *err);
+/* Sets *data to `size` bytes of the section, from position `at` on. If they must be read from the
+ * file, they are stored in *room, which the caller frees. Otherwise *room becomes NULL. */
+int index_bytes_get(const struct index_bytes *bytes, uint64_t at, size_t size,
+                    const uint8_t **data, uint8_t **room, struct sheaf_error *err);
+void index_bytes_close(struct index_bytes *bytes);
 
 #endif

@@ -266,13 +266,14 @@ static bool shards_join(struct shards *s, struct shard *shard, bool reserved)
 static int use(struct shards *s, uint32_t number, bool reserved, struct shard **result,
                struct sheaf_error *err)
 {
-    const uint64_t memory = shards_memory(s, number);
     struct shard *shard = s->open[number];
+    uint64_t memory;
 
     if (shard != NULL) {
         *result = shard;
         return shards_join(s, shard, reserved) ? SHEAF_OK : shards_no_room(s, number, err);
     }
+    memory = shards_memory(s, number);
     shard = calloc(1, sizeof(*shard));
     if (shard == NULL)
         return err_memory(err, sizeof(*shard));

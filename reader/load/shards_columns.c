@@ -2,10 +2,10 @@
  *
  * Opens the columns of a shard. A shard of a column may have the records for several shards of the
  * base, the data set to which the column was added. So only a part of the column's index section is
- * kept in memory.
+ * read.
  *
- * If a column is small, all its records are read when the shard is opened. Otherwise each sample
- * would need another read. */
+ * If a column is small, all its records may be read when the shard is opened. Otherwise each read
+ * of samples needs another read. */
 #include "reader/load/shards.h"
 
 #include <inttypes.h>
@@ -27,27 +27,26 @@ int shard_column_check(const struct shard_column *c, uint64_t record, const uint
     return code;
 }
 
-/* Copies from the index section of a column the part for the open shard, which has `samples`
- * samples. The rest of the section is not needed. */
-static int keep_part(struct shard_column *c, const struct index_section *section,
-                     uint64_t samples, struct sheaf_error *err)
+/* Reads the part of a column's index for the open shard, which has `samples` samples. */
+static int read_index(struct shard *shard, size_t column, uint64_t samples,
+                      struct sheaf_error *err)
 {
-    const size_t offsets = (size_t)(samples + 1) * sizeof(c->offsets[0]);
+    const size_t offsets = (size_t)(samples + 1) * sizeof(uint64_t);
+    struct shard_column *c = &shard->columns[column];
+    int code;
 
-    if (section->crcs == NULL || section->gap_count != 0 || section->blocks != NULL)
-        return err_set(err, SHEAF_ERR_CORRUPT, "%s: its index is not that of a column", c->url);
     c->offsets = malloc(offsets + (size_t)samples * sizeof(c->crcs[0]));
     if (c->offsets == NULL)
         return err_memory(err, offsets);
     c->crcs = (uint32_t *)(void *)((char *)c->offsets + offsets);
-    memcpy(c->offsets, section->offsets + c->first, offsets);
-    memcpy(c->crcs, section->crcs + c->first, (size_t)samples * sizeof(c->crcs[0]));
-    for (uint64_t i = 0; i < samples; i++)
+    code = columns_read_index(shard->owner->columns, shard->number, column, shard->owner->cache,
+                              c->offsets, c->crcs, err);
+    for (uint64_t i = 0; code == SHEAF_OK && i < samples; i++)
         if (c->offsets[i + 1] - c->offsets[i] > COLUMN_RECORD_MOST)
-            return err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " has %" PRIu64 " bytes, "
+            code = err_set(err, SHEAF_ERR_LIMIT, "%s: record %" PRIu64 " has %" PRIu64 " bytes, "
                            "the limit is %" PRIu64, c->url, c->first + i,
                            c->offsets[i + 1] - c->offsets[i], COLUMN_RECORD_MOST);
-    return SHEAF_OK;
+    return code;
 }
 
 /* Returns true if each record in `data` has the checksum that the index section states. */
@@ -93,7 +92,6 @@ static int shards_columns_open_column(struct shard *shard, size_t column, struct
     struct shard_column *c = &shard->columns[column];
     const uint64_t samples = shard->section->samples;
     const struct manifest_shard *m;
-    struct index_section *section = NULL;
     int code;
 
     if (place->layer == NULL)
@@ -101,12 +99,7 @@ static int shards_columns_open_column(struct shard *shard, size_t column, struct
     m = &place->layer->manifest.shards[place->shard];
     c->url = place->layer->urls[place->shard];
     c->first = place->first;
-    code = place->indexes->files != NULL
-               ? index_files_section(place->indexes, place->shard, &section, err)
-               : index_files_read(shard->owner->cache, place->layer, place->shard, &section, err);
-    if (code == SHEAF_OK)
-        code = keep_part(c, section, samples, err);
-    index_section_free(section);
+    code = read_index(shard, column, samples, err);
     if (code == SHEAF_OK)
         code = listed_open(shard->owner->cache, place->layer, c->url, m->xxh3, m->bytes,
                            &c->object, err);
