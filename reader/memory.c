@@ -167,12 +167,15 @@ static bool has_room(const struct sheaf_reader *r)
 }
 
 /* Decides whether the records of small columns are kept in memory while a shard is open. They are
- * kept if there is enough memory. */
+ * not kept if each read brings consecutive samples from a local file. Another read for the records
+ * of these samples then costs little, and the records are still in the CPU's cache when they are
+ * checked. In all other cases they are kept if there is enough memory. */
 static void choose_kept_columns(struct sheaf_reader *r)
 {
     struct shards *shards = &r->load.shards;
 
-    shards->keep_columns = shards->columns != NULL;
+    shards->keep_columns = shards->columns != NULL
+                           && (r->load.keep == 0 || !dataset_is_local(r->dataset));
     if (shards->keep_columns && !has_room(r))
         shards->keep_columns = false;
 }

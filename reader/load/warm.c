@@ -208,11 +208,28 @@ static int wait_for_warmth(struct loader *l, struct queue *q, struct sheaf_error
     return SHEAF_OK;
 }
 
+/* Loads the index entries of a drawn sample into the CPU's cache, because they are needed soon. The
+ * entries of samples that are drawn one after another are scattered over much memory. */
+static void fetch_entries(struct loader *l, const struct run *run)
+{
+    const struct shard *shard = run->shard;
+
+    if (!loader_shard_is_open(l, run->shard) || shard->code != SHEAF_OK)
+        return;
+    __builtin_prefetch(&shard->section->offsets[run->first]);
+    __builtin_prefetch(&shard->section->crcs[run->first]);
+    for (size_t i = 0; i < shard->column_count; i++) {
+        __builtin_prefetch(&shard->columns[i].offsets[run->first]);
+        __builtin_prefetch(&shard->columns[i].crcs[run->first]);
+    }
+}
+
 /* Finds the records of the next samples that will be drawn, and puts them on the list w->due. The
  * first of them is at position `position` of the lane's sequence. Does nothing if the list is not
  * empty. Returns an error if the budget has no room for the index section of the first record's
  * shard. */
-static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *err)
+static int warm_draw(struct loader *l, struct warmth *w, uint64_t position,
+                     struct sheaf_error *err)
 {
     int code = SHEAF_OK;
 
@@ -228,7 +245,8 @@ static int warm_draw(struct warmth *w, uint64_t position, struct sheaf_error *er
         if (code != SHEAF_OK)
             break;
         w->repeats[w->count] = order_lane_repeats(&w->sequence->range, input);
-        w->due[w->count++] = (struct run){ .shard = shard, .first = run.record, .count = 1 };
+        w->due[w->count] = (struct run){ .shard = shard, .first = run.record, .count = 1 };
+        fetch_entries(l, &w->due[w->count++]);
     }
     return w->count != 0 ? SHEAF_OK : code;
 }
@@ -266,7 +284,7 @@ static int plan_drawn(struct loader *l, struct queue *q, struct sheaf_error *err
     int code = wait_for_warmth(l, q, err);
 
     if (code == SHEAF_OK)
-        code = warm_draw(w, q->planned, err);
+        code = warm_draw(l, w, q->planned, err);
     if (code == SHEAF_ERR_LIMIT)
         return QUEUE_NO_SECTION;
     if (code == SHEAF_OK)
