@@ -1484,7 +1484,11 @@ SHEAF_API void sheaf_encoder_free(struct sheaf_encoder *encoder);
  * unless options->reshard or options->reshuffle is set. A single foreign file, standard input and a
  * view are divided into shards by shard_bytes. Half of the memory is for reading, and `jobs`
  * threads read. Options that sheaf_packer_open ignores are ignored here as well, and so are
- * label_base and identity. */
+ * label_base and identity, but not `split`.
+ *
+ * With the option `split`, the samples are divided among splits, with new shards, as sheaf_pack
+ * divides files with the same keys and labels. The data set must have a manifest. It is read once
+ * to divide the samples, and then once for each split. Such a run cannot be resumed. */
 SHEAF_CALL int sheaf_convert(const struct sheaf_dataset *dataset, const char *dest,
     const struct sheaf_pack_options *options, const struct sheaf_reader_options *reading,
     struct sheaf_pack_result *result, struct sheaf_reader_stats *stats, struct sheaf_error *error);

@@ -112,7 +112,7 @@ static int column_plan_set_facts(struct planning *p, struct sheaf_error *err)
 
     if (code != SHEAF_OK)
         return code;
-    options = pack_options_json(&p->packing, "program", f->plan.hash, NULL);
+    options = pack_options_json(&p->packing, "program", f->plan.hash, "");
     p->json = options == NULL ? NULL : column_plan_options(options, &p->column, &p->values);
     free(options);
     if (p->json == NULL)

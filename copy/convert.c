@@ -213,6 +213,7 @@ void convert_close(struct convert *c, struct sheaf_reader_stats *stats)
 {
     sheaf_packer_free(c->packer);
     field_map_free(c->map);
+    free(c->split.of);
     copying_close(&c->in, stats);
 }
 
@@ -265,7 +266,7 @@ static int convert_name_sources(struct convert *c, struct source_names *names,
  * in another order. */
 static bool is_anew(const struct convert *c)
 {
-    return c->packing.reshard != 0 || c->packing.reshuffle != 0;
+    return c->packing.reshard != 0 || c->packing.reshuffle != 0 || c->packing.split != NULL;
 }
 
 /* Names the columns that are read, by their fingerprints. */
@@ -287,7 +288,7 @@ static int name_columns(const struct convert *c, char *text, size_t room, struct
 static int convert_identify(struct convert *c, struct source_names *names, struct sheaf_error *err)
 {
     const struct sheaf_pack_options *o = &c->packing;
-    char digits[33], anew[128] = "", map[48] = "", columns[64] = "";
+    char digits[33], anew[128] = "", map[48] = "", columns[64] = "", split[48] = "";
     int code = sheaf_dataset_identity(c->in.dataset, digits, err);
 
     if (code != SHEAF_OK)       /* standard input can be converted, but only once */
@@ -299,14 +300,18 @@ static int convert_identify(struct convert *c, struct source_names *names, struc
         memcpy(map, " map ", 5);
         hash_text(XXH3_128bits(o->field_map, strlen(o->field_map)), map + 5);
     }
+    if (o->split != NULL) {
+        memcpy(split, " split ", 7);
+        hash_text(XXH3_128bits(o->split, strlen(o->split)), split + 7);
+    }
     code = name_columns(c, columns, sizeof(columns), err);
     if (code != SHEAF_OK)
         return code;
-    snprintf(names->identity, sizeof(names->identity), "%s %d%s%s%s%s", digits,
-             (int)c->reading.on_corrupt, anew, map, columns,
+    snprintf(names->identity, sizeof(names->identity), "%s %d%s%s%s%s%s", digits,
+             (int)c->reading.on_corrupt, anew, split, map, columns,
              packer_keeps(c->in.info.container, o->container) ? " features" : "");
-    snprintf(names->origin, sizeof(names->origin), "%s%s%s%s%s", c->in.info.fingerprint,
-             c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "", anew, map, columns);
+    snprintf(names->origin, sizeof(names->origin), "%s%s%s%s%s%s", c->in.info.fingerprint,
+             c->reading.on_corrupt == SHEAF_SKIP ? " skip" : "", anew, split, map, columns);
     c->packing.identity = names->identity;
     c->packing.origin = names->origin;
     return SHEAF_OK;
@@ -323,6 +328,20 @@ static uint64_t sample_count(const struct convert *c)
     return c->in.info.is_view ? c->in.info.epoch_samples : c->in.info.samples;
 }
 
+void convert_set_shards(struct convert *c, uint64_t samples, uint64_t bytes)
+{
+    const struct sheaf_pack_options *o = &c->packing;
+
+    c->payload_bytes = c->copied_bytes = 0;
+    if (o->shard_count != 0) {
+        c->shards = MIN(o->shard_count, MAX(samples, 1u));
+        return;
+    }
+    c->payload_bytes = bytes;
+    c->shards = MAX(bytes / o->shard_bytes +
+                    (bytes % o->shard_bytes >= o->shard_bytes - o->shard_bytes / 2), 1u);
+}
+
 /* Computes the number of new shards, if the caller wants new shards of equal size and the amount of
  * data is known. Otherwise, c->shards stays 0. */
 static int plan_shards(struct convert *c, struct sheaf_error *err)
@@ -331,20 +350,16 @@ static int plan_shards(struct convert *c, struct sheaf_error *err)
     const struct sheaf_pack_options *o = &c->packing;
     const bool is_known = !info->is_view && !info->is_stream && info->payload_bytes != 0;
 
+    if (o->split != NULL)
+        return convert_split_deal(c, err);
     if (!is_anew(c))
         return SHEAF_OK;
     if (o->shard_count != 0 && info->is_stream)
         return err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: its samples are not counted, so that they "
                        "cannot be cut into %" PRIu64 " shards: sheaf index makes a data set of it",
                        info->url, o->shard_count);
-    if (o->shard_count != 0) {
-        c->shards = MIN(o->shard_count, MAX(sample_count(c), 1u));
-    } else if (is_known && o->shard_bytes != 0) {
-        c->payload_bytes = info->payload_bytes;
-        c->shards = MAX(info->payload_bytes / o->shard_bytes +
-                        (info->payload_bytes % o->shard_bytes >=
-                         o->shard_bytes - o->shard_bytes / 2), 1u);
-    }
+    if (o->shard_count != 0 || (is_known && o->shard_bytes != 0))
+        convert_set_shards(c, sample_count(c), info->payload_bytes);
     return SHEAF_OK;
 }
 
@@ -382,7 +397,8 @@ static int inherit(struct convert *c, struct source_names *names, struct sheaf_e
     for (size_t i = 0; i < count; i++)
         names->manifests[i] = d->sources == NULL ? &d->manifest : &d->sources[i]->manifest;
     packer_inherit(c->packer, names->manifests, count,
-                   !c->in.info.is_view && c->reading.on_corrupt == SHEAF_FAIL);
+                   !c->in.info.is_view && c->reading.on_corrupt == SHEAF_FAIL &&
+                   c->packing.split == NULL);
     return SHEAF_OK;
 }
 
@@ -421,7 +437,8 @@ static int convert_open_packer(struct convert *c, struct source_names *names, co
     if (code == SHEAF_OK)
         convert_keep(c, c->packing.container);
     if (code == SHEAF_OK)
-        code = sheaf_packer_open(dest, &c->packing, &c->packer, err);
+        code = (c->packing.split != NULL ? packer_open_splits : sheaf_packer_open)(
+            dest, &c->packing, &c->packer, err);
     if (code == SHEAF_OK)
         code = convert_check_space(c, dest, err);
     return code == SHEAF_OK ? inherit(c, names, err) : code;
@@ -451,7 +468,9 @@ static int copy_class_names(const struct convert *c, struct sheaf_error *err)
  * bytes. */
 static uint64_t shard_of(struct convert *c, const struct sheaf_sample *s)
 {
-    uint64_t whole = sample_count(c), at = s->ordinal, bytes = 0;
+    const bool is_split = c->split.spec.count != 0;
+    uint64_t whole = is_split ? c->split.samples[c->split.current] : sample_count(c);
+    uint64_t at = is_split ? c->split.copied++ : s->ordinal, bytes = 0;
 
     if (c->shards == 0)
         return keeps_shards(c) ? s->shard : 0;
@@ -492,10 +511,27 @@ int convert_append_all(struct convert *c, const struct sheaf_sample *samples, si
     return code;
 }
 
-static int copy_all(struct convert *c, struct sheaf_error *err)
+/* Appends the samples that belong to the current split. */
+static int copy_chosen(struct convert *c, const struct sheaf_sample *samples, size_t count,
+                       uint64_t *shard, struct sheaf_error *err)
+{
+    int code = SHEAF_OK;
+
+    for (size_t i = 0, run; i < count && code == SHEAF_OK; i += run) {
+        bool wanted;
+
+        run = convert_split_run(c, samples, i, count, &wanted);
+        if (wanted)
+            code = convert_append_all(c, samples + i, run, shard, err);
+    }
+    return code;
+}
+
+/* Reads the data set once, and appends its samples or those of the current split. */
+static int copy_pass(struct convert *c, struct sheaf_error *err)
 {
     uint64_t shard = 0;
-    int code = copy_class_names(c, err);
+    int code = SHEAF_OK;
 
     while (code == SHEAF_OK) {
         const struct sheaf_sample *samples;
@@ -503,9 +539,23 @@ static int copy_all(struct convert *c, struct sheaf_error *err)
 
         code = copying_next(&c->in, 0, &samples, &count, err);
         if (code == SHEAF_OK)
-            code = convert_append_all(c, samples, count, &shard, err);
+            code = copy_chosen(c, samples, count, &shard, err);
     }
     return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+static int copy_all(struct convert *c, struct sheaf_error *err)
+{
+    const uint32_t passes = MAX(c->split.spec.count, 1u);
+    int code = copy_class_names(c, err);
+
+    for (uint32_t s = 0; s < passes && code == SHEAF_OK; s++) {
+        if (c->split.spec.count != 0)
+            code = convert_split_begin(c, s, err);
+        if (code == SHEAF_OK)
+            code = copy_pass(c, err);
+    }
+    return code;
 }
 
 /* Checks that every sample that the reader returned was either packed or skipped. The reader itself

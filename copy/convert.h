@@ -5,6 +5,7 @@
 #define COPY_CONVERT_H
 
 #include "copy/copying.h"
+#include "packer/plan/split.h"
 
 struct convert {
     struct copying in;
@@ -19,6 +20,16 @@ struct convert {
      * if each shard gets an equal number of samples */
     uint64_t payload_bytes;
     uint64_t copied_bytes;
+    /* The splits among which the samples are divided. If spec.count is 0, there are no splits. All
+     * samples are read once to divide them, and then once for each split. */
+    struct {
+        struct split_spec spec;
+        uint8_t *of;            /* split of each sample, by the sample's number */
+        uint64_t total;         /* number of samples in the data set */
+        uint64_t samples[SPLIT_LIMIT], bytes[SPLIT_LIMIT];  /* of each split */
+        uint32_t current;       /* the split whose samples are copied now */
+        uint64_t copied;        /* samples of the current split that were copied */
+    } split;
     /* whether the features (name-value pairs) of the old TFRecord records are copied to the new
      * TFRecord records */
     bool keeps;
@@ -57,5 +68,19 @@ void convert_keep(struct convert *c, enum sheaf_container container);
  * tf.train.Examples. */
 void convert_tell(const struct convert *c);
 void convert_close(struct convert *c, struct sheaf_reader_stats *stats);
+
+/* ---- Splits (convert_split.c) ---------------------------------------------------------------- */
+
+/* Sets the number of new shards among which `samples` samples with `bytes` bytes are divided. */
+void convert_set_shards(struct convert *c, uint64_t samples, uint64_t bytes);
+/* Reads all samples, and decides which split each sample belongs to, in the way in which sheaf_pack
+ * divides files. */
+int convert_split_deal(struct convert *c, struct sheaf_error *err);
+/* Begins to read the samples again, for the split number `split`. */
+int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *err);
+/* Returns the number of samples, from samples[at] on, that belong to the same split as samples[at].
+ * Sets *wanted to whether this is the current split. */
+size_t convert_split_run(const struct convert *c, const struct sheaf_sample *samples, size_t at,
+                         size_t count, bool *wanted);
 
 #endif

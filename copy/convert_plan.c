@@ -217,7 +217,7 @@ static int convert_plan_set_facts(struct conversion *c, const char *source, cons
     origin_hash(&c->options, origin, f->plan.hash);
     free(origin);
     c->root = plan_absolute(source);
-    c->json = pack_options_json(&c->options, "program", f->plan.hash, NULL);
+    c->json = pack_options_json(&c->options, "program", f->plan.hash, "");
     if (c->root == NULL || c->json == NULL)
         return err_memory(err, strlen(source));
     code = manifest_inherit(&source_manifest, 1, true, &c->json, err);

@@ -241,8 +241,9 @@ int grow_options(const struct grow *g, struct sheaf_pack_options *o, struct shea
     o->label_base = g->manifest.label_base;
     o->prefix = g->prefix;
     o->index = g->index;
-    if (o->shard_bytes == 0)
-        o->shard_bytes = g->shard_bytes == 0 ? 150000000 : g->shard_bytes;
+    if (o->shard_bytes == 0)            /* INT64_MAX: not the size ended the shards */
+        o->shard_bytes = g->shard_bytes == 0 || g->shard_bytes >= INT64_MAX ? 150000000
+                                                                            : g->shard_bytes;
     code = take_seed(g, o, err);
     if (code == SHEAF_OK)
         code = grow_take_images(g, o, err);

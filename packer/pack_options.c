@@ -249,6 +249,7 @@ static void set_images(const struct sheaf_pack_options *o, json_t *object, int *
 char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
                    const char *plan_hash, const char *split_name)
 {
+    const bool is_program = strcmp(source, "program") == 0;
     json_t *object = json_object();
     char seed[24], *text = NULL;
     int failed = object == NULL;
@@ -272,18 +273,20 @@ char *pack_options_json(const struct sheaf_pack_options *o, const char *source,
     set_images(o, object, &failed);
     if (plan_hash != NULL)
         pack_options_set(object, &failed, "plan", json_string(plan_hash));
-    if (split_name != NULL) {
+    if (!is_program || split_name[0] != '\0') {
         /* The seed has 64 bits and is stored as text, because many JSON libraries read numbers as
          * doubles. */
         snprintf(seed, sizeof(seed), "%" PRIu64, o->seed);
         pack_options_set(object, &failed, "seed", json_string(seed));
+    }
+    if (!is_program) {
         pack_options_set(object, &failed, "order", json_string(o->no_shuffle ? "sorted"
                                                                : "shuffled"));
         pack_options_set(object, &failed, "label_base", json_integer(o->label_base));
     }
-    if (split_name != NULL && o->check_images == SHEAF_CHECK_NONE)
+    if (!is_program && o->check_images == SHEAF_CHECK_NONE)
         pack_options_set(object, &failed, "check_images", json_string("none"));
-    if (split_name != NULL && split_name[0] != '\0') {
+    if (split_name[0] != '\0') {
         pack_options_set(object, &failed, "split", json_string(o->split));
         pack_options_set(object, &failed, "split_name", json_string(split_name));
     }

@@ -42,8 +42,8 @@ void pack_options_watch(const struct sheaf_pack_options *options, struct watch *
  *
  * `source` is the kind of the source. `plan_hash` is the hash of the plan, or NULL if there is no
  * plan. `split_name` is the name of the data set's split, or "" if it has no splits. If a program
- * passes the samples, `split_name` is NULL, and options about order and splits are left out,
- * because the program has chosen the order. */
+ * passes the samples (the source is "program"), options about order are left out, because the
+ * program has chosen the order. */
 char *pack_options_json(const struct sheaf_pack_options *options, const char *source,
                    const char *plan_hash, const char *split_name);
 

@@ -74,12 +74,15 @@ int packer_copy_texts(struct sheaf_packer *p, const char *dest, struct sheaf_err
     p->dest = strdup(dest);
     p->prefix = strdup(p->options.prefix);
     p->index = strdup(p->options.index == NULL ? "" : p->options.index);
-    if (p->dest == NULL || p->prefix == NULL || p->index == NULL)
+    p->split = p->spec.count == 0 ? NULL : strdup(p->options.split);
+    if (p->dest == NULL || p->prefix == NULL || p->index == NULL ||
+        (p->spec.count != 0 && p->split == NULL))
         return err_memory(err, strlen(dest));
     p->options.prefix = p->prefix;
     p->options.index = p->index;
-    p->options.split = p->options.root = NULL;
-    p->can_resume = p->options.identity != NULL;
+    p->options.split = p->split;
+    p->options.root = NULL;
+    p->can_resume = p->options.identity != NULL && p->spec.count == 0;
     return scopes_open(&p->scopes, dest, NULL, p->options.s3, err);
 }
 
@@ -151,10 +154,10 @@ static int packer_begin(struct sheaf_packer *p, struct sheaf_error *err)
     pack_options_watch(&p->options, &p->watch, &p->problems);
     code = packer_check_memory(p, 0, err);      /* before anything there is touched */
     if (code == SHEAF_OK)
-        code = pack_output_open(&p->output, p->dest, &p->setup, p->prefix, NULL, err);
+        code = packer_open_output(p, err);
     p->output.sources = p->options.sources;
     p->output.source_count = p->options.source_count;
-    if (code == SHEAF_OK && p->can_resume)
+    if (code == SHEAF_OK && p->options.identity != NULL)
         code = packer_identify(p, err);
     if (code == SHEAF_OK)
         code = output_claim(&p->output, output_ask(resume, p->options.overwrite != 0, false),
@@ -180,20 +183,18 @@ int sheaf_packer_open(const char *dest, const struct sheaf_pack_options *options
     return packer_open_column(dest, options, NULL, packer, error);
 }
 
-int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
-                       const struct column_facts *facts, struct sheaf_packer **packer,
-                       struct sheaf_error *error)
+/* Opens the packer `p`, which is zero-initialised except for facts that the caller knows. Frees `p`
+ * on failure. */
+static int packer_open(struct sheaf_packer *p, const char *dest,
+                       const struct sheaf_pack_options *options, bool has_splits,
+                       struct sheaf_packer **packer, struct sheaf_error *error)
 {
-    struct sheaf_packer *p = calloc(1, sizeof(*p));
     struct sheaf_error found;
-    int code;
+    int code = pack_options_take(options, &p->options, &found);
 
-    if (p == NULL)
-        return err_memory(error, sizeof(*p));
     p->output.lock = -1;
-    p->column = facts;
-    p->keys_differ = p->resumed.drops_keys = facts != NULL;
-    code = pack_options_take(options, &p->options, &found);
+    if (code == SHEAF_OK && has_splits)
+        code = split_parse(options->split, &p->spec, &found);
     if (code == SHEAF_OK)
         code = packer_copy_texts(p, dest, &found);
     if (code == SHEAF_OK)
@@ -207,6 +208,29 @@ int packer_open_column(const char *dest, const struct sheaf_pack_options *option
     }
     *packer = p;
     return SHEAF_OK;
+}
+
+int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
+                       const struct column_facts *facts, struct sheaf_packer **packer,
+                       struct sheaf_error *error)
+{
+    struct sheaf_packer *p = calloc(1, sizeof(*p));
+
+    if (p == NULL)
+        return err_memory(error, sizeof(*p));
+    p->column = facts;
+    p->keys_differ = p->resumed.drops_keys = facts != NULL;
+    return packer_open(p, dest, options, false, packer, error);
+}
+
+int packer_open_splits(const char *dest, const struct sheaf_pack_options *options,
+                       struct sheaf_packer **packer, struct sheaf_error *error)
+{
+    struct sheaf_packer *p = calloc(1, sizeof(*p));
+
+    if (p == NULL)
+        return err_memory(error, sizeof(*p));
+    return packer_open(p, dest, options, true, packer, error);
 }
 
 /* Gives up the run. If a later run can resume it, shards that already have all their samples are
@@ -256,6 +280,7 @@ void sheaf_packer_free(struct sheaf_packer *p)
     free(p->dest);
     free(p->prefix);
     free(p->index);
+    free(p->split);
     free(p);
 }
 
@@ -315,6 +340,13 @@ static void packer_run_finish(struct job *job)
     b->code = block_finish(b, &b->error);
 }
 
+static void packer_next_shard(struct sheaf_packer *p)
+{
+    p->shard = (struct plan_shard){
+        .split = p->shard.split, .number = p->shard.number + 1, .first = p->samples,
+    };
+}
+
 void packer_submit(struct sheaf_packer *p, bool ends_shard)
 {
     struct slot *slot = p->slot;
@@ -328,7 +360,7 @@ void packer_submit(struct sheaf_packer *p, bool ends_shard)
     engine_submit(&p->engine, slot);
     if (!ends_shard)
         return;
-    p->shard = (struct plan_shard){ .number = p->shard.number + 1, .first = p->samples };
+    packer_next_shard(p);
     p->shard_done = false;
 }
 
@@ -572,7 +604,7 @@ static int pass_kept(struct sheaf_packer *p, const struct sheaf_sample *s, uint6
     if (code != SHEAF_OK)
         return packer_fail(p, code);
     if (ends)
-        p->shard = (struct plan_shard){ .number = p->shard.number + 1, .first = p->samples };
+        packer_next_shard(p);
     return SHEAF_OK;
 }
 
@@ -737,54 +769,6 @@ static int list_classes(struct sheaf_packer *p)
     return code;
 }
 
-void packer_inherit(struct sheaf_packer *p, const struct manifest *const *sources, size_t count,
-                    bool whole)
-{
-    p->inherits = sources;
-    p->inherits_count = count;
-    p->inherits_whole = whole;
-}
-
-/* Returns the manifest's options as JSON, which the caller frees, or NULL if memory is
- * exhausted. */
-static char *manifest_options(const struct sheaf_packer *p)
-{
-    char *json = pack_options_json(&p->options, "program",
-                                   p->can_resume ? p->output.plan_hash : NULL, NULL);
-    char *with_facts = NULL;
-
-    if (json == NULL || p->column == NULL)
-        return json;
-    with_facts = column_facts_add(json, p->column);
-    free(json);
-    return with_facts;
-}
-
-static int packer_publish(struct sheaf_packer *p, uint32_t shard_count)
-{
-    char *json = manifest_options(p);
-    struct publish_facts facts = {
-        .classes = (const char *const *)p->classes, .class_count = p->class_count,
-        .label_base = p->options.label_base, .split_count = 1,
-    };
-    int code = json == NULL ? err_memory(&p->error, 1024)
-                            : manifest_inherit(p->inherits, p->inherits_count, p->inherits_whole,
-                                               &json, &p->error);
-
-    facts.splits[0] = (struct publish_split){ shard_count, !p->has_cls, json };
-    if (code == SHEAF_OK)
-        code = pack_output_publish(&p->output, &p->problems, &facts, &p->error);
-    free(json);
-    if (code == SHEAF_OK && (p->options.resume || p->options.overwrite)) {
-        /* A killed run may have left unfinished uploads, which are removed now. Some stores list
-         * uploads only for a given name. The name of a shard contains the number of shards, which
-         * was not known earlier. */
-        p->output.shard_counts[0] = shard_count;
-        code = output_clean(&p->output, &p->error);
-    }
-    return code == SHEAF_OK ? output_end(&p->output, &p->error) : code;
-}
-
 /* Ends a run whose data set was finished before. */
 static int finish_there(struct sheaf_packer *p, struct sheaf_pack_result *result)
 {
@@ -810,15 +794,14 @@ static int packer_finish(struct sheaf_packer *p)
 {
     int code;
 
-    if (p->slot != NULL)
-        packer_submit(p, true);
+    packer_end_split(p);
     code = engine_drain(&p->engine, &p->error);
     if (code == SHEAF_OK)
         code = problems_conserve(&p->problems, p->appended, p->engine.result.samples, &p->error);
     if (code == SHEAF_OK && !p->is_part)
         code = list_classes(p);
     if (code == SHEAF_OK && !p->is_part)
-        code = packer_publish(p, p->shard.number);
+        code = packer_publish(p);
     return packer_unless_finished(p, code);
 }
 

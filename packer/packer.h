@@ -42,6 +42,14 @@ struct sheaf_packer {
      * appended. */
     uint64_t samples, files;
     uint64_t appended;          /* samples that were appended, including repeated ones */
+    /* The splits of a packer that writes several data sets one after another, and the text that
+     * defines them; see packer_open_splits. `spec.count` is 0 if there are no splits. */
+    struct split_spec spec;
+    char *split;
+    struct packer_split {       /* the splits that were finished */
+        uint32_t shard_count;
+        bool has_cls;
+    } splits[SPLIT_LIMIT];
     struct plan_file file;      /* for a part: its plan */
     bool is_part;
     bool can_resume;            /* whether finished shards remain after a failure */
@@ -100,6 +108,19 @@ int packer_append_kept(struct sheaf_packer *p, const struct sheaf_sample *sample
 int packer_open_column(const char *dest, const struct sheaf_pack_options *options,
                        const struct column_facts *facts, struct sheaf_packer **packer,
                        struct sheaf_error *err);
+/* Opens a packer that writes several splits, which become visible together. options->split defines
+ * them. Each split is a data set in its own subdirectory of `dest`. Before its first sample, the
+ * caller must begin each split with packer_begin_split, in the order of the definition. A key must
+ * not be repeated in any split. Such a run cannot be resumed. (packer_split.c) */
+int packer_open_splits(const char *dest, const struct sheaf_pack_options *options,
+                       struct sheaf_packer **packer, struct sheaf_error *err);
+/* Ends the current split, and begins split number `split` (from 0). Returns a code of
+ * packer_check_open. */
+int packer_begin_split(struct sheaf_packer *p, uint32_t split);
+/* Notes the number of shards of the current split. */
+void packer_end_split(struct sheaf_packer *p);
+/* Opens the output of the packer, with a subdirectory for each split if there are splits. */
+int packer_open_output(struct sheaf_packer *p, struct sheaf_error *err);
 /* Begins a group of samples, whose images are converted or checked on several threads before the
  * samples are appended. Without a group, each append handles the images of its own sample.
  *
@@ -161,6 +182,9 @@ int packer_finish_shard(struct sheaf_packer *packer, uint64_t place);
  * finished the whole data set and removed its temporary files, the failure does not matter, and the
  * result is SHEAF_OK. Otherwise returns `code`. */
 int packer_unless_finished(struct sheaf_packer *p, int code);
+/* Publishes the finished shards as a data set, or as one data set for each split.
+ * (packer_publish.c) */
+int packer_publish(struct sheaf_packer *p);
 void packer_stop(struct sheaf_packer *p);
 /* Opens the engine, which encodes and writes shards. `shard_bytes` is the approximate size of a
  * shard, or 0 if unknown. */

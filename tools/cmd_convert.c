@@ -62,7 +62,7 @@ static int cmd_convert_do(char **sources, size_t count, int join,
         cmd_convert_print_result(sources[count], &result, options, &stats);
         say_missing(columns, &stats);
         if (!is_quiet())
-            fields_say_packed(sources[count], NULL);
+            fields_say_packed(sources[count], options->split);
     } else
         code = refuse(&error);
     if (code != STATUS_OK)
@@ -121,8 +121,10 @@ static int cmd_convert_check_whole(const struct command *command, size_t count, 
                       command->arguments);
     if (!has_container)
         return misuse("convert: --format is required: %s", container_names());
-    if (o->seed != 0 && !o->reshuffle)
-        return misuse("convert: --seed requires --shuffle");
+    if (o->seed != 0 && !o->reshuffle && o->split == NULL)
+        return misuse("convert: --seed requires --shuffle or --split");
+    if (o->split != NULL && o->resume)
+        return misuse("convert: --split and --resume exclude each other");
     if (size != 0 && o->shard_count != 0)
         return misuse("convert: --shard-size and --shard-count exclude each other");
     return -1;
@@ -151,8 +153,11 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .least = 1, .meaning = "cut exactly N new shards, or one per sample" },
             { "shuffle", OPTION_FLAG, .flag = &o.reshuffle,
               .meaning = "write the samples in a new order" },
+            { "split", OPTION_TEXT, "SPEC", .text = &o.split,
+              .meaning = "divide the samples among several data sets, in new shards, as pack "
+                         "--split divides files" },
             { "seed", OPTION_NUMBER, "S", .number = &o.seed,
-              .meaning = "seed of the new order" },
+              .meaning = "seed of the new order, and of --split" },
             { "field-map", OPTION_TEXT, "LIST", .text = &o.field_map,
               .meaning = "rename fields, FROM=TO,...; TO label: its number becomes the label" },
             { "join", OPTION_FLAG, .flag = &join,
@@ -213,8 +218,9 @@ const struct command convert_command = {
     .text = "Writes the samples of DATASET, in data set order, as a data set of another container "
             "or codec in DEST, a directory or s3://BUCKET/PREFIX/. Keys, fields, labels and class "
             "names are kept, and each shard keeps its samples, in their order, unless "
-            "--shard-size, --shard-count or --shuffle is given. Without these, the shards equal "
-            "those of packing the files into that container; the fingerprint differs. Images stay "
+            "--shard-size, --shard-count, --shuffle or --split is given. Without these, the "
+            "shards equal those of packing the files into that container; the fingerprint "
+            "differs. Images stay "
             "as they are and are not checked, unless --fix-images, --resize or --check-images is "
             "given. A single "
             "foreign file, standard input (-), or a view is cut into shards of 150MB. With "

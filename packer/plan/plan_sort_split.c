@@ -9,7 +9,6 @@
  * stream. */
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -42,7 +41,7 @@ static void put_hash(uint8_t *at, uint64_t hash)
 }
 
 static int add_stratum(struct dealing *d, const struct buf *record, uint64_t position,
-                       uint64_t seed, struct sheaf_error *err)
+                       struct sheaf_error *err)
 {
     struct plan_record_head head;
     uint8_t *key, *value;
@@ -57,7 +56,7 @@ static int add_stratum(struct dealing *d, const struct buf *record, uint64_t pos
     if (code != SHEAF_OK)
         return code;
     d->counts[label]++;
-    put_hash(key, XXH3_64bits_withSeed(head.key, head.key_size, seed));
+    put_hash(key, split_rank(head.key, head.key_size, d->sort->options->seed));
     memcpy(key + sizeof(uint64_t), head.key, head.key_size);
     store64(value, position);
     if (d->tries)
@@ -67,14 +66,13 @@ static int add_stratum(struct dealing *d, const struct buf *record, uint64_t pos
 
 static int sort_strata(struct dealing *d, struct buf *record, struct sheaf_error *err)
 {
-    const uint64_t seed = XXH3_64bits_withSeed("split", 5, d->sort->options->seed);
     uint64_t payload;
     int code = samples_rewind(d->all, err);
 
     for (uint64_t i = 0; i < d->all->count && code == SHEAF_OK; i++) {
         code = samples_get(d->all, record, &payload, err);
         if (code == SHEAF_OK)
-            code = add_stratum(d, record, i, seed, err);
+            code = add_stratum(d, record, i, err);
         if (code == SHEAF_OK)
             code = watch_check(d->sort->watch, err);
     }
@@ -247,12 +245,11 @@ static int distribute(struct dealing *d, struct buf *record, struct sheaf_error 
 /* Returns an error if a split of a new data set would be empty. */
 static int check_splits(const struct dealing *d, struct sheaf_error *err)
 {
-    for (uint32_t s = 0; s < d->spec.count && d->sort->grow == NULL; s++)
-        if (d->sort->streams[s].count == 0 && d->spec.count > 1)
-            return err_set(err, SHEAF_ERR_ARGUMENT, "split: of %llu sample%s, none would be in %s",
-                           (unsigned long long)d->all->count, plural(d->all->count),
-                           d->spec.splits[s].name);
-    return SHEAF_OK;
+    uint64_t counts[SPLIT_LIMIT];
+
+    for (uint32_t s = 0; s < d->spec.count; s++)
+        counts[s] = d->sort->streams[s].count;
+    return d->sort->grow == NULL ? split_check_counts(&d->spec, counts, err) : SHEAF_OK;
 }
 
 int plan_sort_split(struct plan_sort *g, struct sample_stream *all, struct plan *plan,

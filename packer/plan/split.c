@@ -5,6 +5,7 @@
 #include "packer/plan/split.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -204,4 +205,25 @@ void split_class(const struct split_spec *spec, uint64_t samples, struct split_c
         rounds[most] = false;
         carry->owed[most] -= SPLIT_WHOLE;
     }
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+uint64_t split_rank(const void *key, size_t key_size, uint64_t seed)
+{
+    return XXH3_64bits_withSeed(key, key_size, XXH3_64bits_withSeed("split", 5, seed));
+}
+
+int split_check_counts(const struct split_spec *spec, const uint64_t counts[SPLIT_LIMIT],
+                       struct sheaf_error *err)
+{
+    uint64_t all = 0;
+
+    for (uint32_t s = 0; s < spec->count; s++)
+        all += counts[s];
+    for (uint32_t s = 0; s < spec->count && spec->count > 1; s++)
+        if (counts[s] == 0)
+            return err_set(err, SHEAF_ERR_ARGUMENT, "split: of %llu sample%s, none would be in %s",
+                           (unsigned long long)all, plural(all), spec->splits[s].name);
+    return SHEAF_OK;
 }

@@ -48,4 +48,12 @@ struct split_carry { int64_t owed[SPLIT_LIMIT]; };
 void split_class(const struct split_spec *spec, uint64_t samples, struct split_carry *carry,
                  uint64_t counts[SPLIT_LIMIT]);
 
+/* Returns the number by which the samples of a class are ordered before they are divided. The first
+ * samples in this order go to the first split. */
+uint64_t split_rank(const void *key, size_t key_size, uint64_t seed);
+/* Returns an error if a split of a new data set would be empty. counts[i] is the number of samples
+ * for split i. */
+int split_check_counts(const struct split_spec *spec, const uint64_t counts[SPLIT_LIMIT],
+                       struct sheaf_error *err);
+
 #endif

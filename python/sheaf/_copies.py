@@ -76,11 +76,12 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
             check_images: str = "none", quality: int = 90, resize: int = 0,
             resize_mode: str = "shorter", duplicate_keys: str = "fail",
             columns: Optional[Sequence[str]] = None, missing: str = "fail",
-            join: bool = False) -> ConvertResult:
+            join: bool = False, split: Optional[str] = None) -> ConvertResult:
     """Writes the samples of a data set, in its order, as a data set in another container (`format`) or codec at
     `dest`, as `sheaf convert` does. Keys, fields, labels and class names stay the same. Each shard keeps its samples,
     unless shard_size or shard_count cuts new shards, or `shuffle` gives the samples a new order from `seed`.
-    field_map={"image": "jpg", "y": "label"} renames a field, or makes the label of its number.
+    field_map={"image": "jpg", "y": "label"} renames a field, or makes the label of its number. split="train=0.8,val=0.2"
+    divides the samples among the data sets dest/train and dest/val, with new shards, as pack() divides files.
 
     `memory` is a size in bytes or a text such as "512MiB"; half of it is used for reading. Images are copied without
     a check unless fix_images, resize or check_images ("markers", "decode") is given, as in pack(). columns and
@@ -118,7 +119,7 @@ def convert(source: Union[None, Source, Dataset] = None, dest: Optional[Path] = 
         shard_bytes=_size("shard_size", shard_size, 150000000), reshuffle=shuffle, seed=seed,
         reshard=shard_size is not None or shard_count != 0, fix_images=fix_images,
         check_images=check_images, quality=quality, resize=resize, resize_mode=resize_mode,
-        duplicate_keys=duplicate_keys,
+        duplicate_keys=duplicate_keys, split=split,
         field_map=",".join(map("=".join, field_map.items())) if field_map else None, **calls))
 
 

@@ -12,7 +12,6 @@ it, and a resumed run begins with this item."""
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import itertools
 import json
 import os
@@ -22,7 +21,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 from . import _sheaf
 from ._packing import Packer
 from ._pool import Pool, Raised, Work
-from ._rows import LABELS, Runs, split_numbers
+from ._rows import LABELS, Runs
 from ._samples import Made, made, name_of
 from ._sheaf import ArgumentError, ChangedError
 from ._types import Note, PackResult, Problem
@@ -375,43 +374,7 @@ def pack_staged(source: Any, dest: Any, transform: Optional[Transform],
         then = {name: options[name] for name in ("format", "codec", "prefix", "overwrite", "index",
                                                  "jobs", "memory_bytes", "progress", "s3")}
         then.update(shard_bytes=shard_bytes, shard_count=shard_count, reshard=True,
-                    reshuffle=seed is not None, seed=seed or 0)
+                    reshuffle=seed is not None, seed=seed or 0, split=split)
         from . import Dataset
-        if split is not None:           # refuses a data set above the splits, or removes it
-            _sheaf.Packer(dest, **{name: options[name] for name in ("format", "overwrite", "s3")}).abort()
-        if split is None:
-            made = [_sheaf.convert(Dataset(first), dest, {}, **then)]
-        else:
-            made = [_sheaf.convert(Dataset(_chosen(first, numbers, os.path.join(folder, name))),
-                                   place.rstrip("/") + "/" + name, {}, **then)
-                    for name, numbers in _splits(Dataset(first), split, seed).items()]
-    return result._replace(**{name: sum(each[name] for each in made)
-                              for name in ("stored_bytes", "shards")})
-
-
-def _chosen(source: str, numbers: List[int], path: str) -> str:
-    """Saves a view of the samples with these numbers, and returns its path."""
-    from . import View
-    view = View(source, where=lambda sample: True)
-    view._chosen[0] = numbers
-    return view.save(path + ".view")
-
-
-def _splits(dataset: Any, split: str, seed: Optional[int]) -> Dict[str, List[int]]:
-    keys: List[str] = []
-    labels: List[Any] = []
-    for sample in _dataset(dataset, 0):
-        keys.append(sample.key)
-        labels.append(sample.labels)
-
-    def rank(key: str) -> bytes:
-        return hashlib.blake2b(("%d %s" % (seed or 0, key)).encode(), digest_size=16).digest()
-
-    try:
-        found = split_numbers(split, keys, labels, rank)
-    except ValueError as error:
-        raise ArgumentError("split=%r: %s" % (split, error)) from None
-    for name, numbers in found.items():
-        if not numbers:
-            raise ArgumentError("split=%r: %s gets none of %d samples" % (split, name, len(keys)))
-    return found
+        made = _sheaf.convert(Dataset(first), dest, {}, **then)
+    return result._replace(stored_bytes=made["stored_bytes"], shards=made["shards"])

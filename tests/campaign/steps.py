@@ -21,6 +21,7 @@ import steps_python
 import steps_read
 import steps_repair
 import steps_report
+import steps_splits
 import steps_torn
 import steps_union
 import steps_view
@@ -110,6 +111,7 @@ STEPS = (
     Step(1, steps_change.two_plans, source),
     Step(1, steps_change.joined, tree),
     Step(4, steps_append.append, data_set),
+    Step(2, steps_splits.append, source),
     Step(3, steps_columns.column, data_set),
     Step(2, steps_columns.scored, data_set),
     Step(2, steps_repair.repair, data_set),

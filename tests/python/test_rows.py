@@ -4,6 +4,7 @@ Pillow (Debian: python3-pil)."""
 
 import collections
 import io
+import json
 import os
 import unittest
 import warnings
@@ -225,8 +226,61 @@ class OrderTest(RowsCase):
         sheaf.pack(iter(self.rows()), self.path("set"), split="train=0.5,val=0.5", overwrite=True)
         self.assertEqual(sorted(os.listdir(self.path("set"))), ["train", "val"])
         for split in ("train=0.5", "train=0.9,val=0.9", "train", "a=rest,b=rest", "a=x,b=rest"):
-            with self.assertRaisesRegex(sheaf.ArgumentError, "^split="):
+            with self.assertRaisesRegex(sheaf.ArgumentError, "^split: "):
                 sheaf.pack(iter(self.rows()), self.path("bad"), split=split)
+            self.assertFalse(os.path.exists(self.path("bad")))
+
+    def tree(self, keys, name):
+        for key in keys:
+            path = self.path(name, key + ".txt")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(key)
+        return self.path(name)
+
+    def split_keys(self, name):
+        return {split: {sample.key for sample in sheaf.Dataset(self.path(name, split))} for split in ("train", "val")}
+
+    def options(self, *names):
+        with open(self.path(*names, "dataset.json")) as file:
+            return json.load(file)["options"]
+
+    def test_splits_of_samples_are_those_of_files(self):
+        """Samples and files with the same keys and labels go to the same splits, and the manifests say so."""
+        keys = ["%s/%03d" % (kind, i) for kind in ("a", "b", "c") for i in range(27)]
+        for split in ("train=0.8,val=0.2", "val=0.3,train=rest", "train=20/class,val=rest"):
+            for seed in (None, 5):
+                sheaf.pack(self.tree(keys, "files"), self.path("made"), split=split, seed=seed, overwrite=True)
+                result = sheaf.pack(({"__key__": key, "txt": key, "class": key[0]} for key in keys), self.path("set"),
+                                    split=split, seed=seed, overwrite=True, classes=["a", "b", "c"], shard_count=2)
+                self.assertEqual((result.samples, result.shards), (81, 4))
+                self.assertEqual(self.split_keys("set"), self.split_keys("made"))
+                for name in ("train", "val"):
+                    own, made = self.options("set", name), self.options("made", name)
+                    for each in ("split", "split_name", "seed"):
+                        self.assertEqual(own[each], made[each])
+                    self.assertEqual((own["split"], own["split_name"], own["source"]), (split, name, "program"))
+                    self.assertEqual(sheaf.verify(self.path("set", name)).problems, [])
+
+    def test_append_to_splits_of_samples(self):
+        """An append to all splits keeps their proportions. A sample of val is refused in train."""
+        keys = ["%s/%03d" % (kind, i) for kind in ("a", "b") for i in range(40)]
+        first = keys[:20] + keys[40:60]
+        for split, sizes in (("train=0.75,val=0.25", (60, 20)), ("train=15/class,val=rest", (30, 50))):
+            sheaf.pack(({"__key__": key, "txt": key, "class": key[0]} for key in first), self.path("set"), split=split,
+                       seed=2, overwrite=True, classes=["a", "b"])
+            before = self.split_keys("set")
+            self.assertEqual([len(before[name]) for name in ("train", "val")], [30, 10])
+            with self.assertRaisesRegex(sheaf.ExistsError, "the split val of the same data has a sample with this key"):
+                sheaf.append(self.tree(sorted(before["val"]), split[:8]), self.path("set", "train"))
+            self.assertEqual(self.split_keys("set"), before)
+            result = sheaf.append(self.tree(keys, "all"), self.path("set"), on_error="skip", report=lambda _: None)
+            self.assertEqual(result.samples, 40)
+            after = self.split_keys("set")
+            self.assertEqual(tuple(len(after[name]) for name in ("train", "val")), sizes)
+            for name in after:
+                self.assertLessEqual(before[name], after[name])
+                self.assertEqual(sheaf.verify(self.path("set", name)).problems, [])
 
     def test_repeated_keys(self):
         rows = [{"__key__": key, "txt": "%d" % i, "label": i % 2} for i, key in enumerate(("a", "b", "a", "a-2", "a"))]

@@ -9,8 +9,8 @@ import shutil
 
 import decoders
 from jpegs import jpeg
-from support import (CONTAINERS, Case, image_tree, listing, make_tree, pack, sheaf, tree_of,
-                     write)
+from support import (CONTAINERS, Case, image_tree, listing, make_tree, pack, sheaf, shards_of,
+                     tree_of, write)
 
 CLASSES, IMAGES = 6, 40
 
@@ -106,6 +106,41 @@ class Split(Case):
             sheaf("unpack", self.path("out", name), self.path("back", name))
         both = {**tree_of(self.path("back", "train")), **tree_of(self.path("back", "val"))}
         self.assertEqual(sorted(both), sorted(self.files))
+
+    def test_a_data_set_is_divided_as_its_files(self):
+        pack(self.source, self.path("set"), "tfrecord", "none")
+        for spec, container in zip(("a=0.33,b=0.33,c=rest", "train=30/class,val=rest",
+                                    "train=0.8,val=0.2"), CONTAINERS):
+            found = self.parts(spec, container, "--seed", 3)
+            shutil.rmtree(self.path("out"))
+            done = sheaf("convert", self.path("set"), self.path("to"), "--format", container,
+                         "--split", spec, "--seed", 3, "--overwrite", "--shard-count", 2)
+            self.assertIn(b"converted %d samples" % len(self.keys), done.stdout)
+            self.assertFalse(os.path.exists(self.path("to", "dataset.json")))
+            for name, classes in found.items():
+                data_set = decoders.DataSet(self.path("to", name))
+                data_set.check()
+                self.assertEqual(len(shards_of(self.path("to", name))), 2)
+                self.assertEqual(sorted(sample.key for sample in data_set.samples()),
+                                 sorted(key for keys in classes.values() for key in keys))
+                with open(self.path("to", name, "dataset.json"), encoding="utf-8") as file:
+                    options = json.load(file)["options"]
+                self.assertEqual([options[each] for each in ("split", "split_name", "seed")],
+                                 [spec, name, "3"])
+        sheaf("append", self.source, self.path("to", "val"), status=1)
+        sheaf("convert", self.path("to", "val"), self.path("one"), "--format", "tfrecord",
+              "--split", "x=0.5,y=0.5", "--shuffle")
+        self.assertEqual(sum(len(listing(self.path("one", name))) for name in "xy"),
+                         len(listing(self.path("to", "val"))))
+        for more, said in ((["--resume"], "--split and --resume"), (["--split", "x=2"], "split: "),
+                           (["--split", "a=200/class,b=rest"], "none would be in b")):
+            done = sheaf("convert", self.path("set"), self.path("no"), "--format", "tfrecord",
+                         "--split", "a=0.5,b=0.5", *more, status=None)
+            self.assert_error(done, said)
+            self.assertFalse(os.path.exists(self.path("no")))
+        done = sheaf("convert", os.path.join(self.path("set"), shards_of(self.path("set"))[0]),
+                     self.path("no"), "--format", "webdataset", "--split", "a=0.5,b=0.5", status=1)
+        self.assert_error(done, "only a data set with a manifest")
 
     def test_nonsense_is_refused(self):
         for spec in ("train", "train=", "train=2", "train=0.9,val=0.2", "train=x", "=0.5",

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Divides the samples of a data set among splits for sheaf_convert. A sample goes to the split to
+ * which sheaf_pack would give a file with the same key and the same label: the samples of each
+ * class are sorted by a hash of their keys, and the first ones go to the first split. */
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "copy/convert.h"
+#include "packer/packer.h"
+
+/* Position of a sample in the order in which samples are divided. */
+struct split_place {
+    bool has_label;
+    double label;               /* the first label */
+    uint64_t labels;            /* hash of all labels */
+    uint64_t rank;              /* split_rank of the key */
+    uint64_t number;
+};
+
+struct split_dealing {
+    struct convert *convert;
+    struct split_place *places;
+    uint64_t count, room;
+    uint64_t *bytes;            /* of each sample, by its number */
+};
+
+static int compare_class(const struct split_place *a, const struct split_place *b)
+{
+    if (a->has_label != b->has_label)
+        return a->has_label ? 1 : -1;
+    if (a->label != b->label)
+        return a->label < b->label ? -1 : 1;
+    return a->labels == b->labels ? 0 : a->labels < b->labels ? -1 : 1;
+}
+
+static int compare_places(const void *first, const void *second)
+{
+    const struct split_place *a = first, *b = second;
+    const int class = compare_class(a, b);
+
+    if (class != 0)
+        return class;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+/* ---- Reading --------------------------------------------------------------------------------- */
+
+static int add_place(struct split_dealing *d, const struct sheaf_sample *s,
+                     struct sheaf_error *err)
+{
+    struct split_place *p = &d->places[d->count];
+
+    if (s->number >= d->room || d->count >= d->room)
+        return err_set(err, SHEAF_ERR_CHANGED, "the data set has more than the %llu sample%s that "
+                       "it had when it was opened", (unsigned long long)d->room, plural(d->room));
+    *p = (struct split_place){
+        .has_label = s->label_count != 0, .label = s->label_count == 0 ? 0 : s->labels[0],
+        .labels = XXH3_64bits(s->labels, s->label_count * sizeof(s->labels[0])),
+        .rank = split_rank(s->key, strlen(s->key), d->convert->packing.seed),
+        .number = s->number,
+    };
+    for (size_t i = 0; i < s->field_count; i++)
+        d->bytes[s->number] += s->fields[i].size;
+    d->count++;
+    return SHEAF_OK;
+}
+
+/* Reads the labels, keys and sizes of all samples. */
+static int read_places(struct split_dealing *d, struct sheaf_error *err)
+{
+    struct sheaf_reader_options reading = d->convert->reading;
+    const struct copying *from = &d->convert->in;
+    const struct sheaf_sample *samples;
+    struct copying in;
+    size_t count;
+    int code;
+
+    reading.report = NULL;      /* bad records are reported when the samples are copied */
+    copying_init(&in, from->dataset, &from->watch, "divide");
+    code = copying_open(&in, &reading, err);
+    while (code == SHEAF_OK && (code = copying_next(&in, 0, &samples, &count, err)) == SHEAF_OK)
+        for (size_t i = 0; i < count && code == SHEAF_OK; i++) {
+            code = add_place(d, &samples[i], err);
+            copying_done(&in, &samples[i]);
+        }
+    copying_close(&in, NULL);
+    return code == SHEAF_END ? SHEAF_OK : code;
+}
+
+/* ---- Dividing -------------------------------------------------------------------------------- */
+
+/* Gives the samples places[first] to places[end - 1], which are all samples of a class, to
+ * splits. */
+static void deal_class(struct split_dealing *d, uint64_t first, uint64_t end,
+                       struct split_carry *carry)
+{
+    struct convert *c = d->convert;
+    uint64_t counts[SPLIT_LIMIT];
+
+    split_class(&c->split.spec, end - first, carry, counts);
+    for (uint32_t s = 0; s < c->split.spec.count; s++)
+        for (uint64_t i = 0; i < counts[s]; i++, first++) {
+            const uint64_t number = d->places[first].number;
+
+            c->split.of[number] = (uint8_t)s;
+            c->split.samples[s]++;
+            c->split.bytes[s] += d->bytes[number];
+        }
+}
+
+static void deal_classes(struct split_dealing *d)
+{
+    struct split_carry carry = { { 0 } };
+
+    qsort(d->places, d->count, sizeof(d->places[0]), compare_places);
+    for (uint64_t first = 0, end; first < d->count; first = end) {
+        for (end = first + 1; end < d->count; end++)
+            if (compare_class(&d->places[first], &d->places[end]) != 0)
+                break;
+        deal_class(d, first, end, &carry);
+    }
+}
+
+int convert_split_deal(struct convert *c, struct sheaf_error *err)
+{
+    struct split_dealing d = { .convert = c, .room = c->in.info.samples };
+    int code = split_parse(c->packing.split, &c->split.spec, err);
+
+    if (code == SHEAF_OK &&
+        (c->in.info.is_view || c->in.info.is_stream || !c->in.info.has_manifest))
+        code = err_set(err, SHEAF_ERR_UNSUPPORTED, "%s: only a data set with a manifest can be "
+                       "divided among splits", c->in.info.url);
+    if (code == SHEAF_OK && c->packing.resume)
+        code = err_set(err, SHEAF_ERR_ARGUMENT, "a run that divides samples among splits cannot be "
+                       "resumed: begin anew with overwrite");
+    if (code != SHEAF_OK)
+        return code;
+    c->split.total = d.room;
+    c->split.of = calloc(d.room + 1, sizeof(c->split.of[0]));
+    d.bytes = calloc(d.room + 1, sizeof(d.bytes[0]));
+    d.places = calloc(d.room + 1, sizeof(d.places[0]));
+    if (c->split.of == NULL || d.bytes == NULL || d.places == NULL)
+        code = err_memory(err, d.room * sizeof(d.places[0]));
+    if (code == SHEAF_OK)
+        code = read_places(&d, err);
+    if (code == SHEAF_OK) {
+        deal_classes(&d);
+        code = split_check_counts(&c->split.spec, c->split.samples, err);
+    }
+    if (code == SHEAF_OK)
+        convert_set_shards(c, c->split.samples[0], c->split.bytes[0]);
+    free(d.places);
+    free(d.bytes);
+    return code;
+}
+
+/* ---- Copying --------------------------------------------------------------------------------- */
+
+int convert_split_begin(struct convert *c, uint32_t split, struct sheaf_error *err)
+{
+    const struct sheaf_progress progress = c->in.progress;
+    struct sheaf_reader_options reading = c->reading;
+    struct copying *in = &c->in;
+    const struct watch watch = in->watch;
+    const bool shuffles = in->shuffles;
+    const uint64_t seed = in->seed;
+    int code = convert_packed(c, packer_begin_split(c->packer, split), err);
+
+    if (code != SHEAF_OK)
+        return code;
+    c->split.current = split;
+    c->split.copied = 0;
+    convert_set_shards(c, c->split.samples[split], c->split.bytes[split]);
+    if (split == 0)
+        return SHEAF_OK;
+    reading.report = NULL;      /* bad records were reported when the first split was read */
+    copying_close(in, NULL);
+    copying_init(in, in->dataset, &watch, progress.stage);
+    in->progress = progress;
+    in->shuffles = shuffles;
+    in->seed = seed;
+    code = copying_open(in, &reading, err);
+    if (code == SHEAF_OK)
+        convert_keep(c, c->packing.container);
+    return code;
+}
+
+size_t convert_split_run(const struct convert *c, const struct sheaf_sample *samples, size_t at,
+                         size_t count, bool *wanted)
+{
+    size_t end = at + 1;
+
+    *wanted = true;
+    if (c->split.spec.count == 0)
+        return count - at;
+    *wanted = c->split.of[samples[at].number] == c->split.current;
+    while (end < count && c->split.of[samples[end].number] == c->split.of[samples[at].number])
+        end++;
+    return end - at;
+}
