@@ -182,15 +182,6 @@ static int publish_target(struct pack *p, struct pack_target *t, const char *con
     return code == SHEAF_OK ? output_end(&t->output, err) : code;
 }
 
-/* Removes the claim (the file that reserves the directory for this run) of an append that has no
- * new samples. The data set does not change. */
-static void drop_empty(struct pack *p, struct pack_target *t)
-{
-    output_abandon_grow(&t->output, false);
-    if (has_nothing_new(p))
-        p->result.shards = p->result.shards_kept = p->result.stored_bytes = 0;
-}
-
 /* Publishes the samples of all targets (the data sets into which the run packs), one after another.
  * The lists of skipped and converted files are published with the first target. */
 static int pack_publish(struct pack *p, struct sheaf_error *err)
@@ -206,8 +197,8 @@ static int pack_publish(struct pack *p, struct sheaf_error *err)
         if (!t->is_claimed)
             continue;
         t->is_claimed = false;
-        if (t->grow != NULL && t->samples == 0) {
-            drop_empty(p, t);
+        if (t->grow != NULL && t->samples == 0) {       /* the data set does not change */
+            output_abandon_grow(&t->output, false);
             continue;
         }
         t->output.lacks_reports = has_reports;
@@ -287,6 +278,8 @@ static int run_target(struct pack *p, struct pack_target *t, struct sheaf_error 
     const int code = t->first == t->end ? SHEAF_OK : run_plan(&run, &one, err);
 
     t->samples = one.samples;
+    if (t->grow != NULL && one.samples == 0)    /* such shards are not published */
+        one.shards = one.shards_kept = one.stored_bytes = 0;
     add_result(&p->result, &one);
     return code;
 }

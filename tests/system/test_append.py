@@ -325,6 +325,18 @@ class Append(Case):
         after = self.split_keys(spec)
         self.assertEqual([len(after[name]) - len(before[name]) for name in ("train", "val")], [20, 20])
 
+    def test_all_splits_of_which_one_gets_bad_files_only(self):
+        spec = "train=0.5,val=0.5"
+        before = self.splits(spec)
+        more = make_tree(self.path("more"), {"cat/n.bin": b"n", "cat/x.jpg": b""})
+        done = sheaf("append", more, self.dest, "--on-error", "skip")
+        after = self.split_keys(spec)
+        self.assertEqual(sorted(len(after[name]) - len(before[name]) for name in after), [0, 1])
+        grown = next(name for name in after if after[name] != before[name])
+        shard = manifest_of(os.path.join(self.dest, grown))["shards"][-1]
+        self.assertIn(b"appended 1 sample (1 payload byte) in 1 shard (%d bytes)" % shard["bytes"],
+                      done.stdout)
+
     def test_all_splits_killed(self):
         """After a kill at any moment, --resume completes all splits, and no sample is in two of them."""
         for spec in ("train=0.8,val=0.2", "train=40/class,val=6/class,test=rest"):
