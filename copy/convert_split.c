@@ -37,7 +37,7 @@ static int compare_class(const struct split_place *a, const struct split_place *
     return a->labels == b->labels ? 0 : a->labels < b->labels ? -1 : 1;
 }
 
-static int compare_places(const void *first, const void *second)
+static int compare_split_places(const void *first, const void *second)
 {
     const struct split_place *a = first, *b = second;
     const int class = compare_class(a, b);
@@ -118,7 +118,7 @@ static void deal_classes(struct split_dealing *d)
 {
     struct split_carry carry = { { 0 } };
 
-    qsort(d->places, d->count, sizeof(d->places[0]), compare_places);
+    qsort(d->places, d->count, sizeof(d->places[0]), compare_split_places);
     for (uint64_t first = 0, end; first < d->count; first = end) {
         for (end = first + 1; end < d->count; end++)
             if (compare_class(&d->places[first], &d->places[end]) != 0)
