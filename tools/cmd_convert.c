@@ -157,7 +157,7 @@ static int cmd_convert(const struct command *command, int argc, char **argv)
               .meaning = "divide the samples among several data sets, in new shards, as pack "
                          "--split divides files" },
             { "seed", OPTION_NUMBER, "S", .number = &o.seed,
-              .meaning = "seed of the new order, and of --split" },
+              .meaning = "seed of the new order, and of the splits" },
             { "field-map", OPTION_TEXT, "LIST", .text = &o.field_map,
               .meaning = "rename fields, FROM=TO,...; TO label: its number becomes the label" },
             { "join", OPTION_FLAG, .flag = &join,
