@@ -111,7 +111,7 @@ STEPS = (
     Step(1, steps_change.two_plans, source),
     Step(1, steps_change.joined, tree),
     Step(4, steps_append.append, data_set),
-    Step(2, steps_splits.append, source),
+    Step(2, steps_splits.append_to_all, source),
     Step(3, steps_columns.column, data_set),
     Step(2, steps_columns.scored, data_set),
     Step(2, steps_repair.repair, data_set),

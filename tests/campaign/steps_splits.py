@@ -139,7 +139,7 @@ def unchanged(chain, growth, why):
         chain.equal(chain.read_set(part.folder, why).manifest, manifest, "the manifest " + why)
 
 
-def append(chain, source):
+def append_to_all(chain, source):
     """Packs the source into splits, and appends other files to all of them."""
     settings = steps_pack.Settings(chain, source)
     settings.split = chain.chance.choice(["train=0.8,val=rest", "a=0.5,b=0.5", "a=0.5,b=0.2,c=rest",
