@@ -106,35 +106,29 @@ def plain(shape: Tuple[int, ...]) -> Any:
     return numpy.empty(shape, numpy.uint8)
 
 
-class Form(NamedTuple):
-    """The form in which the program gets arrays. show(array) returns an array of NumPy in this form. zeros(shape,
-    type) returns new memory, as an array of NumPy and in this form."""
-    show: Callable[[Any], Any]
-    zeros: Callable[[Any, str], Tuple[Any, Any]]
+def as_array(array: Any) -> Any:
+    return array
 
 
-def _zeros(shape: Any, kind: str) -> Tuple[Any, Any]:
-    array = numpy.zeros(shape, kind)
-    return array, array
-
-
-ARRAYS = Form(lambda array: array, _zeros)
-
-
-def parts_of_batches(pixels: Pixels, size: int, form: Form, arrays: Sequence[Any],
+def parts_of_batches(pixels: Pixels, size: int, show: Callable[[Any], Any], kept: List[Any], arrays: Sequence[Any],
                      most: int = PARTS_MOST) -> List[Any]:
     """Returns (memory of labels, memory of boxes, parts) for each of the next batches whose crops are in `arrays`. The
-    parts of a batch are (pixels, masks, labels, boxes, form.show). They are made for several batches at once: the
-    first object of a batch takes several times as long as the following ones, because the processor's caches have to
-    be filled first."""
+    parts of a batch are (pixels, masks, labels, boxes, show). They are made for several batches at once: the first
+    object of a batch takes several times as long as the following ones, because the processor's caches have to be
+    filled first. The list `kept` belongs to `arrays`. It holds the labels and boxes until the next call, so that they
+    are freed together as well.
+
+    show(array) returns an array of NumPy in the form in which the program gets it."""
     views, made = len(pixels.views), []
+    kept.clear()
     box = (size, pixels.crops, BOX) if pixels.has_views else (size, BOX)
     for _ in range(max(1, min(most, PARTS_BYTES // (size * (8 + pixels.crops * 4 * BOX))))):
-        (labels, own_labels), (boxes, own_boxes) = form.zeros(size, "int64"), form.zeros(box, "int32")
-        shown: List[Any] = [form.show(array) for array in arrays]
+        labels, boxes = numpy.zeros(size, numpy.int64), numpy.zeros(box, numpy.int32)
+        own_labels, own_boxes, *shown = map(show, (labels, boxes, *arrays))
         if pixels.has_views:
             shown = [shown[i:i + views] for i in range(0, len(shown), views)]
-        made.append((labels, boxes, (shown[0], dict(zip(pixels.masks, shown[1:])), own_labels, own_boxes, form.show)))
+        kept.append((own_labels, own_boxes))
+        made.append((labels, boxes, (shown[0], dict(zip(pixels.masks, shown[1:])), own_labels, own_boxes, show)))
     return made
 
 
@@ -170,17 +164,16 @@ class Shares(NamedTuple):
 
 
 class Stage:
-    """Makes PixelBatches from batches of samples. The program gets their arrays in this form."""
+    """Makes PixelBatches from batches of samples. The program gets show(array) of each array."""
 
     def __init__(self, pixels: Pixels, shares: Shares, policy: Policy,
-                 allocate: Callable[[Tuple[int, ...]], Any] = plain, form: Form = ARRAYS) -> None:
-        self.pixels, self.policy, self.shares = pixels, policy, shares
+                 allocate: Callable[[Tuple[int, ...]], Any] = plain, show: Callable[[Any], Any] = as_array) -> None:
+        self.pixels, self.policy, self.shares, self.show = pixels, policy, shares, show
         self.pool = pixels.open(pixels.thread_count, shares.decoding)
         self.pool.batch_type = PixelBatch
         self.allocate, self.slots = allocate, 0         # number of batches for which there is memory
         self.shapes = [pixels.shape(view) for view in pixels.views] + \
             [pixels.mask_shape(view) for _ in pixels.masks for view in pixels.views]
-        self.parts = functools.partial(parts_of_batches, pixels, shares.batch_size, form)
         # the largest number of full batches that are being made
         self.ahead = min(max(UNDER_WAY, shares.ahead // shares.batch_size), BATCHES_MOST)
         self.handing_ns = 0             # time that the program's thread has spent on making batches
@@ -189,8 +182,9 @@ class Stage:
         """Makes memory for one more batch. The memory of a batch is used again when nothing refers to its arrays any
         more."""
         count = self.shares.batch_size
+        parts = functools.partial(parts_of_batches, self.pixels, count, self.show, [])
         self.pool.add(_sheaf.PixelSlot(self.pool, [self.allocate((count, *shape)) for shape in self.shapes], count,
-                                       self.parts, False))
+                                       parts, False))
         self.slots += 1
 
     def begin(self, samples: Batch) -> Any:

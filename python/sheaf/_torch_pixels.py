@@ -7,7 +7,7 @@ the program's thread reads them instead."""
 from __future__ import annotations
 
 import time
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterator, Optional
 
 import torch
 
@@ -15,15 +15,7 @@ import sheaf
 from sheaf import _sheaf
 from sheaf._loader import BITS
 from sheaf._map_style import Dataset, Nothing
-from sheaf._pixel_stage import Form, PixelBatch, Policy, Stage, memory_of, parts_of_batches
-
-
-def _zeros(shape: Any, kind: str) -> Tuple[Any, torch.Tensor]:
-    tensor = torch.zeros(shape, dtype=getattr(torch, kind))
-    return tensor.numpy(), tensor
-
-
-TENSORS = Form(torch.from_numpy, _zeros)
+from sheaf._pixel_stage import PixelBatch, Policy, Stage, memory_of, parts_of_batches
 
 
 class PixelStage(Stage):
@@ -36,7 +28,7 @@ class PixelStage(Stage):
         shares = memory_of(pixels, options["memory_bytes"] or 1 << 30, batch_size)
         options["memory_bytes"] = shares.reading
         self.dataset, self.pins = dataset, pins and torch.cuda.is_available()
-        super().__init__(pixels, shares, policy, form=TENSORS)
+        super().__init__(pixels, shares, policy, show=torch.from_numpy)
 
     def add_slot(self) -> None:
         """Makes memory for one more batch. Pinned memory is for one batch only, because a copy to a GPU may still read
@@ -49,7 +41,7 @@ class PixelStage(Stage):
         tensors = [torch.empty((count, *shape), dtype=torch.uint8, pin_memory=True) for shape in self.shapes]
         # the program gets these tensors themselves, because PyTorch then also knows the memory of a part of a tensor
         self.pool.add(_sheaf.PixelSlot(self.pool, [tensor.numpy() for tensor in tensors], count, lambda _: (
-            parts_of_batches(self.pixels, count, TENSORS._replace(show=torch.as_tensor), tensors, 1)), True))
+            parts_of_batches(self.pixels, count, torch.as_tensor, [], tensors, 1)), True))
 
     def queue(self, own: Any, drops_last: bool) -> Optional[_sheaf.PixelQueue]:
         """Returns the batches of the pass `own`, or None if another process may read them."""

@@ -117,13 +117,13 @@ def pool_alone(path, layout="nchw", threads=1, clock=time.process_time):
     """Measures the threads of the library, on samples in memory."""
     import numpy
     import sheaf
-    from sheaf._pixel_stage import ARRAYS, parts_of_batches
+    from sheaf._pixel_stage import as_array, parts_of_batches
     pixels = sheaf.Pixels(SIDE, threads=threads, layout=layout)
     pool = pixels.open(threads, 1 << 28)
     with reader_of(path) as reader:
         batches = list(reader.batches(BATCH))
-    parts = functools.partial(parts_of_batches, pixels, BATCH, ARRAYS)
     for _ in batches:
+        parts = functools.partial(parts_of_batches, pixels, BATCH, as_array, [])
         pool.add(sheaf._sheaf.PixelSlot(
             pool, [numpy.empty((BATCH, *pixels.shape(pixels.views[0])), numpy.uint8)], BATCH, parts, False))
 
