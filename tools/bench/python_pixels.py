@@ -2,7 +2,10 @@
 """Measures batches of crops beside the peers: processor time for an image at quality 90 to 95, cropped at random to
 224.
 
-    make bench-python                   (PHOTOS=240 LARGE=40 ROUNDS=5 MXNET_PYTHON=python with MXNet)
+    make bench-python                   (PHOTOS=240 LARGE=40 ROUNDS=5)
+
+MXNET_PYTHON, FFCV_PYTHON, TF_PYTHON and DALI_PYTHON name the Pythons that have these peers, if the Python that runs
+the benchmark lacks them. MXNet and FFCV need an older NumPy, for example.
 
 Alone: one thread with the files in memory. Peers that can crop at a given place use the same places. Photos have
 500 x 375 pixels, large ones 1500 x 1000. Loader: all processor time of a process with sheaf.torch.DataLoader and
@@ -28,7 +31,7 @@ import time
 from python_loader import verdict
 
 SIDE, BATCH, PASSES, SMALL, WORKERS, STEPS = 224, 64, 3, 5120, 2, 300
-MXNET = shutil.which(os.environ.get("MXNET_PYTHON", ""))
+PYTHONS = {name: shutil.which(os.environ.get(name + "_PYTHON", "")) for name in ("MXNET", "FFCV", "TF", "DALI")}
 
 
 # ---- Photos ---------------------------------------------------------------------------------------
@@ -66,7 +69,7 @@ def make(folder, count, large):
     photos = [photo(chance, number) for number in range(count)]
     pack(folder + "/set", photos)
     pack(folder + "/large", (photo(chance, number, (1500, 1000)) for number in range(large)))
-    if MXNET:
+    if lacks("run_mxnet") is None:
         pack(folder + "/set-mxnet", photos, format="recordio", index="mxnet")
     small = io.BytesIO()
     Image.open(io.BytesIO(photos[0])).resize((40, 30)).save(small, "JPEG")
@@ -252,6 +255,32 @@ def run_mxnet(path):
         return least_of(once, sum(1 for _ in index))
 
 
+def run_ffcv(path):
+    """Measures FFCV's loader, which draws its own crops. It encodes the images again when they are written. With
+    quality 92, its files have about the same size as the photos."""
+    from ffcv.fields import RGBImageField
+    from ffcv.fields.rgb_image import RandomResizedCropRGBImageDecoder
+    from ffcv.loader import Loader, OrderOption
+    from ffcv.transforms import RandomHorizontalFlip
+    from ffcv.writer import DatasetWriter
+    images = [(open_pillow(data),) for data, _ in files_of(path)]
+    written = "%s-%d.beton" % (path, os.getpid())
+    try:
+        DatasetWriter(written, {"image": RGBImageField(write_mode="jpg", jpeg_quality=92)},
+                      num_workers=1).from_indexed_dataset(images)
+        loader = Loader(written, batch_size=BATCH, num_workers=1, order=OrderOption.SEQUENTIAL, os_cache=True,
+                        pipelines={"image": [RandomResizedCropRGBImageDecoder((SIDE, SIDE)), RandomHorizontalFlip()]})
+
+        def once():
+            for _ in loader:
+                pass
+        once()                  # compiles the pipeline
+        return least_of(once, len(images))
+    finally:
+        if os.path.exists(written):
+            os.unlink(written)
+
+
 def of_loader(loader, clock):
     """Measures a loader after an epoch that is not counted."""
     def once():
@@ -361,6 +390,7 @@ ROWS = [
     Row("rate / tf.data", "run_alone", "run_tf", 1.1),
     Row("rate / DALI, CPU", "run_alone", "run_dali", 1.8),
     Row("rate / MXNet's ImageRecordIter", "run_alone", "run_mxnet", 1.8),
+    Row("rate / FFCV", "run_alone", "run_ffcv", 1.8),
     Row("large, rate / Pillow", "run_alone", "run_pillow", 1.8, data="large"),
     Row("large, rate / torchvision tensors", "run_alone", "run_torchvision", 1.4, data="large"),
     Row("large, rate / DALI, CPU", "run_alone", "run_dali", 1.35, data="large"),
@@ -374,9 +404,11 @@ ROWS = [
     Row("by the clock, loader / PyTorch's with tensors", "run_loader_clock",
         "run_torch_tensors_clock", 1.8),
 ]
+OF_OTHER_PYTHONS = {"run_mxnet": "MXNET", "run_ffcv": "FFCV", "run_tf": "TF", "run_dali": "DALI"}
 NEEDS = {
     "run_torchvision": ("torchvision",), "run_torchcodec": ("torchcodec", "torchvision"),
-    "run_tf": ("tensorflow",), "run_dali": ("nvidia.dali",), "run_loader": ("torch",),
+    "run_tf": ("tensorflow",), "run_dali": ("nvidia.dali",), "run_mxnet": ("mxnet",), "run_ffcv": ("ffcv",),
+    "run_loader": ("torch",),
     "run_step": ("torch",), "run_loader_clock": ("torch",),
     "run_torch_pillow_clock": ("torchvision",), "run_torch_tensors_clock": ("torchvision",),
 }
@@ -391,14 +423,14 @@ def is_there(module):
 
 def lacks(name):
     """Returns why a run cannot be made, or None."""
-    if name == "run_mxnet" and not MXNET:
-        return "MXNET_PYTHON names no Python"
+    if PYTHONS.get(OF_OTHER_PYTHONS.get(name)):
+        return None
     return next(("%s is not installed" % module for module in NEEDS.get(name, ())
                  if not is_there(module)), None)
 
 
 def run(name, path):
-    python = MXNET if name == "run_mxnet" else sys.executable
+    python = PYTHONS.get(OF_OTHER_PYTHONS.get(name)) or sys.executable
     done = subprocess.run([python, "-W", "ignore", __file__, "--run", name, path], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
     if done.returncode != 0:
