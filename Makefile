@@ -184,7 +184,7 @@ compiled-parallel:
 compiled: all $(TESTS)
 
 # Slow tests come first, so that all end at about the same time.
-SLOW_TESTS = $(filter $(addprefix %/test_,s3_write memory s3_read fence credentials credentials_places s3_pack),$(TESTS))
+SLOW_TESTS = $(addprefix $(BUILD)/tests/test_,fence memory s3_write frames s3_pack s3_server reader s3_read)
 unit: $(TESTS) ##: unit tests alone
 	$(Q)BUILD=$(BUILD) tests/run_unit.sh $(SLOW_TESTS) $(filter-out $(SLOW_TESTS),$(TESTS))
 

@@ -12,7 +12,7 @@ export BUILD PYTHON PYTHONDONTWRITEBYTECODE=1
 cd "$(dirname "$0")/python" || exit 1
 export PYTHONPATH="$BUILD/python"
 # shellcheck disable=SC2012,SC2046
-[ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' pipe loader_faults resume readme loader shared
+[ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' readme pipe resume loader_faults habits labels
                            printf '%s\n' test_*.py
                          } | awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
 exec ../run_modules.sh tests/run_python.sh "${AT_ONCE:-$(($(nproc) + 4))}" "$@"

@@ -19,10 +19,10 @@ for program in sheaf make_jpegs; do
 done
 # Slow modules come first, so that all modules end at about the same time.
 # shellcheck disable=SC2046
-[ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' engines s3 s3_access pack_roundtrip parts \
-                               s3_parts corruption scale resume memory publication s3_faults \
-                               readme ranks convert_resume damage_named unfinished compressions \
-                               fetch
+[ $# -gt 0 ] || set -- $({ printf 'test_%s.py\n' scale corruption s3_parts s3 pack_roundtrip \
+                               s3_dialects resume append s3_access repair engines publication \
+                               parts readme memory column_parts s3_faults release_made s3_sources \
+                               edit convert_resume ranks archive
                            printf '%s\n' test_*.py
                          } | awk '!seen[$0]++ { sub(/\.py$/, ""); print }')
 exec "$tests/run_modules.sh" tests/run_system.sh "${AT_ONCE:-$(($(nproc) + 4))}" "$@"

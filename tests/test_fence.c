@@ -860,7 +860,7 @@ static void failing_calls(void **state)
         }
 }
 
-/* Binds the process to one processor, because the threads of a case take turns. */
+/* Binds the process to one processor, on which the threads of a case take turns sooner. */
 static void stay_on(uint32_t number)
 {
     cpu_set_t allowed, one;
@@ -894,7 +894,7 @@ int main(int argc, char **argv)
         part = (uint32_t)strtoul(argv[2], NULL, 10);
         parts = MAX((uint32_t)strtoul(argv[3], NULL, 10), 1u);
         cases_wanted = strtoull(argv[1], NULL, 10) / parts;
-        stay_on(part);
     }
+    stay_on(part);
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -24,7 +24,8 @@ access=AKIASHEAFTESTACCESSK
 secret=sheaf/test+secret/sheaf+test/secret/shea
 host=s3.localhost               # libcurl knows by itself that *.localhost is this machine
 
-fail() { echo "radosgw.sh: $*; see $dir/*.out" >&2; stop; exit 1; }
+# The program that calls this script removes DIR, so the ends of the logs are shown.
+fail() { echo "radosgw.sh: $*" >&2; tail -n 5 "$dir"/*.out >&2; stop; exit 1; }
 log() { local name=$1; shift; "$@" >>"$dir/$name.out" 2>&1; }
 
 # COUNT: prints this number of ports on which no program listens. They are below the ports that the
