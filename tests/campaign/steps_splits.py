@@ -31,7 +31,8 @@ def deal(samples, spec, seed, before):
     classes, found = collections.defaultdict(list), {name: [] for name, _ in numbers}
     for sample in samples:
         classes[sample.labels[0]].append(sample)
-    had = {name: collections.Counter(s.labels for s in before.get(name, ())) for name, _ in numbers}
+    had = {name: collections.Counter(s.labels for s in before.get(name, ()) if s.name is not None)
+           for name, _ in numbers}
     total = sum(len(each) for each in before.values())
     owed = {} if "/class" in spec else {
         name: total * number - len(before.get(name, ())) * WHOLE for name, number in numbers}
@@ -170,7 +171,8 @@ def append_to_all(chain, source):
         unchanged(chain, growth, "after a refusal")
         raise Foreseen("labels have no names")
     grown = growth.check(chain.numbers(done, steps_append.APPENDED))
-    chain.sheaf(*growth.words("--resume"))      # the samples are already there
+    if "/class" not in settings.split:
+        chain.sheaf(*growth.words("--resume"))      # the samples are already there
     for part, held in grown:
         steps_append.follow(chain, part, held)
     leak(chain, job, growth)
