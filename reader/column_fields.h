@@ -9,7 +9,7 @@
 
 /* Adds the fields of all columns that the reader uses to sample number `i` of the batch. Returns
  * SHEAF_ERR_CORRUPT if a record belongs to another sample. Returns SHEAF_END if a column has no
- * value for the sample, and such samples are to be left out. */
+ * value for the sample, and the option `missing` says that such samples are left out. */
 int column_fields_add(struct sheaf_reader *r, size_t i);
 
 /* Enlarges the arrays for fields of columns when the reader's batch becomes larger. `old` is the

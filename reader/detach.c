@@ -3,20 +3,19 @@
  * Detaches samples from a reader. Detached samples stay valid after the next call of the reader.
  * They are in one block of memory. The block contains, in this order:
  * - a struct sheaf_kept,
- * - a table of the pieces of memory that are lent to the program,
+ * - a table of the pieces of memory that the reader lends to the program,
  * - the samples, the fields of all samples, and the labels of all samples,
  * - keys and names,
  * - the bytes of fields that were copied.
  *
  * The bytes of a sample are in its frame (its record as it is stored). A frame lies in a piece (an
- * allocated range) of the reader's heap, alone or with frames near it. The heap may lend the piece
- * to the program, unless the program would then borrow more of the reader's memory than it may. The
- * bytes of a lent piece are not copied.
+ * allocated range) of the reader's heap. If the frame has at least MOVE_LEAST bytes, the piece is
+ * lent to the program, and the bytes need not be copied. But no piece is lent if the program would
+ * then borrow more memory than it may.
  *
- * All other bytes are copied. They are bytes that are not in the heap, and small frames, which take
- * less memory when they are stored together. The copies are in the order of columns: the first
- * field of every sample, then the second field of every sample, and so on. So fields of equal size
- * form an array. */
+ * All other bytes are copied. The copies are in the order of columns: the first field of every
+ * sample, then the second field of every sample, and so on. So fields of equal size form an
+ * array. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,13 +99,11 @@ static size_t detach_alignment_of(size_t size)
     return power == 0 || power > ALIGNMENT ? ALIGNMENT : power;
 }
 
-/* Returns true if two fields have the same name. Usually this is so for fields number n of two
- * neighbouring samples.
+/* Returns true if two fields have the same name. Only the suffixes are compared, because the name
+ * of a field is its suffix (the file extension as it is stored) in lower case.
  *
- * Only the suffixes are compared. (A suffix is the file extension as it is stored; the name of a
- * field is its suffix in lower case.) Their addresses are compared first, because this is fast:
- * some containers do not divide records into fields, and all their samples have the same string as
- * suffix. */
+ * Fields of different samples often have the same string as suffix. So the addresses are compared
+ * first, which is fast. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;

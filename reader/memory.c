@@ -7,18 +7,18 @@
  * - buffers for reads;
  * - the heap for samples.
  *
- * Tables and reserve must fit into the budget. With the reserve, the epoch can always continue,
- * because each sample can be read. The rest is divided between reads and samples that wait in the
- * shuffle buffer. If there is no memory for a sample, the shuffle buffer has only its number, and
- * the sample is read when it is drawn (lane.h).
+ * Tables and reserve must fit into the budget. Because of the reserve, each sample can be read, so
+ * the epoch can always continue. The rest of the budget is for the other three parts. If the heap
+ * has no memory for a sample in the shuffle buffer, the buffer has only its number, and the sample
+ * is read when it is drawn (lane.h).
  *
  * An example: one lane with a shuffle buffer of 10,000 samples reads remote shards of 1,500 images
  * of 110 kB. The budget is 1 GiB.
  * - The tables take 0.2 MB (16 bytes for each slot of the shuffle buffer).
  * - The reserve takes 1 MB: one image of at most 900 kB, and the index section of its shard.
  * - The index sections of two open shards take 0.1 MB.
- * - The heap gets nearly all of the rest. 10,000 images would take 1.1 GB, and a quarter more in
- * the heap. So some of them are in the shuffle buffer only as numbers.
+ * - The heap gets nearly all of the rest. It is too small for 10,000 images (1.1 GB in total). So
+ * some of them are in the shuffle buffer only as numbers.
  * - Only a few reads run at the same time.
  *
  * With 2 GiB, all images fit into the heap, and many reads of 8 MiB run at the same time. */
@@ -36,9 +36,10 @@
 
 /* Usual number of uncompressed bytes of a read.
  *
- * A local read has few bytes, so that they are still in the CPU's cache when they are checked. But
- * with still fewer bytes, threads would be woken too often. If each sample has an allocation of its
- * own, the bytes are copied once more, and local reads have half this size.
+ * A local read has few bytes, so that they are still in the CPU's cache when they are checked. With
+ * still fewer bytes, threads would be woken too often. If each sample has an allocation of its own,
+ * its bytes are copied into it. Local reads then have half this size, because there are two copies
+ * of the bytes.
  *
  * A remote read is large enough to be worth a round trip. */
 #define READ_LOCAL_BYTES   ((uint64_t)1 << 20)
@@ -53,25 +54,23 @@
 /* Smallest size of a read in bytes. Such small reads are used only if reads of READ_LEAST_BYTES for
  * all lanes (sequences of samples) would take too much memory. */
 #define READ_TINY_BYTES    ((uint64_t)4 << 10)
-/* Used if there is not enough memory for all samples of the shuffle buffer. A read may then take at
- * most 1 / READ_PART of the memory for samples. The reason is that a read can begin only when the
- * heap has room for all its samples. While a large read waits for this room, fewer samples of the
- * shuffle buffer are in memory. */
+/* Used if there is not enough memory for all samples of the shuffle buffer. A read then takes at
+ * most 1 / READ_PART of the memory for samples. Larger reads would leave fewer samples of the
+ * shuffle buffer in memory, because a read can begin only when the heap has room for all its
+ * samples. */
 #define READ_PART          128u
-/* Used if codec blocks are decompressed in parts. Some memory is then needed for samples that were
- * decompressed but have not entered the shuffle buffer yet. Each lane (a sequence of samples) has
- * such samples. So a quarter of the memory is for them if there are at most PASSING_LANES lanes,
- * and half of the memory if there are more lanes. */
+/* Used if codec blocks are decompressed in parts. Each lane (a sequence of samples) then has
+ * samples that were decompressed but have not entered the shuffle buffer yet. A quarter of the
+ * memory is for such samples, or half of it if there are more than PASSING_LANES lanes. */
 #define PASSING_LANES      8u
 /* Computing draws in advance (horizon.h) takes at most 1 / FORESIGHT_PART of the memory. */
 #define FORESIGHT_PART     8u
-/* A shard that is no longer in use may stay open, because it may be needed again. It is closed when
- * the memory for all open shards exceeds a limit. The limit is IDLE_BYTES, or the planned memory
- * for the indexes of shards if this is more.
+/* A shard that is no longer in use stays open, because it may be needed again. When all open shards
+ * together take more memory than a limit, shards that are not in use are closed.
  *
- * If the shuffle buffer has only the numbers of samples, each sample is read when it is drawn, and
- * its shard is needed again. In this case, the limit is higher: 1 / IDLE_PART of the memory takes
- * the place of IDLE_BYTES. */
+ * The limit is the larger of two amounts: the memory that is planned for the indexes of shards, and
+ * 1 / IDLE_PART of the memory. But if memory has room for all samples of the shuffle buffer, shards
+ * are seldom needed again. The second amount is then at most IDLE_BYTES. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
 /* Used if the samples of the shuffle buffer may be too large for the heap. In this case, a frame
@@ -83,8 +82,7 @@
  * containers add bytes to small files. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
 /* Number of bytes of the reserve that are for small tables. (The reserve is memory that is kept
- * free so that any single sample can be read.) The other bytes of the reserve are for the read
- * itself. */
+ * free so that any single sample can be read.) The rest of the reserve is for the read itself. */
 #define RESERVE_MORE       ((uint64_t)1 << 10)
 /* Smallest size in bytes of samples that may be read alone when they are drawn. Smaller samples
  * wait in memory until they are drawn, because reading each of them alone would cost more. */
@@ -338,8 +336,8 @@ int memory_open_heap(struct sheaf_reader *r, bool memory_is_free, struct sheaf_e
     struct loader *l = &r->load;
 
     if (!memory_is_free)
-        /* The memory that the program has provided in the options belongs to an earlier heap, and
-         * the program may still use samples in it. So it is not used for this heap. */
+        /* The memory that the program has provided in the options belongs to an earlier heap. The
+         * program may still use samples in it, so this heap cannot use it. */
         r->options.memory = NULL;
     if (r->options.memory == NULL)
         return heap_open(&l->heap, &l->budget, l->budget.limit, err);
@@ -436,9 +434,9 @@ static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     }
     while (l->read_most > READ_LEAST_BYTES
            && reads_memory(n, l->read_most, l->queued_most) + n->frames > left) {
-        /* Saves memory in three steps. First, the size of a read is reduced to 1 MiB. Second, fewer
-         * reads run at the same time, because a still smaller remote read would take a round trip
-         * for few bytes. Third, when few reads are left, their size is reduced again. */
+        /* Reduces the memory for reads in three phases. First, reads become smaller, down to 1 MiB.
+         * Second, fewer reads run at the same time, because a still smaller remote read would take
+         * a round trip for few bytes. Third, when few reads are left, they become smaller again. */
         if (l->read_most <= 1 << 20 && l->queued_most > l->lane_count + 4)
             l->queued_most -= 2;
         else
@@ -464,12 +462,14 @@ static uint64_t works_memory(const struct loader *l)
     return (l->lane_count + 4u) * each;
 }
 
-/* Divides the memory `left` between reads and the heap. The heap gets all memory that reads do not
- * need.
+/* Divides the memory `left` between reads and the heap for samples. Also decides how much of the
+ * heap the program may borrow.
  *
- * The program may borrow the part of the heap that waiting samples do not need. With a shuffle
- * buffer, the waiting samples are those in the buffer. Without a shuffle buffer, they are the
- * samples of reads that have begun. */
+ * With a shuffle buffer, the heap gets all memory that the buffers of reads do not need. The
+ * program may borrow the part that the samples in the shuffle buffer do not need.
+ *
+ * Without a shuffle buffer, reads put their samples directly into the heap, so the heap gets all
+ * memory. The program may borrow the part that reads do not need. */
 static struct shares share_out(struct loader *l, const struct needs *n, uint64_t left)
 {
     const uint64_t least = reads_memory(n, READ_LEAST_BYTES, l->lane_count + 2u);
@@ -578,9 +578,9 @@ int memory_share_out(struct sheaf_reader *r)
         fit_streams(r, &n, &shares);
     else
         code = fit_indexed(r, &n, &shares);
-    /* The buffers of a finished read are kept for a later read, unless they are larger than
-     * spare_most_bytes. The limit is an estimate that a read of usual size does not exceed. Larger
-     * buffers had an unusually large sample, and are freed. */
+    /* The buffers of a finished read are kept for a later read if they have at most
+     * spare_most_bytes. This is a rough estimate of what a read of usual size needs. Larger buffers
+     * had an unusually large sample, and are freed. */
     l->spare_most_bytes = 3 * l->read_most + 2 * n.block;
     if (code == SHEAF_OK)
         code = fit_heap(r, &shares);

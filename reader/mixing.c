@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Takes the samples of an epoch of a view (a mix of data sets, its sources). An epoch is divided
- * into lanes, which are sequences of samples. This file decides from which source a lane draws its
- * next sample.
+ * into lanes, which are sequences of samples. order/mix.h decides from which source a lane draws
+ * its next sample.
  *
- * For each lane and each source there is a struct lane with a shuffle buffer. All structs are in
- * one table. The struct for lane number i and source s is at index i * sources + s.
+ * For each lane and each source there is a `struct lane` with a shuffle buffer. The structs are in
+ * one table, at index i * sources + s for lane number i and source s.
  *
- * A struct lane reads one stretch at a time. A stretch is a range of the source's samples, all from
- * one pass through the source. When the stretch ends, the struct begins the next one.
+ * A `struct lane` reads one stretch after another. A stretch is a range of samples from one pass
+ * through the source.
  *
- * For remote data, the table has a second half, with a second struct lane for each lane and source.
- * While samples are drawn from one of the two structs, the other already reads the next stretch, so
- * that its first sample is in memory when it is needed. The other struct begins when all reads of
- * the present stretch are planned. */
+ * For remote data, the table has a second half with the same number of structs. When all reads of
+ * the present stretch are planned, the corresponding struct in the other half begins to read the
+ * next stretch. So its first sample is in memory when the present stretch ends. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,12 +37,11 @@ struct source_drawing {
     uint64_t left;
     uint64_t source_epoch;          /* epoch of the source to which the stretch belongs */
     struct source_line *line;       /* NULL if no stretch has begun */
-    /* There are two structs lane for this lane and source, one in each half of the table. Samples
-     * are drawn from one of them, and the other reads the next range of samples in advance. True if
-     * samples are drawn from the struct in the second half. */
+    /* True if samples are drawn from the `struct lane` in the second half of the table. The
+     * corresponding struct in the other half then reads the next range of samples in advance. */
     bool is_second;
-    /* The line (sequence of samples before shuffling) of the source's next range, which is read in
-     * advance. NULL if this has not begun. */
+    /* The line (sequence of samples before shuffling) with the next range of samples of the source,
+     * which is read in advance. NULL if this has not begun. */
     struct source_line *coming;
     /* number of bytes taken from the memory budget for the shuffle buffer of the next range of
      * samples */
@@ -67,7 +65,7 @@ struct mixing {
     struct source_line *lines;
     uint32_t lane_count;
     size_t source_count;
-    /* For the sample that was drawn last: the number of the epoch of its source. */
+    /* number of the source's epoch to which the last drawn sample belongs */
     uint64_t source_epoch;
 };
 
@@ -188,9 +186,9 @@ static int open_stretch(struct sheaf_reader *r, uint32_t i, size_t source, uint6
     return code;
 }
 
-/* Begins to draw from the next range of the source's samples. There are two structs lane for this
- * lane (a sequence of samples) and source. The second one has already read the range in advance, so
- * the two exchange their roles. */
+/* Begins to draw from the next range of the source's samples. A second `struct lane` for this lane
+ * (a sequence of samples) and source has already read the range in advance. Now the two structs
+ * exchange their roles. */
 static void enter_coming(struct sheaf_reader *r, uint32_t i, size_t source)
 {
     struct source_drawing *d = drawing_of(r->mixing, i, source);
@@ -455,10 +453,12 @@ static uint64_t mixing_steps(const struct sheaf_reader *r, uint32_t lane)
                           order_member_lane(&r->member, lane), &padded);
 }
 
-/* Returns the number of shards that may be open at one time for a source of a view (a mix of data
- * sets). The samples in the shuffle buffer come from several pieces (ranges of up to 1024
- * consecutive chosen samples). Each piece may be in another shard, so the number of pieces counts.
- */
+/* Returns an estimate, usually too high, of how many shards are open at one time for a source of a
+ * view (a mix of data sets).
+ *
+ * The chosen samples of a source are read in pieces (ranges of up to 1024 samples) in a random
+ * order. Each piece may be in another shard. So the estimate is computed from the number of pieces
+ * whose samples are in the shuffle buffers at one time. */
 static uint64_t shards_of_source(const struct sheaf_dataset *d, const struct order *order,
                                  uint32_t lanes, size_t source)
 {

@@ -85,9 +85,8 @@ int position_count(struct sheaf_reader *r)
 /* Returns the number of turns that were needed to return the first `samples` samples. In a turn, a
  * lane is asked for a sample. Turns in which the lane had no sample are included.
  *
- * A stream that was resumed is not read up to its position before the first call of
- * sheaf_reader_next. Before that call, the function returns the number of turns before this
- * position. */
+ * A stream that was resumed is read up to its position only by the first call of sheaf_reader_next.
+ * Before that call, the function returns the number of turns before this position. */
 static uint64_t turns_after(const struct sheaf_reader *r, uint64_t samples)
 {
     size_t i = r->gap_count;
@@ -397,8 +396,8 @@ static bool belongs(const struct sheaf_dataset *d, const struct position *p)
     return false;
 }
 
-/* Returns the error for an old position: samples were appended to the data set after it was saved.
- * It cannot be used, because its epoch had fewer samples. */
+/* Returns the error for a position that was saved before samples were appended to the data set.
+ * Such a position cannot be used, because its epoch had fewer samples than an epoch has now. */
 static int position_refuse_grown(const struct sheaf_dataset *d, uint64_t before,
                                  struct sheaf_error *err)
 {

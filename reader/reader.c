@@ -174,13 +174,12 @@ int sheaf_reader_begin_epoch(struct sheaf_reader *r, uint64_t epoch)
     return begin_at(r, epoch, 0);
 }
 
-/* Unless the data set is a stream, every sample of an epoch has a known position. So the caller may
- * move to any sample.
+/* Moves to the sample with the number `sample`. (In a stream, this is not possible.)
  *
  * The lanes (sequences of samples) return samples in turn: in each round, every lane returns one.
  * In the last round, some lanes may have ended, but these come after all other lanes. So the number
- * of turns before sample number `sample` is `sample`. (A sample that is left out, for example
- * because it is damaged, also has a turn.) */
+ * of turns before sample number `sample` is `sample`. A sample that is left out, for example
+ * because it is damaged, also has a turn. */
 int sheaf_reader_seek(struct sheaf_reader *r, uint64_t epoch, uint64_t sample)
 {
     if (r->dataset->is_stream || sample > r->epoch_samples)
@@ -322,8 +321,8 @@ static int next_sample(struct sheaf_reader *r)
 /* Ends a batch because of an error, or at the end of the epoch.
  *
  * If the batch already has samples, they are returned now, and an error is stored for the next
- * call. An interruption or a lack of memory is not stored if no record was lost. In this case, the
- * next call tries again, and returns the error if it occurs again. */
+ * call. But an interruption or a lack of memory is not stored if no record was lost: the next call
+ * tries again, and returns the error if it occurs again. */
 static int end_batch(struct sheaf_reader *r, int code)
 {
     if (r->out_count != 0) {

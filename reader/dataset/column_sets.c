@@ -89,9 +89,9 @@ int column_names_list(const struct sheaf_dataset *source, column_name_fn *each, 
 
 const struct dataset_part *column_base_part(const struct sheaf_dataset *source, const char *base)
 {
-    /* Each run that has appended samples has added a part to the data set. After an edit, several
-     * parts can have the same fingerprint. The caller needs the last of these parts, so the search
-     * goes backwards. */
+    /* Each run that has appended samples has added a part to the data set. After an edit, all parts
+     * that existed at that time have the same fingerprint, because their tables of keys were
+     * written again. The caller needs the last of them, so the search goes backwards. */
     for (size_t i = source->part_count; i-- > 0;)
         if (strcmp(source->parts[i].fingerprint, base) == 0)
             return &source->parts[i];
@@ -258,7 +258,7 @@ static const struct column_layer *layer_of(const struct column_set *set, uint64_
 
 /* Finds the records that a column has for one shard of the base data set. The shard has `samples`
  * samples, and its first sample has the number `number`. Sets `place` to the layer and the shard
- * that contain these records, and to the number of the first of them. */
+ * that contain these records, and to the number of the first record. */
 static int column_sets_find_place(const struct column_set *set, uint64_t number, uint64_t samples,
                                   struct column_place *place, struct sheaf_error *err)
 {

@@ -59,7 +59,7 @@ struct sheaf_dataset {
     const struct format_ops *format;
     /* Codec of the shards, or NULL if they are not compressed. In a union (a data set made of
      * several data sets), some sources may be compressed and others not. The field is then the
-     * codec of a source that is compressed. */
+     * codec of one of the compressed sources. */
     const struct codec_ops *codec;
     /* The content of the manifest. For foreign shards, which have no manifest, it has the names and
      * sizes that are known. For a union (a data set made of several data sets), it has the shards,
@@ -81,8 +81,8 @@ struct sheaf_dataset {
     /* number of parts; 0 if there is no manifest, or if the data set is a union of several data
      * sets */
     size_t part_count;
-    /* True if the data set may have tables of keys, which are needed to find samples by key. False
-     * if an older release has made it, because older releases did not make them. */
+    /* True if the data set has a manifest. Only then can it have tables of keys, which are needed
+     * to find samples by key. */
     bool has_keys;
     char **urls;                        /* URLs of the shards, which may contain passwords */
     /* number of samples in each shard, in the order of the manifest */
@@ -126,10 +126,11 @@ struct sheaf_dataset {
      * hosts (see modes/host_shards.h). Both are 0 if the data set has all shards. */
     uint32_t host, hosts;               /* 0 of 0: the data set is whole */
     size_t all_shards;                  /* number of shards of all hosts */
-    /* Number of samples that each host must read in an epoch, if a platform has divided the shards
-     * and hosts have different numbers of samples. With the remainder `pad` it is host_pad, and
-     * hosts with fewer samples repeat some. With `drop` it is host_drop, and hosts with more
-     * samples leave some out. */
+    /* If a platform has divided the shards among hosts, the hosts may have different numbers of
+     * samples. But all hosts must read the same number of samples in an epoch: host_pad if the
+     * option `remainder` is `pad`, and host_drop if it is `drop`. (This number is then rounded, see
+     * dataset_places.) With `pad`, hosts with fewer samples repeat some. With `drop`, hosts with
+     * more samples leave some out. */
     uint64_t host_pad, host_drop;
     /* The following fields are set in a union (a data set made of several sources). */
     /* the sources; NULL if the data set is not a union */
@@ -146,9 +147,9 @@ struct sheaf_dataset {
     /* Range of this source's sample numbers in the union (a data set made of several sources), from
      * `first_number` to `end_number` - 1. Also set if the data set is not part of a union. */
     uint64_t first_number, end_number;
-    /* Index of this source's first part (see parts.h), if the parts of all sources of a union are
-     * counted together. (A union is a data set made of several sources.) So it is the number of
-     * parts in all earlier sources. */
+    /* Index of this source's first part (see parts.h) if the parts of all sources of a union are
+     * counted together. It is the number of parts in all earlier sources. (A union is a data set
+     * made of several sources.) */
     size_t first_part;
     /* map from old to new labels (see classes.h); NULL if labels do not change */
     uint32_t *class_map;
@@ -230,7 +231,7 @@ static inline const struct dataset_part *dataset_part(const struct sheaf_dataset
                                         &d->manifest.shards[shard])];
 }
 
-/* Returns the index of the first part (see parts.h) of `source`, if the parts of all sources of `d`
+/* Returns the index of the first part (see parts.h) of `source` if the parts of all sources of `d`
  * are counted together.
  *
  * If `d` is itself a source of a larger union, the field first_part counts from the first source of
@@ -288,8 +289,8 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
                        bool has_positions, struct sheaf_dataset **dataset,
                        struct sheaf_error *err);
 
-/* Returns an error if a packing run has not finished in the directory, because its shards do not
- * form a data set yet. They must not be opened as foreign shards.
+/* Returns an error if a packing run has not finished in the directory. The shards of such a run do
+ * not form a data set yet, and must not be opened as foreign shards.
  *
  * A run states in a file, its claim, that it packs into a directory. The claim remains if the run
  * is killed. If a run packs several splits, each into a subdirectory, its claim is in their parent

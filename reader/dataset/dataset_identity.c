@@ -3,8 +3,9 @@
  * Computes the identity of a data set's samples. A program stores the identity, and compares it
  * when it resumes.
  *
- * The fingerprint is not sufficient for this purpose, because a copy of a data set has the same
- * fingerprint. Also, the fingerprint of foreign shards (shards without a manifest) does not depend
+ * The identity depends on more than the fingerprint. It also depends on the locations of the
+ * shards, because a copy of a data set has the same fingerprint. For foreign shards (shards without
+ * a manifest), it also depends on the times of the files, because their fingerprint does not depend
  * on their content. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,12 +21,12 @@ struct dataset_view {
     char (*fingerprints)[33];
 };
 
-/* Returns the index of a stage, which is a part of a training run with weights of its own. After
- * `rounds` rounds of an epoch, it is the last stage that has affected the order. A round takes one
- * sample from each lane (a sequence of samples).
+/* A view may have stages, which are parts of a training run with weights of their own. Returns the
+ * index of the last stage that has affected the order of samples up to a certain position. This
+ * position is in the epoch order->epoch, after `rounds` rounds. (In a round, each lane, a sequence
+ * of samples, returns one sample.)
  *
- * Stages are measured in steps, and steps are counted over all epochs. Returns 0 if the data set is
- * not a view, or if no step has been made. */
+ * Returns 0 if the data set is not a view, or if the position is the beginning of the run. */
 size_t dataset_stage(const struct sheaf_dataset *dataset, const struct order *order,
                      uint64_t rounds);
 /* Returns the fingerprint of a view (a mix of data sets) without the stages after `stage`. (A stage
@@ -39,12 +39,12 @@ uint64_t dataset_epoch_samples(const struct sheaf_dataset *dataset);
 /* Returns the number of different samples in an epoch. In a view (a mix of data sets), these are
  * the chosen samples, and otherwise all samples of the data set. */
 uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
-/* Orders all samples that an epoch can draw (in a view, the chosen samples) by source and then by
- * number. Returns the number of the sample at index `rank` in this order.
+/* The samples that an epoch can draw (in a view, the chosen samples) are sorted by source, and then
+ * by number. Returns the number of the sample at index `rank` in this order.
  *
- * Sets *run to a number of samples, at least 1, for which both the index and the number increase by
- * 1 from sample to sample. So the caller need not ask for each of them. Samples after these may
- * also be consecutive. */
+ * Sets *run to a number of samples, at least 1: this sample and the next samples in the order, as
+ * far as they are known to have consecutive numbers. So the caller need not ask for each of them.
+ * More samples may have consecutive numbers. */
 uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
                                uint64_t *run);
 

@@ -52,8 +52,8 @@ static void draw_count_labels(struct class_drawing *g, uint64_t count)
 }
 
 /* Decides how many samples of each label are selected, `count` in total. If there are more labels
- * than `count`, selects one sample for some of the labels, evenly spaced. Otherwise each label gets
- * the same number of samples, if it has enough of them. */
+ * than `count`, selects one sample for each of `count` evenly spaced labels. Otherwise selects the
+ * same number of samples for each label, except for labels that have fewer samples. */
 static size_t share(struct class_drawing *g, size_t count)
 {
     uint64_t labels = 0, at = 0, given = 0;

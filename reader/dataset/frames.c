@@ -96,8 +96,10 @@ static int fill_input(struct frames *f, bool *ended, struct sheaf_error *err)
 
 /* Handles damage in the compressed stream. The stream consists of members, which are compressed
  * separately. One call of the codec may have delivered bytes of several good members and then of a
- * damaged member. Keeps the bytes of the good members and drops the rest. If bytes are kept, the
- * error is stored, and is returned after these bytes. */
+ * damaged member. Keeps the bytes of the good members, and drops the bytes of the damaged member.
+ *
+ * If there are no good members, returns the error. Otherwise stores the error, and a later call
+ * returns it after the bytes of the good members. */
 static int keep_whole(struct frames *f, struct sheaf_error *err)
 {
     f->input_used += f->codec->whole_taken;

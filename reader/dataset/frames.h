@@ -32,11 +32,11 @@ struct frames {
     struct codec_stream *codec;     /* NULL if the shard is not compressed */
     enum sheaf_codec codec_kind;
     frames_read_fn *read;
-    /* Makes the next read start again at the first stored byte of the shard. This is needed if
-     * bytes were damaged on their way over the network. Returns false if the bytes cannot be read
-     * again.
+    /* A function of the caller. It makes the next read start again at the first stored byte of the
+     * shard, because bytes may have been damaged on their way over the network. Returns false if
+     * this is not possible.
      *
-     * The caller sets this pointer after frames_open, or leaves it NULL if the bytes cannot be read
+     * The caller may set the pointer after frames_open. It is NULL if the shard cannot be read
      * again. frames_repeat sets it to NULL, so each shard is read again at most once. */
     bool (*again)(void *context);
     void *context;
@@ -92,9 +92,10 @@ int frames_next(struct frames *f, struct frame *frame, struct sheaf_error *err);
 
 /* Reads the shard again from its start, up to the frame (stored record) that frames_next has
  * returned last. The next call of frames_next returns this frame again. Called if the checksum of
- * the frame differs from the checksum in the index. Returns SHEAF_END if the shard cannot be read
- * again. (If frames_next itself finds damage, it already does this. Each shard is read again at
- * most once.) */
+ * the frame differs from the checksum in the index. (If frames_next itself finds damage, it reads
+ * the shard again without such a call.)
+ *
+ * Each shard is read again at most once. Returns SHEAF_END if the shard cannot be read again. */
 int frames_repeat(struct frames *f, struct sheaf_error *err);
 
 void frames_close(struct frames *f);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Walks through a shard from frame to frame, and continues after damage. A frame is a record as it
- * is stored in the shard. The walk looks only at headers.
+ * is stored in the shard. In a tar, a frame has all members (files) of one sample, and members that
+ * belong to no sample are skipped. The walk looks only at headers.
  *
  * One of two files provides the bytes. scan.c reads a file at any offset, and skips the bytes
  * between headers. frames.c reads a stream from its start, and keeps the bytes of the present frame
  * in memory.
  *
- * The state of the walk has two offsets. `begin` is the start of the present frame. `at` is the
- * position of the next header. Members of a tar that belong to no sample are skipped.
- *
  * A frame is returned only when the bytes after it have been examined: the header of the next
- * frame, or the end mark that the container requires. If a tar ends after a complete member, but
- * without an end mark, the error is returned first, and then the last sample. */
+ * frame, or the end mark that the container requires.
+ *
+ * A tar may end after a complete member, but without an end mark. In this case, framing_next first
+ * returns the error, and then the last sample. */
 #ifndef READER_FRAMING_H
 #define READER_FRAMING_H
 
@@ -31,8 +31,8 @@ struct shown {
  * and frames.c each implement them. The struct of such a provider must begin with a struct framing,
  * because the functions get only this pointer. */
 struct framing_bytes {
-    /* Sets *shown to the bytes of the shard from offset framing->at on. There must be at least
-     * `need` bytes, unless the shard ends before. The function may drop the bytes before
+    /* Sets *shown to the bytes of the shard from offset framing->at on. Must provide at least
+     * `need` bytes, or the rest of the shard if it is shorter. May drop the bytes before
      * framing->begin. */
     int (*show)(struct framing *framing, size_t need, struct shown *shown,
                 struct sheaf_error *err);
@@ -49,15 +49,15 @@ struct framing {
     const struct format_ops *format;
     struct format_scan scan;
     uint64_t bytes;                 /* size of the shard; UINT64_MAX if unknown */
-    /* Offset at which the present frame (stored record) begins. It is known when the search for the
+    /* Offset at which the present frame (stored record) begins. It is set when the search for the
      * frame begins, and stays the same until the next search. */
     uint64_t begin;
     uint64_t at;                    /* offset of the part that is examined next */
     /* true if the part at offset `at` was already examined, and `pending` describes it */
     bool has_pending;
     struct part pending;
-    /* True if the next call must return the error `kept`. This error was found after a complete
-     * frame (stored record), or directly after other damage. */
+    /* True if the next call must return the error `kept`. This error occurred after a complete
+     * frame (stored record), or during the search for a frame after other damage. */
     bool has_kept;
     struct sheaf_error kept;
     bool ended;                     /* true if no frame was found after damage */

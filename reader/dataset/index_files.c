@@ -23,8 +23,8 @@ struct index_file {
     uint8_t *data;
 };
 
-/* Takes the shards of the source from the manifest of `d`. If `d` is a union (a data set made of
- * several sources), the manifest of a source no longer lists its shards. */
+/* The shards of the source are taken from the manifest of `d`. If `d` is a union (a data set made
+ * of several sources), the manifest of a source no longer lists its shards. */
 void index_files_prove(const struct sheaf_dataset *d, const struct sheaf_dataset *source,
                        char proof[HASH_TEXT_BYTES])
 {

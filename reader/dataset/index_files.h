@@ -37,8 +37,7 @@ void index_files_drop(struct index_files *f);
 
 /* Reads a shard's index section, the part of the index file for this shard. Parses the section and
  * checks it. The shard's source must have an index. Several threads may call this function at once.
- * The caller must free *section, even after an error, because the function may have set it before.
- */
+ * The caller must free *section even after an error. */
 int index_files_section(const struct index_files *f, uint32_t shard,
                         struct index_section **section, struct sheaf_error *err);
 /* The bytes of a shard's index section: in memory, or in the index file. */

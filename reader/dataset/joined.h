@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a tar in which files of other samples lie between the files of one sample. For this
- * purpose, makes a store_object, that is, an object that can be read like a file. In this object
- * the files of each sample are adjacent, in the order of the index. The bytes are read from the
- * stored tar. */
+ * Reads a tar in which files of other samples lie between the files of one sample. The tar is read
+ * through a store_object, an object that can be read like a file. In this object, the files of each
+ * sample are adjacent, and the samples are in the order of the index. */
 #ifndef READER_JOINED_H
 #define READER_JOINED_H
 
 #include "formats/index.h"
 #include "store/store.h"
 
-/* If the index section lists pieces of a tar (ranges with files of one sample), replaces *object by
- * an object that reads these pieces in the order of the list. `section` must stay valid until the
- * new object is closed. Closing the new object also closes the old object. If the function fails,
- * *object stays as it was. */
+/* The index section of a tar may list pieces, which are ranges of adjacent files of one sample. If
+ * it does, replaces *object by an object that reads these pieces in the order of the list.
+ * `section` must stay valid until the new object is closed. Closing the new object also closes the
+ * old object. If the function fails, *object stays as it was. */
 int joined_wrap(struct store_object **object, const struct index_section *section,
                 struct sheaf_error *err);
 /* Returns the object of the stored tar, if `object` was made by joined_wrap. Otherwise returns

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the pipe of an epoch; see pipe.h. No other pipe should be opened. The reason is that the
- * process that feeds a pipe waits until the pipe is opened, and then continues.
+ * Finds the pipe of an epoch; see pipe.h. No other pipe should be opened, because the process that
+ * feeds a pipe waits until it is opened, and then writes to it.
  *
- * If the number of the epoch's pipe is unknown, the pipe with the lowest number is tried. It may be
- * an old pipe that was already read. So it is accepted only if a process writes to it. If the pipe
- * with the expected number appears while the function waits for such a process, this pipe is used.
- */
+ * If the number of the epoch's pipe is unknown, there are two candidates: the pipe with the number
+ * of the epoch, and the existing pipe with the lowest number. The first candidate is used as soon
+ * as it exists. Until then, the second candidate is used if a process writes to it. If no process
+ * does, it may be an old pipe that was already read. */
 #include "reader/dataset/pipe.h"
 
 #include <inttypes.h>

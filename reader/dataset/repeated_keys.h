@@ -16,7 +16,8 @@ struct repeated_keys {          /* Must be all zeros before it is opened. */
     pthread_mutex_t lock;       /* lock for the sort */
 };
 
-/* Begins the count. `memory_bytes` is the memory of the caller; a part of it is used. */
+/* Begins the count. `memory_bytes` is the memory budget of the caller. The count uses a part of
+ * it. */
 int repeated_keys_open(struct repeated_keys *keys, uint64_t memory_bytes, struct sheaf_error *err);
 /* Adds the key of a sample. May be called on any thread. */
 int repeated_keys_add(struct repeated_keys *keys, const char *key, uint32_t shard, uint64_t record,

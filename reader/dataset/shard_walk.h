@@ -31,8 +31,10 @@ struct walk {
 unsigned walk_requests(uint64_t shard_bytes, size_t limit);
 
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)
- * that is accepted. If `section` is not NULL and lists pieces of the shard (ranges with files of
- * one sample), these are read in the order of the list. `interrupt` may be NULL. */
+ * that is accepted.
+ *
+ * `section` may list pieces of the shard, which are ranges of adjacent files of one sample. The
+ * pieces are then read in the order of the list. `section` and `interrupt` may be NULL. */
 int walk_open(struct walk *w, const struct sheaf_dataset *dataset, uint32_t shard,
               const struct index_section *section, size_t limit,
               atomic_uint_fast64_t *progress, const volatile int *interrupt,
@@ -54,9 +56,9 @@ int walk_repeat(struct walk *w, struct sheaf_error *err);
  * messages begin with the name of the shard. If a remote shard seems damaged, it is read again, and
  * the damage is reported only if it is still there. */
 int walk_next(struct walk *w, struct frame *frame, struct sheaf_error *err);
-/* Reads the rest of the shard. Writes the hash of all its bytes to `hex`. If the shard is remote
- * and the hash differs from `expected`, reads the shard once more, unless it was already read
- * again. `expected` may be NULL if no hash is known. */
+/* Reads the rest of the shard. Writes the hash of all its bytes to `hex`. `expected` is the known
+ * hash, or NULL. If the shard is remote and has another hash, reads it once more, unless it was
+ * already read again. */
 int walk_hash(struct walk *w, const char *expected, char hex[33], struct sheaf_error *err);
 void walk_close(struct walk *w);
 

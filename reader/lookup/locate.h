@@ -4,11 +4,10 @@
  * used for views (mixes of data sets) and for other data sets.
  *
  * A lane is one of the equal sequences of the epoch. The line is the sequence of all samples before
- * shuffling. The number of a sample determines its position in the line. The position determines
- * the lane that reads the sample, and the sample's number within this lane. This much is simple
- * arithmetic.
+ * shuffling. The number of a sample determines its position in the line. This position determines
+ * the lane that reads the sample, and the sample's number within this lane.
  *
- * But the step at which the lane returns the sample depends on all earlier draws from the lane's
+ * The step at which the lane returns the sample depends on all earlier draws from the lane's
  * shuffle buffer. So all draws of the lane are computed from its start (locate_replay.c). */
 #ifndef READER_LOOKUP_LOCATE_H
 #define READER_LOOKUP_LOCATE_H
@@ -36,9 +35,9 @@ int targets_add(struct targets *targets, uint32_t lane, uint64_t input, size_t a
                 struct sheaf_error *err);
 /* Sorts the targets by lane, then by input. */
 void targets_sort(struct targets *targets);
-/* The targets from `first` up to but not including `end` are sorted by lane. (A target is a sample
- * whose step is searched; a lane is a sequence of samples.) Returns the number of targets that are
- * in the same lane as `first`, or 0 if `first` equals `end`. */
+/* The list of targets begins at `first`, ends before `end`, and is sorted by lane. (A target is a
+ * sample whose step is searched; a lane is a sequence of samples.) Returns the number of targets
+ * that are in the same lane as `first`, or 0 if the list is empty. */
 size_t targets_of_lane(const struct locate_target *first, const struct locate_target *end);
 
 /* Finds the steps at which a lane (a sequence of samples) returns the requested samples

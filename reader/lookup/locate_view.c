@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the steps of an epoch of a view at which given samples are returned; see locate.h. A view
- * draws from several sources. Each source has epochs of its own, and each of these has a line, the
- * sequence of the chosen samples before shuffling. A lane of the view reads one range of this line,
- * its stretch.
+ * draws from several sources. Each source has epochs of its own. In each epoch of a source, its
+ * chosen samples form a line, the sequence before shuffling. A lane of the view reads one range of
+ * this line, its stretch.
  *
  * The search goes from the number of a sample to its steps:
  * - The number determines the source, and the sample's rank among the chosen samples of this
- *   source.
+ * source.
  * - In each epoch of the source, the rank determines the position in the line. This position
- *   determines the lane, and the sample's place in the lane's stretch.
+ * determines the lane, and the sample's place in the lane's stretch.
  * - Computing the draws from the lane's shuffle buffer shows which draw from the source takes the
- *   sample.
+ * sample.
  * - mix_steps.h gives the step at which the lane makes this draw. */
 #include <stdlib.h>
 
@@ -47,8 +47,8 @@ static int by_source(const void *x, const void *y)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Selects those of the requested samples that the view (a mix of data sets) has chosen. The view
- * never returns any other sample. Sorts them by source, and returns their number. */
+/* Selects the requested samples that the view (a mix of data sets) has chosen. The view never
+ * returns other samples. Sorts the selected samples by source, and returns their number. */
 static size_t find_wanted(const struct sheaf_dataset *d, const uint64_t *numbers, size_t count,
                           struct wanted_number *wanted)
 {
@@ -95,9 +95,9 @@ static int find_inputs(struct view_locating *x, const struct wanted_number *want
 
 /* Adds a result: the lane (a sequence of samples) returns the wanted sample at this step.
  *
- * If this is the first step of the lane, the sample may also be repeated as padding. A lane is
- * padded with its own first sample, and a lane without samples with the first sample of another
- * lane. So the steps of this padding are added as well. */
+ * If this is the first step of the lane, also adds the steps at which the sample is repeated as
+ * padding. A lane is padded with its own first sample. A lane without samples is padded with the
+ * first sample of another lane. */
 static int add_step(struct view_locating *x, uint32_t lane, uint64_t step, size_t asked,
                     struct sheaf_error *err)
 {

@@ -209,9 +209,11 @@ static void ideal_labels(struct mixing_tally *t)
     t->m->ideal_label_run = same < 1 ? 1 / (1 - same) : (double)t->steps;
 }
 
-/* Computes a measure for an ideal shuffle: how many of a sample's two neighbours are returned
- * within the NEAR_STEPS steps before the sample, on average. If each sample is returned once, a
- * pair of neighbours is counted only at the later of the two. */
+/* Returns the value that a measure would have in an ideal shuffle. The measure counts, for each
+ * returned sample, its neighbours (the samples with the numbers before and after) that were
+ * returned within the NEAR_STEPS steps before the sample. The measure is the mean of these counts.
+ *
+ * If each sample is returned once, a pair of neighbours is counted only at the later of the two. */
 static double ideal_neighbours(const struct mixing_tally *t)
 {
     double sum = 0;

@@ -3,11 +3,10 @@
  * Computes future draws of a lane (a sequence of samples) with a second shuffle; see foresight.h.
  * The second shuffle is a copy of the lane's own shuffle that is some steps ahead.
  *
- * While new samples enter the buffer, a sample stays in its slot until it is drawn. When all
- * samples have entered, the shuffle begins to move samples from slot to slot. At that time, the
- * steps of all remaining draws of the lane are known, because the second shuffle is ahead by more
- * steps than there are slots. If a sample is moved to another slot, the step of its draw is moved
- * with it. */
+ * While new samples enter the buffer, a sample stays in its slot until it is drawn. When no new
+ * sample is left, the shuffle also moves samples from slot to slot. The step of a sample's draw is
+ * then moved with the sample. At that time, the steps of all remaining draws are known, because the
+ * second shuffle is ahead by more steps than there are slots. */
 #include "reader/order/foresight.h"
 
 #include <stdlib.h>

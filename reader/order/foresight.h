@@ -16,7 +16,7 @@
 struct foresight {
     struct shuffle ahead;           /* the second shuffle, after step `seen` */
     /* `now` is the number of draws (steps) that the lane has made. `seen` is the number of draws
-     * that the second shuffle has made in advance. It is at most `now` + `span`. */
+     * that the second shuffle has made. `seen` is at most `now` + `span`. */
     uint32_t now, seen, span;
     uint32_t *drawn;                /* for each slot: the step that draws its sample */
     /* Each array has one element for each slot of the second shuffle. `came` is the step at which

@@ -161,8 +161,7 @@ uint64_t mix_apportion(uint64_t *weights, size_t count)
 
 /* ---- The quota method ----------------------------------------------------------------------- */
 
-/* Used while the table of sources is made, which has the source of each step. The sources are in
- * two heaps.
+/* State for making the table that has the source of each step. The sources are in two heaps.
  *
  * The heap `ready` has the sources from which this step may draw. Its top is the source that must
  * be drawn from first. The heap `waiting` has the sources that would exceed their share if this
@@ -175,8 +174,8 @@ struct quota {
     size_t ready_count, waiting_count;
 };
 
-/* Returns the first step at which the source may be drawn from again, so that it does not exceed
- * its share of the table. */
+/* Returns the first step that may draw from the source again. If an earlier step drew from it, the
+ * source would exceed its share of the table. */
 static uint64_t release_of(const struct quota *q, uint16_t source)
 {
     return q->drawn[source] * q->period / q->weights[source];

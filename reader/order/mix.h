@@ -70,8 +70,8 @@ uint64_t mix_rounds(const struct mix *mix, const struct order *order);
 uint64_t mix_lane_steps(const struct mix *mix, const struct order *order, uint32_t lane,
                         bool *padded);
 /* Returns the lane (a sequence of samples) whose first sample pads the end of the lane `lane`. This
- * is `lane` itself if it draws any sample. Otherwise it is another lane, because `lane` has no
- * sample to repeat. */
+ * is `lane` itself if it draws at least one sample. Otherwise it is another lane, because `lane`
+ * has no sample to repeat. */
 uint32_t mix_padding_lane(const struct mix *mix, const struct order *order, uint32_t lane);
 uint64_t mix_member_samples(const struct mix *mix, const struct order *order,
                             const struct order_member *member);
@@ -156,9 +156,9 @@ struct mix_stretch mix_stretch_of(const struct mix *mix, const struct order *ord
                                   size_t source, uint64_t draw);
 
 /* Returns the stretch (range of samples) that a lane (a sequence of samples) reads in epoch
- * `source_epoch` of a source. Sets *draw to the number of the lane's first draw from the stretch.
- * The field `before` of the result is 0. The present epoch of the view must draw from this epoch of
- * the source.
+ * `source_epoch` of a source. The present epoch of the view must draw from this epoch of the
+ * source. Sets *draw to the number of the lane's first draw from the stretch. In the result, the
+ * field `before` is 0.
  *
  * In a mix without weights, `offset` must be the number of the lane that makes the first draw from
  * the source in the view's epoch. In a mix with weights, `offset` must be 0. */

@@ -23,9 +23,9 @@ static int places_make(struct mix_places *p, const uint16_t *table, uint64_t per
         p->firsts[table[t] + 2]++;
     for (size_t i = 2; i < source_count + 2; i++)
         p->firsts[i] += p->firsts[i - 1];
-    /* firsts[i + 1] is at first the index at which the positions of source i begin in `places`. It
-     * is increased with each position that is stored. So in the end it is the index at which the
-     * positions of source i + 1 begin. */
+    /* At the beginning, firsts[i + 1] is the index in `places` at which the positions of source i
+     * begin. It is increased with each position that is stored. So at the end, it is the index at
+     * which the positions of source i + 1 begin. */
     for (uint64_t t = 0; t < period; t++)
         p->places[p->firsts[table[t] + 1]++] = (uint32_t)t;
     return SHEAF_OK;

@@ -43,15 +43,15 @@ int mix_steps_begin(struct mix_steps *steps, const struct mix *mix, const struct
 void mix_steps_free(struct mix_steps *steps);
 
 /* Finds the draws that a lane (a sequence of samples) makes from a source in the epoch. Sets *first
- * to the number of the first of them, and *end to the number after the last. If there are weights,
- * draws are counted from the beginning of the run, and otherwise from the beginning of the epoch.
- */
+ * to the number of the lane's first draw, and *end to the number after its last draw. If there are
+ * weights, draws are counted from the beginning of the run, and otherwise from the beginning of the
+ * epoch. */
 void mix_steps_draws(const struct mix_steps *steps, uint32_t lane, size_t source, uint64_t *first,
                      uint64_t *end);
 
 /* An epoch of a view may draw from several epochs of a source. Sets *first and *last to the numbers
- * of the first and the last of them, in the epoch of the view for which `steps` was made. Returns
- * false if this epoch of the view does not draw from the source. */
+ * of the first and the last of these source epochs, for the epoch of the view for which `steps` was
+ * made. Returns false if this epoch of the view does not draw from the source. */
 bool mix_steps_epochs(const struct mix_steps *steps, size_t source, uint64_t *first,
                       uint64_t *last);
 

@@ -88,9 +88,9 @@ void order_line_free(struct order_line *line)
     *line = (struct order_line){ 0 };
 }
 
-/* Returns the shard that contains the sample `number`, as an index in `starts`. Searches the shards
- * `low` to `high` - 1 for the last one whose first sample has at most this number. (An empty shard
- * has the same first number as the shard after it, so it is never the last one.) */
+/* Returns the shard that contains the sample `number`, as an index in `starts`. This is the last of
+ * the shards `low` to `high` - 1 whose first sample has at most this number. (An empty shard has
+ * the same first number as the shard after it, so it is never the last one.) */
 static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64_t number)
 {
     while (high - low > 1) {
@@ -105,9 +105,9 @@ static size_t last_start(const uint64_t *starts, size_t low, size_t high, uint64
 }
 
 /* Returns the number of the chosen sample at position `place` of the line. The chosen samples of a
- * source are numbered from 0, and divided into pieces of consecutive numbers. The line is the
- * sequence of these pieces in a permuted order. All pieces except one have the same size. Sets
- * *left to the number of positions from `place` to the end of its piece. */
+ * source are numbered from 0, and divided into pieces of consecutive numbers. All pieces have the
+ * same size, except that one may be shorter. The line is the sequence of these pieces in a permuted
+ * order. Sets *left to the number of positions from `place` to the end of its piece. */
 static uint64_t rank_in_pieces(const struct order_line *line, uint64_t place, uint64_t *left)
 {
     uint64_t before = place, size = line->piece;

@@ -84,10 +84,9 @@ struct order_chosen {
 };
 
 /* Returns the number of samples in a piece (a range of consecutive chosen samples) of a source with
- * `chosen` chosen samples. In each epoch, the pieces are permuted.
- *
- * A piece is at most as large as the part of the source that one lane reads. Otherwise a small
- * source would have so few pieces that the same lanes would always read the same samples. */
+ * `chosen` chosen samples. In each epoch, the pieces are permuted. A piece is at most as large as
+ * the part of the source that one lane reads. If pieces were larger, a small source would have so
+ * few of them that the same lanes would always read the same samples. */
 uint64_t order_piece(const struct order *order, uint64_t chosen);
 
 /* Makes the line (the sequence of samples before shuffling) for an epoch of a source of a view (a
@@ -162,8 +161,10 @@ static inline bool order_lane_repeats(const struct order_lane *lane, uint64_t in
 
 /* Returns the lane (a sequence of samples) that reads the sample at position `place` of the line
  * (the sequence of all samples before shuffling). Within this lane, the sample has the number place
- * - order_lane.start. Returns order->lanes if no lane reads the sample, because the remainder of
- * the epoch is dropped. Other lanes may repeat the sample as padding. */
+ * - order_lane.start. Other lanes may repeat the sample as padding.
+ *
+ * Returns order->lanes if no lane reads the sample. This is so if the option `remainder` is `drop`,
+ * and the sample is among the last samples of the line, which are left out. */
 uint32_t order_lane_at(const struct order *order, uint64_t samples, uint64_t place);
 
 /* Returns the number of samples in the shuffle buffer (shuffle.h) of a lane, which is a sequence of

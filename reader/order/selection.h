@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The numbers of the chosen samples of a data set. The rank of a chosen number is the number of
- * smaller chosen numbers. The functions find a number by its rank, and a rank by its number. They
- * only require that each number is less than `total`, and have no side effects.
+ * The numbers of the chosen samples of a data set. Each number must be less than `total`. The rank
+ * of a chosen number is the number of smaller chosen numbers. The functions find a number by its
+ * rank, and a rank by its number. They have no side effects.
  *
  * The numbers are stored in the form that takes less memory: as ranges of 8 bytes each, or as bits
  * with counts (1.06 bits for each sample). */
@@ -41,9 +41,8 @@ void selection_free(struct selection *s);
 
 /* Returns the chosen number with the rank `rank`, which must be less than s->count.
  *
- * Sets *run to a number, at least 1, of consecutive chosen numbers that begin with the returned
- * number. So the caller need not ask for each of them. The number after these may also be chosen.
- */
+ * Sets *run to a number, at least 1. The returned number and the *run - 1 numbers after it are all
+ * chosen, so the caller need not ask for each of them. The next number may also be chosen. */
 uint64_t selection_number(const struct selection *s, uint64_t rank, uint64_t *run);
 /* Sets *rank to the rank of `number`, which is the number of smaller chosen numbers. Returns false
  * if `number` is not chosen. */

@@ -6,8 +6,8 @@
  *
  * IN ORDER: the lane reads its range of the line (the sequence of samples before shuffling) from
  * start to end. The first inputs fill the slots of the shuffle buffer. Then each draw needs one
- * more input. If the lane is resumed, the sequence begins with the inputs that the buffer has when
- * the lane is resumed, in the order of the line.
+ * more input. In a lane that is resumed, the sequence begins with the inputs that are in the buffer
+ * at that time, in the order of the line.
  *
  * AS DRAWN: the sequence has the inputs in the order in which they are drawn. The shuffle buffer
  * has only numbers. Each sample is read shortly before it is returned.
@@ -18,9 +18,9 @@
 
 #include "reader/order/shuffle.h"
 
-/* Number of positions for which a sequence remembers which samples were drawn. They are the last
- * positions that were requested, so an earlier position cannot be requested again. Used only if
- * samples are read in the order in which they are drawn. */
+/* Number of positions whose samples a sequence remembers. They are the last positions that were
+ * requested. An earlier position cannot be requested again. Used only if samples are read in the
+ * order in which they are drawn. */
 #define SEQUENCE_BACK 128u
 
 struct sequence {

@@ -29,8 +29,8 @@ void shuffle_replay(struct shuffle *s, uint64_t steps, uint64_t *slots)
         (void)shuffle_draw(s, slots);
 }
 
-/* Describes how draws that were computed in advance have moved a sample from slot to slot. Before
- * these draws, the sample was in slot `origin`. After them, it is in slot `slot`. */
+/* A sample that was moved from slot to slot by draws that were computed in advance. Before these
+ * draws, the sample was in slot `origin`. After them, it is in slot `slot`. */
 struct moved {
     uint64_t slot, origin;
 };

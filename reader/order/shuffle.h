@@ -28,17 +28,17 @@ struct shuffle_step {
     /* true if another input, `input`, is put into this slot after the draw */
     bool refill;
     uint64_t input;
-    /* Used if no input is left to fill the slot that was drawn from. The input in slot `last` is
-     * then moved to this empty slot, and slot `last` is removed. `last` may be the empty slot
-     * itself. */
+    /* Used if no input is left to fill the slot that was drawn from. In this case, the input in
+     * slot `last` is moved to the empty slot, and slot `last` is removed. `last` may be the empty
+     * slot itself. */
     uint64_t last;
 };
 
 void shuffle_begin(struct shuffle *shuffle, const struct order *order, uint32_t lane,
                    uint64_t inputs);
 
-/* Makes the next step (draw) of the shuffle. `filled` must not be 0, because the lane (a sequence
- * of samples) has then ended. */
+/* Makes the next step (draw) of the shuffle. `filled` must not be 0: the lane (a sequence of
+ * samples) has ended when all slots are empty. */
 static inline struct shuffle_step shuffle_next(struct shuffle *s)
 {
     struct shuffle_step step = { .slot = rng_below(&s->rng, s->filled) };

@@ -98,8 +98,8 @@ struct comparison {
     void *context;
 };
 
-/* Returns how many characters of the line that begins at text[begin] a message shows. The line ends
- * at a newline or at text[end]. At most SHOWN_MOST characters are shown. */
+/* A line of `text` begins at text[begin], and ends at a newline or at text[end]. Returns the number
+ * of its characters that a message shows, which is at most SHOWN_MOST. */
 static int peer_index_shown_size(const char *text, size_t begin, size_t end)
 {
     size_t size = 0;

@@ -661,8 +661,8 @@ int sheaf_verify(const struct sheaf_dataset *dataset, const struct sheaf_verify_
         code = shards_init(&all.shards, dataset, all.workers, &all.budget, NULL, err);
     all.shards.keep_short = true;
     if (code == SHEAF_OK)
-        /* Twice as many checks exist as threads. Otherwise threads would be idle while the slowest
-         * shard is checked. */
+        /* The number of checks is twice the number of threads. With fewer checks, threads would be
+         * idle while the slowest shard is checked. */
         code = run_checks(&all, 2 * threads, result, err);
     if (code == SHEAF_OK)
         code = verify_keys(dataset, &own, all.key_sums, result, err);

@@ -7,9 +7,9 @@
 #include "reader/dataset/dataset.h"
 
 /* Checks the tables of keys. `sums` has one sum for each part of the data set: first the parts of
- * source 0, then the parts of source 1, and so on. It is the sum of key_table_part (a hash of key
- * and number) over the part's samples. The sums are compared only if all shards were read and no
- * problem was found.
+ * source 0, then the parts of source 1, and so on. Each sum adds up key_table_part (a hash of key
+ * and number) over all samples of the part. The sums are compared only if all shards were read and
+ * no problem was found.
  *
  * If several processes divide the shards of a data set among them, only the process with the first
  * shards checks the tables. */

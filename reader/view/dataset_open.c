@@ -37,8 +37,9 @@ static int open_one(const char *source, bool joins, struct sheaf_dataset **datas
     return dataset_open_foreign(&source, 1, true, dataset, err);
 }
 
-/* Opens the sources one after another. Foreign shards that follow each other become one data set.
- * If a source is a single file, no manifest is searched for it. */
+/* Opens the sources in order. Foreign shards that follow each other become one data set. A source
+ * that is a single file is a foreign shard, unless its name is the name of a manifest or of a
+ * view. */
 static int open_each(const char *const *sources, const bool *is_file, size_t count, bool joins,
                      struct sheaf_dataset **opened, size_t *opened_count, struct sheaf_error *err)
 {

@@ -310,8 +310,8 @@ static double share_of(const struct dataset_view *v, size_t i)
 }
 
 /* A view (a mix of data sets) may name the same data set as several sources. Returns how many
- * chosen samples of source `i` were also chosen from an earlier source with the same data set. If
- * there are several such sources, returns the largest of their numbers. */
+ * chosen samples of source `i` were also chosen from one earlier source with the same data set. If
+ * there are several such sources, returns the largest of these counts. */
 static uint64_t shared_of(const struct dataset_view *v, size_t i)
 {
     uint64_t most = 0;
