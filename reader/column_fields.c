@@ -90,10 +90,10 @@ static int column_fields_check_key(struct sheaf_reader *r, const struct item *it
                    key);
 }
 
-/* Adds the fields of a column's record to the sample if the record has the usual form, in which our
- * packer writes records. Sets *done to false if the record has another form. Also sets *done to
- * false if a field has a name that is not in the reader's list of names yet. In these cases, the
- * caller must use add_decoded, which accepts any valid record and any name. */
+/* Adds the fields of a column's record to the sample, if two conditions are true: the record has
+ * the usual form in which our packer writes records, and each field name is already in the reader's
+ * list of names. Otherwise sets *done to false. The caller must then use add_decoded, which accepts
+ * any valid record and any name. */
 static int add_usual(struct sheaf_reader *r, const struct item *item, size_t column,
                      struct sheaf_sample *s, struct buf *fields, bool *done)
 {

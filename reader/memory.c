@@ -73,12 +73,12 @@
  * are seldom needed again. The second amount is then at most IDLE_BYTES. */
 #define IDLE_BYTES         ((uint64_t)4 << 20)
 #define IDLE_PART          8u
-/* Used if the samples of the shuffle buffer may be too large for the heap. In this case, a frame
- * (stored record) that is larger than 1 / OUTSIZE_PART of the heap is not kept in the heap, but
- * read when its sample is drawn. */
+/* Used if the samples of the shuffle buffer may need more memory than the heap has. In this case, a
+ * frame (stored record) that is larger than 1 / OUTSIZE_PART of the heap is not kept in the heap.
+ * It is read when its sample is drawn. */
 #define OUTSIZE_PART       16u
 /* Size in bytes that is assumed for the largest codec block. The packer ends a block with the
- * sample that makes the block larger than a few MiB. The assumed size is larger than this, because
+ * sample that makes the block larger than a few MiB. The assumed size is larger than that, because
  * containers add bytes to small files. */
 #define BLOCK_BYTES        ((uint64_t)10 << 20)
 /* Number of bytes of the reserve that are for small tables. (The reserve is memory that is kept
@@ -295,7 +295,8 @@ static int needs_of(const struct sheaf_reader *r, struct needs *n, struct sheaf_
     return code;
 }
 
-/* Returns the memory in bytes that is enough to read any record of an open shard alone. */
+/* Returns the memory in bytes for reading one record of an open shard alone. It is enough for each
+ * record of the shard. */
 static uint64_t alone_in(struct shard *shard)
 {
     uint64_t most = 0;

@@ -60,8 +60,8 @@ static int order_of_stream(const struct sheaf_dataset *d, const struct sheaf_rea
     return SHEAF_OK;
 }
 
-/* Returns an error if this host cannot return as many samples as every other host must return. Each
- * host computes the required number from the manifest. */
+/* All hosts must return the same number of samples, which each host computes from the manifest.
+ * Returns an error if this host cannot do so, because it has too many or too few samples. */
 static int check_host(const struct sheaf_dataset *d, enum sheaf_remainder remainder,
                       struct sheaf_error *err)
 {

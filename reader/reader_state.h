@@ -10,12 +10,10 @@
 
 struct epoch_order;
 
-/* In a turn, a lane is asked for one sample. A turn gives no sample if the lane has ended or the
- * record is bad.
- *
- * If turns before a sample gave no sample, a struct gap is stored. `first` is the number of the
- * sample that comes after these turns, counted from 1. `turns` is the number of all turns without a
- * sample so far, including earlier gaps. */
+/* One or more turns that gave no sample, before a turn that gave one. (In a turn, a lane is asked
+ * for one sample. It gives none if it has ended or if the record is bad.) `first` is the number of
+ * the sample after the gap, counted from 1. `turns` is the number of all turns without a sample up
+ * to this sample, including earlier gaps. */
 struct gap {
     uint64_t first, turns;
 };
@@ -39,7 +37,7 @@ struct sum {
 /* A sample that was returned to the caller. */
 struct out {
     struct ref ref;
-    /* true if the heap has lent the memory with the bytes of this sample to the program */
+    /* true if the heap has lent to the program the memory that contains this sample */
     bool lent;
 };
 

@@ -51,9 +51,9 @@ struct class_numbers {
     int first, merged_base;
 };
 
-/* Replaces the label of a decoded sample by the label that its class has in the merged list.
- * Returns SHEAF_ERR_UNSUPPORTED if the label does not belong to a class of the data set. Without
- * this check, the label could be taken for another class. */
+/* Replaces the label of a decoded sample by the label that its class has in the merged list. A
+ * label that is not in the map stays as it is if numbers->rest_stays is set. Otherwise returns
+ * SHEAF_ERR_UNSUPPORTED for it, because it could be taken for another class. */
 int classes_renumber(const struct class_numbers *numbers, struct decode_scratch *scratch,
                      const struct sheaf_sample *sample, struct sheaf_error *err);
 

@@ -51,11 +51,13 @@ const struct dataset_part *column_base_part(const struct sheaf_dataset *source, 
 int column_set_open(const struct sheaf_dataset *source, const char *name, struct column_set *set,
                     struct sheaf_error *err);
 void column_set_close(struct column_set *set);
-/* Finds out from the manifest of one layer whether and when the column was dropped. If the manifest
- * is only the stand-in that a drop leaves (see columns/column_drop.c), sets `date` to the time of
- * the drop. Otherwise sets `date` to "". To save time, reads only as many bytes as a stand-in can
- * have, and returns SHEAF_ERR_LIMIT for a longer manifest. Returns SHEAF_ERR_NOT_FOUND if there is
- * no manifest. */
+/* Finds out whether and when a column was dropped. A drop may leave a short file, the stand-in, in
+ * place of the manifest of a layer (see columns/column_drop.c). `manifest_url` is the URL of this
+ * manifest. If there is a stand-in, sets `date` to the time of the drop. Otherwise sets `date` to
+ * "".
+ *
+ * To save time, reads only as many bytes as a stand-in can have. Returns SHEAF_ERR_LIMIT if the
+ * file is longer, and SHEAF_ERR_NOT_FOUND if it does not exist. */
 int column_read_drop(const char *manifest_url, char date[MANIFEST_DATE_BYTES],
                      struct sheaf_error *err);
 /* Finds out when a column was dropped. A drop may leave a short file, the stand-in, instead of the

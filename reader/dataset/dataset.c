@@ -242,10 +242,9 @@ int dataset_look_again(const char *directory, const char *name, struct sheaf_err
 }
 
 /* Finds out whether a packing run in this directory has not published its data set yet. Such a run
- * has left its claim, a file in which it states that it packs into the directory.
- *
- * Returns SHEAF_OK if there is such a claim, and SHEAF_ERR_NOT_FOUND if there is none. Returns any
- * other error if this cannot be found out. */
+ * has left its claim, a file in which it states that it packs into the directory. Returns SHEAF_OK
+ * if there is such a claim, and SHEAF_ERR_NOT_FOUND if there is none. Returns another error if the
+ * search fails. */
 static int find_claim(const char *directory, struct sheaf_error *err)
 {
     char *folder = store_join(directory, STORE_PARTIAL), *text = NULL;

@@ -26,7 +26,7 @@
 #include "reader/dataset/pipe.h"
 
 /* Damage that was found in a foreign shard (a shard without a manifest) when its headers were
- * scanned. Samples that were lost through the damage are not included in any count of samples. */
+ * scanned. All counts of samples leave out the samples that were lost through the damage. */
 struct damage {
     uint32_t shard;
     struct sheaf_error error;
@@ -299,13 +299,13 @@ int dataset_open_pipes(const struct pipe_source *source, const char *attributes,
 int dataset_refuse_unfinished(const char *directory, struct sheaf_error *err);
 /* Does the same as dataset_refuse_unfinished, but searches only the parent directory. */
 int dataset_refuse_unfinished_split(const char *directory, struct sheaf_error *err);
-/* Finds out whether an object does not exist, after S3 has answered "access denied" for it. `err`
- * must hold this error. If the program may not list the bucket, S3 also gives this answer for
- * objects that do not exist.
+/* Finds out whether an object exists, after S3 has answered "access denied" for it. S3 gives this
+ * answer also for objects that do not exist, if the program may not list the bucket. `err` must
+ * hold this error.
  *
  * Lists `directory`. Returns SHEAF_ERR_ACCESS if `name` is in the directory. Returns
- * SHEAF_ERR_NOT_FOUND if it is not, or if the directory must not be listed. Returns other errors of
- * listing unchanged. */
+ * SHEAF_ERR_NOT_FOUND if it is not, or if listing is denied. Returns other errors of listing
+ * unchanged. */
 int dataset_look_again(const char *directory, const char *name, struct sheaf_error *err);
 
 /* Sets the directory that contains the shards, and computes the tables of dataset_make_tables

@@ -335,9 +335,11 @@ static bool has_same_classes(const struct manifest *a, const struct manifest *b)
 }
 
 /* Returns true if two sources probably contain the same samples: they have the same classes, and
- * their samples have the same total size. Returns false if all samples of a source may have one
- * size, because the total then proves nothing. The caller must have checked that both sources have
- * the same number of samples. */
+ * their samples have the same total size. The caller must have checked that both sources have the
+ * same number of samples.
+ *
+ * Returns false if all samples of a source may have one size. The totals of two such sources can be
+ * equal although their samples differ. */
 static bool is_equal_in_size(const struct sheaf_dataset *d, const struct sheaf_dataset *a,
                              const struct sheaf_dataset *b)
 {

@@ -42,9 +42,9 @@ uint64_t dataset_chosen_count(const struct sheaf_dataset *dataset);
 /* The samples that an epoch can draw (in a view, the chosen samples) are sorted by source, and then
  * by number. Returns the number of the sample at index `rank` in this order.
  *
- * Sets *run to a number of samples, at least 1: this sample and the next samples in the order, as
- * far as they are known to have consecutive numbers. So the caller need not ask for each of them.
- * More samples may have consecutive numbers. */
+ * Sets *run to a number, at least 1. The samples at the indexes `rank` to `rank` + *run - 1 have
+ * consecutive numbers, so the caller need not ask for each of them. The next sample may also have
+ * the next number. */
 uint64_t dataset_chosen_number(const struct sheaf_dataset *dataset, uint64_t rank,
                                uint64_t *run);
 

@@ -11,7 +11,8 @@
 /* A channel of pipes. Each epoch of the data set is read from one pipe of the channel. */
 struct pipe_source {
     char *prefix;               /* path without the number, such as "/opt/ml/input/data/train" */
-    /* Longest time in nanoseconds to wait until the pipe exists and a process writes to it. */
+    /* longest time, in nanoseconds, for which a reader waits until a pipe exists and a process
+     * writes to it */
     uint64_t wait_ns;
     /* True if a pipe may be empty. If SageMaker divides objects among hosts, some hosts may get
      * none. */

@@ -123,8 +123,8 @@ static uint64_t scan_gap_before(const struct scan_extent *extents, uint64_t i)
  *     joined   a.jpg | a.cls | b.jpg | b.cls        extents 0 2 1 3; samples 0, 2 */
 
 /* One extent (range of adjacent files of one sample in a tar), and the first extent with the same
- * key. If a list of these structs is sorted by the position of `first`, extents with the same key
- * are adjacent. */
+ * key. A list of these structs can be sorted by the position of `first`. Extents with the same key
+ * are then adjacent. */
 struct joining {
     const struct scan_extent *extent, *first;
 };

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Expands a pattern to the names of several shards, for callers that do not use a shell.
- *
- * Braces contain a range, as in "a-{000..123}.tar", or texts, as in "{train,val}.tar". They are
- * expanded without listing a directory. Wildcards, as in "train-*.tar", are allowed in the last
- * component of a path or URL. The directory is then listed. */
+ * Expands a pattern to the names of several shards, for callers that do not use a shell. Braces
+ * contain a range, as in "a-{000..123}.tar", or texts, as in "{train,val}.tar". They are expanded
+ * without listing a directory. The last component of a path or URL may contain wildcards, as in
+ * "train-*.tar". They are expanded by listing the directory. */
 #include "reader/dataset/shard_pattern.h"
 
 #include <ctype.h>

@@ -26,8 +26,8 @@ struct walk {
     bool may_repeat;
 };
 
-/* Returns how many requests run at the same time while a walk reads a remote shard of `shard_bytes`
- * bytes. `limit` is the argument with which walk_open will be called. */
+/* Returns the number of requests that run at the same time while a walk reads a remote shard of
+ * `shard_bytes` bytes. `limit` must be the argument `limit` of walk_open. */
 unsigned walk_requests(uint64_t shard_bytes, size_t limit);
 
 /* Begins to read a whole shard. `limit` is the size in bytes of the largest frame (stored record)

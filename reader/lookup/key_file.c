@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looks up many keys at a time in a table of keys. The entries of the table are in buckets. The
- * first step reads the records which say where the buckets of the keys are. The second step reads
- * these buckets. Each step sends many requests at the same time. Ranges of the file that are close
- * together are read by one request. */
+ * Looks up many keys at a time in a table of keys. The entries of the table are in groups, called
+ * buckets. The first step reads from the file where the buckets of the keys are. The second step
+ * reads these buckets. Each step sends many requests at the same time. Ranges of the file that are
+ * close together are read by one request. */
 #include "reader/lookup/key_file.h"
 
 #include <inttypes.h>

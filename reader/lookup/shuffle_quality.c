@@ -3,8 +3,8 @@
  * Measures how well an epoch is shuffled. The order of the samples is computed as numbers, and
  * compared with an ideal shuffle. No samples are read, and labels are taken from the index.
  *
- * In a view (a mix of data sets), each source is measured separately. Positions and neighbours of a
- * sample are those among the chosen samples of its source. */
+ * In a view (a mix of data sets), each source is measured separately. The positions and neighbours
+ * of a sample are counted among the chosen samples of its source. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes in advance at which step each sample in the shuffle buffer of a lane (a sequence of
- * samples) will be drawn. For this purpose there is a second shuffle, a copy of the lane's own
- * shuffle that works with numbers only. It has already made the next `span` draws of the lane.
+ * samples) will be drawn. For this purpose, a second shuffle has already made the next `span` draws
+ * of the lane. It is a copy of the lane's own shuffle, and works with numbers only.
  *
  * If there is not enough memory for all samples of the buffer, the known draws show which samples
  * are needed last. These can be left out of memory for now. The functions have no side effects. */

@@ -119,9 +119,11 @@ struct mix_turns {
 };
 
 /* Prepares *turns to compute the source of each step of a lane (a sequence of samples), beginning
- * with `step`. Sets drawn[i] to the number of the lane's draws from source i before this step. They
- * are counted from the beginning of the run if there are weights, and otherwise from the beginning
- * of the epoch. *turns keeps the pointer `mix`. */
+ * with `step`. *turns keeps the pointer `mix`.
+ *
+ * Sets drawn[i] to the number of the lane's draws from source i before this step. If there are
+ * weights, draws are counted from the beginning of the run, and otherwise from the beginning of the
+ * epoch. */
 int mix_turns_begin(struct mix_turns *turns, const struct mix *mix, const struct order *order,
                     uint32_t lane, uint64_t step, uint64_t *drawn, struct sheaf_error *err);
 /* For a mix without weights only. Prepares *turns to compute the source of each step of a lane (a

@@ -36,8 +36,8 @@ uint64_t mix_phase(const struct mix_stage *stage, const struct order *order, uin
 }
 
 /* Counts how often each source occurs in `steps` entries of the table, from entry `at` on. After
- * its last entry, the table begins again. Adds `times` times the count of source i to drawn[i],
- * because the caller may count several equal ranges in one call. */
+ * its last entry, the table begins again. Adds to drawn[i] the count of source i, multiplied by
+ * `times`, because the caller may count several equal ranges in one call. */
 static void count_draws(const struct mix *mix, const struct mix_stage *stage, uint64_t at,
                         uint64_t steps, uint64_t times, uint64_t *drawn)
 {

@@ -140,8 +140,8 @@ void selection_free(struct selection *s)
 
 /* ---- Ranks ---------------------------------------------------------------------------------- */
 
-/* Returns the index of the last of `count` values, in ascending order, that is not greater than
- * `value`. The first value must not be greater than `value`. */
+/* `values` has `count` numbers in ascending order. Returns the index of the last number that is not
+ * greater than `value`. The first number must not be greater than `value`. */
 static uint64_t last_at_most(const uint32_t *values, uint64_t count, uint64_t value)
 {
     uint64_t low = 0, high = count;

@@ -254,9 +254,9 @@ static void verify_count_labels(struct check *c, uint64_t i, uint64_t offset,
                  ": %.200s", dataset_shown(c->owner->dataset, c->shard), offset, i, sample->key);
 }
 
-/* Returns true if entry `i` of the index belongs to sample `i` that was found. Foreign shards are
- * indexed by a scan of headers, which counts damaged records differently. So after damage in such a
- * shard, the entry may belong to another sample. */
+/* Returns true if entry `i` of the index belongs to the sample that was found with the number `i`.
+ * Foreign shards are indexed by a scan of headers, which counts damaged records differently. So
+ * after damage in such a shard, the entry may belong to another sample. */
 static bool has_place(const struct check *c, uint64_t i)
 {
     return c->open != NULL && i < c->open->section->samples &&
@@ -323,7 +323,7 @@ static int look_again(struct check *c, struct walk *walk, struct frame *frame,
     return walk_next(walk, frame, err);
 }
 
-/* Checks all frames (stored records) of the shard. c->samples becomes their number. */
+/* Checks all frames (stored records) of the shard. Sets c->samples to the number of frames. */
 static int check_frames(struct check *c, struct walk *walk)
 {
     for (;;) {

@@ -446,8 +446,8 @@ static int refuse_existing(const char *path, const char *what, struct sheaf_erro
                        SHEAF_REASON_DATASET);
 }
 
-/* Finds out what is stored at `path`, to which a view (a mix of data sets) is to be written.
- * Returns an error if there is a file that is not a view, because only a view may be replaced. */
+/* Finds out what is stored at `path`, before a view (a mix of data sets) is written there. Returns
+ * an error if there is a file that is not a view, because only a view may be replaced. */
 static int see_view(const char *path, bool overwrite, struct store_seen *seen,
                     struct sheaf_error *err)
 {

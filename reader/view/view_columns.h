@@ -2,7 +2,8 @@
  *
  * Conditions of a view (a mix of data sets) on numbers in columns. A column is a field that was
  * added to a data set after packing, and has records of its own. Only these records are read, and
- * not the samples. A sample without a value in the column does not satisfy any condition on it. */
+ * not the samples. A sample without a value in the column satisfies none of the conditions on this
+ * column. */
 #ifndef READER_VIEW_VIEW_COLUMNS_H
 #define READER_VIEW_VIEW_COLUMNS_H
 
