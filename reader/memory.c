@@ -392,9 +392,9 @@ static uint64_t reads_memory(const struct needs *n, uint64_t bytes, uint64_t rea
     return reads * (MAX(bytes, n->mean) + n->block) * 5 / 4;
 }
 
-/* Returns the part of the memory `left`, in bytes, that is for samples which were decompressed but
- * have not entered the shuffle buffer yet. Used if not all samples of the shuffle buffer fit into
- * memory. */
+/* `left` is an amount of memory in bytes. Returns the part of it for samples that were decompressed
+ * but have not entered the shuffle buffer yet. Used if not all samples of the shuffle buffer fit
+ * into memory. */
 static uint64_t passing_bytes(const struct loader *l, uint64_t left)
 {
     return l->lane_count > PASSING_LANES ? left / 2 : left / 4;
@@ -419,9 +419,9 @@ static void fit_blocks(struct sheaf_reader *r, struct needs *n, uint64_t left)
     n->tables += n->foresight;
 }
 
-/* Chooses the size and the number of reads for an epoch. `left` is the memory for reads and for
- * samples in the shuffle buffer. Returns true if it has room for all samples of the shuffle
- * buffer. */
+/* Chooses the size and the number of reads for an epoch. `left` is the memory in bytes for reads
+ * and for samples in the shuffle buffer. Returns true if this memory has room for all samples of
+ * the shuffle buffer. */
 static bool fit_chunks(struct sheaf_reader *r, struct needs *n, uint64_t left)
 {
     struct loader *l = &r->load;
@@ -463,8 +463,8 @@ static uint64_t works_memory(const struct loader *l)
     return (l->lane_count + 4u) * each;
 }
 
-/* Divides the memory `left` between reads and the heap for samples. Also decides how much of the
- * heap the program may borrow.
+/* Divides memory (`left` bytes) between reads and the heap for samples. Also decides how much of
+ * the heap the program may borrow.
  *
  * With a shuffle buffer, the heap gets all memory that the buffers of reads do not need. The
  * program may borrow the part that the samples in the shuffle buffer do not need.

@@ -30,8 +30,9 @@ struct source_drawing {
     uint64_t drawn;                 /* number of draws so far, counted as in mix_turns_begin */
     uint64_t end;                   /* value of `drawn` at the end of the epoch */
     double pace;                    /* approximate number of draws for each step */
-    /* Number of samples in all ranges of the source that the lane has opened in this epoch. If the
-     * epoch was resumed, samples before the saved position are not counted. */
+    /* Number of samples in the ranges of the source that the lane has opened so far in this epoch.
+     * So it is the number of samples before the next range. If the epoch was resumed, samples
+     * before the saved position are not counted. */
     uint64_t before;
     /* number of draws left in the present stretch (range of samples) */
     uint64_t left;

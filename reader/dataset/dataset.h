@@ -358,8 +358,8 @@ static inline uint64_t dataset_stored_bytes(const struct sheaf_dataset *d, uint3
 }
 
 /* Returns the facts about a shard that format_ops.decode needs. A sample that is decoded with these
- * facts gets the label that its own source states. dataset_renumber then replaces it by the label
- * of the union (the data set made of several sources). */
+ * facts gets the label that its own source states. dataset_renumber then replaces this label by the
+ * label of the union (the data set made of several sources). */
 struct decode_context dataset_decode_context(const struct sheaf_dataset *d, uint32_t shard);
 
 /* Replaces the label of a decoded sample by the label that its class has in the union (the data set

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Walks through a shard from frame to frame, and continues after damage. A frame is a record as it
- * is stored in the shard. In a tar, a frame has all members (files) of one sample, and members that
- * belong to no sample are skipped. The walk looks only at headers.
+ * is stored in the shard. In a tar, a frame has the adjacent members (files) of one sample, and
+ * members that belong to no sample are skipped. The walk looks only at headers.
  *
  * One of two files provides the bytes. scan.c reads a file at any offset, and skips the bytes
  * between headers. frames.c reads a stream from its start, and keeps the bytes of the present frame

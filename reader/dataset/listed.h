@@ -11,12 +11,12 @@
 /* Opens the cache of a data set that was opened offline, or is being opened offline by this thread.
  * Sets *cache to NULL if the data set is used with its servers. */
 int listed_open_cache(const struct sheaf_dataset *d, struct cache **cache, struct sheaf_error *err);
-/* Opens an object of a data set whose size is not known. In all functions of this file, `cache` is
- * NULL if the object is not read through a cache. */
+/* Opens an object of a data set. The size of the object need not be known. In all functions of this
+ * file, `cache` is NULL if the object is not read through a cache. */
 int listed_open_any(struct cache *cache, const char *url, struct store_object **object,
                     struct sheaf_error *err);
-/* Opens an object of a data set, for example a shard, whose size and content are known. `bytes` is
- * its size in the manifest of `source`. `proof` is a hash from the manifest that identifies the
+/* Opens an object of which the size and the content are known, for example a shard. `bytes` is its
+ * size in the manifest of `source`. `proof` is a hash from the manifest that identifies the
  * content, or "" for foreign shards, which have no manifest.
  *
  * Usually no request is sent to open a remote object. If the object has another size, the first
