@@ -102,8 +102,8 @@ static size_t detach_alignment_of(size_t size)
 /* Returns true if two fields have the same name. Only the suffixes are compared, because the name
  * of a field is its suffix (the file extension as it is stored) in lower case.
  *
- * Fields of different samples often have the same string as suffix. So the addresses are compared
- * first, which is fast. */
+ * The suffixes of different samples often point to the same string in memory. So their addresses
+ * are compared first, which is fast. */
 static bool same_names(const struct sheaf_field *a, const struct sheaf_field *b)
 {
     return a->suffix == b->suffix || strcmp(a->suffix, b->suffix) == 0;

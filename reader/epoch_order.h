@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * The two orders of an epoch (reader/ORDER.md) as tables of functions. One is the order of a data
- * set (epoch_order_set.c). All its samples form one sequence before shuffling, and each lane reads
- * one range of it. (A lane is one of the equal sequences into which an epoch is divided.)
+ * Tables of functions for the two orders of an epoch (reader/ORDER.md). epoch.c works for both
+ * orders, because it calls only these functions. All of them run on the caller's thread.
  *
- * The other is the order of a view (mixing.c). Each lane draws its samples from several sources,
- * and each source has a sequence of its own. epoch.c works for both orders, because it calls only
- * these functions.
- *
- * All functions run on the caller's thread. */
+ * An epoch is divided into lanes, which are sequences of equal length.
+ * - In the order of a data set (epoch_order_set.c), all samples form one sequence before shuffling,
+ * and each lane reads one range of it.
+ * - In the order of a view (mixing.c), each source has such a sequence of its own, and each lane
+ * draws its samples from several sources. */
 #ifndef READER_EPOCH_ORDER_H
 #define READER_EPOCH_ORDER_H
 

@@ -13,7 +13,7 @@
  * is read when it is drawn (lane.h).
  *
  * An example: one lane with a shuffle buffer of 10,000 samples reads remote shards of 1,500 images
- * of 110 kB. The budget is 1 GiB.
+ * of 110 kB on average. The budget is 1 GiB.
  * - The tables take 0.2 MB (16 bytes for each slot of the shuffle buffer).
  * - The reserve takes 1 MB: one image of at most 900 kB, and the index section of its shard.
  * - The index sections of two open shards take 0.1 MB.

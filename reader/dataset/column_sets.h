@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The columns of a data set. A column consists of layers, which are data sets in columns/NAME/1,
- * columns/NAME/2 and so on. Record i of a layer belongs to sample first + i of the base (the data
- * set that the column adds fields to). One shard of a layer has the records for one or more whole
- * shards of the base.
+ * The columns of a data set. A column adds fields to the samples of a data set, its base. It
+ * consists of layers, which are data sets in columns/NAME/1, columns/NAME/2 and so on. Record i of
+ * a layer belongs to sample first + i of the base. One shard of a layer has the records for one or
+ * more whole shards of the base.
  *
  * For example, a base has shards 0, 1 and 2 when a column is added. Layer 1 may then have two
  * shards: the first with the records for shards 0 and 1, the second with the records for shard 2.

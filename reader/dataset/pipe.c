@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the pipe of an epoch; see pipe.h. No other pipe should be opened, because the process that
- * feeds a pipe waits until it is opened, and then writes to it.
+ * feeds a pipe begins to write when the pipe is opened.
  *
  * If the number of the epoch's pipe is unknown, there are two candidates: the pipe with the number
  * of the epoch, and the existing pipe with the lowest number. The first candidate is used as soon

@@ -5,10 +5,10 @@
  * which is a data set.
  *
  * Reading takes three steps:
- * - The samples of the data set are read, with the CRC-32C that the index states for each of them.
+ * - The samples are read, and the index gives the CRC-32C of each of them.
  * - For each layer of a column, the numbers of the needed records are computed, and the records are
- *   read by their numbers.
- * - The key of each record must contain the number and the CRC-32C of its sample.
+ * read by their numbers.
+ * - The key of each record is checked. It must contain the number and the CRC-32C of its sample.
  *
  * Columns that were opened once stay open until the data set is freed. */
 #include "reader/lookup/number_columns.h"

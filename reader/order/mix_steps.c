@@ -152,8 +152,8 @@ static uint64_t mix_steps_stage_begin(const struct mix_steps *s, size_t stage)
  * a training run with weights of its own. The stage begins at step `from`, and the draws before
  * step `to` are counted. Both steps are counted over all epochs.
  *
- * The table of the stage has the source of each step. If there is only one lane, each epoch begins
- * with the first entry of the table. */
+ * The source of each step is in the table of the stage. If there is only one lane, each epoch
+ * begins with the first entry of the table. */
 static uint64_t mix_steps_count_stage(const struct mix_steps *s, size_t stage, uint32_t lane,
                                       size_t source, uint64_t from, uint64_t to)
 {

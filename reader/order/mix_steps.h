@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes the inverse of mix.h. For a sample of a source, finds the lane (a sequence of samples)
- * that draws it, and the number of this draw. Then finds the step of the epoch at which the lane
- * makes this draw.
+ * that draws it, the number of this draw, and the step of the epoch at which the lane makes this
+ * draw.
  *
- * If there are weights, a table that repeats has the source of each step. The positions of each
- * source in the table are stored. So draws are counted by a binary search, and the step of a draw
- * is found by arithmetic, without computing the steps before it. If there are no weights, only the
- * block of steps that contains the draw is computed. */
+ * If there are weights, the source of each step is in a table that repeats. The positions of each
+ * source in the table are stored. So a binary search counts draws, and arithmetic finds the step of
+ * a draw, without computing the steps before it.
+ *
+ * If there are no weights, only the block of steps that contains the draw is computed. */
 #ifndef READER_VIEW_MIX_STEPS_H
 #define READER_VIEW_MIX_STEPS_H
 
@@ -36,8 +37,8 @@ struct mix_steps {
     uint64_t *first_lanes;
 };
 
-/* Prepares *steps to find the steps of draws. *steps keeps the pointer `mix`. mix_check must have
- * returned SHEAF_OK for this mix and this order. */
+/* Prepares *steps, from which the functions below compute the steps of draws. *steps keeps the
+ * pointer `mix`. mix_check must have returned SHEAF_OK for this mix and this order. */
 int mix_steps_begin(struct mix_steps *steps, const struct mix *mix, const struct order *order,
                     struct sheaf_error *err);
 void mix_steps_free(struct mix_steps *steps);

@@ -54,8 +54,8 @@ static void count_draws(const struct mix *mix, const struct mix_stage *stage, ui
  * begins at step `from`, and the draws before step `to` are counted. Both steps are counted over
  * all epochs.
  *
- * The table of the stage has the source of each step, and begins again after its last entry. If
- * there is only one lane, each epoch begins with the first entry of the table. */
+ * The source of each step is in the table of the stage, which begins again after its last entry. If
+ * there is only one lane, each epoch begins with the first entry. */
 static void mix_turns_count_stage(const struct mix_turns *t, const struct mix_stage *stage,
                                   uint64_t from, uint64_t to, uint64_t rounds, uint64_t *drawn)
 {

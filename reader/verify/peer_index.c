@@ -2,12 +2,14 @@
  *
  * Checks the index files that other programs need to read a shard. Computes from the records of the
  * shard what these files should contain, and compares it with the files in the directory of the
- * shard. Sheaf does not read these files, so a missing file is accepted. But with a wrong file,
- * another program would read wrong samples, or none.
+ * shard.
  *
- * The manifest states which of these files the packer has written. A RecordIO shard always has an
- * .idx file. Foreign shards without a manifest are not checked, because any program may have
- * written the files beside them. */
+ * A wrong file is reported, because another program would read wrong samples with it, or none. A
+ * missing file is accepted, because Sheaf itself does not need it.
+ *
+ * Only those files are checked that the packer has written according to the manifest. (It always
+ * writes an .idx file for a RecordIO shard.) Foreign shards without a manifest are not checked,
+ * because any program may have written the files beside them. */
 #include "reader/verify/peer_index.h"
 
 #include <inttypes.h>
@@ -57,7 +59,7 @@ int peer_index_begin(struct peer_index *p, const struct sheaf_dataset *d, uint32
     return code;
 }
 
-/* Finds the number that an index file of another program should have for the sample in a frame
+/* Finds the number that an index file for another program should have for the sample in a frame
  * (stored record). In data sets that our packer has made, numbers are missing if the packer has
  * skipped samples. */
 static int peer_index_number_of(struct peer_index *p, const struct frame *frame, uint64_t *number,

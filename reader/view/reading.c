@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Computes from the index how many bytes a reader would read for the chosen samples of a view (a
- * mix of data sets). These are the bytes of the samples, and of small gaps between them, which are
- * read because this is faster than another read. If shards are compressed, whole codec blocks are
- * counted. The result is not exact: at the end of a read, a reader may leave out a gap, or
- * decompress a block again. */
+ * mix of data sets). These are the bytes of the samples, and of small gaps between them. (Reading a
+ * small gap is faster than another read.) If shards are compressed, whole codec blocks are counted.
+ *
+ * The result is not exact: at the end of a read, a reader may leave out a gap, or decompress a
+ * block again. */
 #include <stdlib.h>
 
 #include "base/bytes.h"
