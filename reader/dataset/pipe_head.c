@@ -39,9 +39,11 @@ static bool is_no_shard(const struct buf *bytes)
            (bytes->size != 0 && bytes->data[0] == '{');
 }
 
-/* Returns the error for a channel's pipe that ended before the end of its first record. SHEAF_END
- * means that the pipe is empty and may be empty. `sheaf pipe` writes one byte to a pipe if it fails
- * before the epoch begins. */
+/* Returns the error for a channel's pipe that ended before the end of its first record. Returns
+ * SHEAF_END if the pipe is empty and source->may_be_empty is set.
+ *
+ * If `sheaf pipe` fails before the epoch begins, it writes one byte to the pipe. So the pipe is not
+ * taken for an empty one. */
 static int pipe_head_ended(const struct pipe_head *h, const struct store_object *object,
                            const struct pipe_source *source, struct sheaf_error *err)
 {
