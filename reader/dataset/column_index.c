@@ -15,8 +15,8 @@
 /* The known ranges in the index sections of columns. */
 struct column_ranges {
     pthread_mutex_t lock;
-    /* One element for each place, guarded by the lock. Its `count` is 0 if the range is not known
-     * yet. */
+    /* One element for each struct column_place (the records of a column for one shard of the base),
+     * guarded by the lock. Its `count` is 0 if the range is not known yet. */
     struct index_range each[];
 };
 
@@ -78,8 +78,9 @@ static int place_index_error(const struct column_place *place, struct sheaf_erro
                       column_shard_of(place)->name);
 }
 
-/* Finds the ranges of all shards of the base that have their records in the same shard of the
- * column. These shards follow one another. `data` is the index section of this shard. */
+/* Finds the ranges of all shards of the base whose records are in the same shard of the column as
+ * those of shard number `shard`. These shards of the base follow one another. `data` is the index
+ * section of the column's shard. */
 static int find_ranges(const struct columns *c, uint32_t shard, size_t column, const uint8_t *data,
                        struct sheaf_error *err)
 {
