@@ -319,9 +319,9 @@ struct sheaf_source_info {
     /* URL of a source that comes earlier in the list of sources and appears to have the same
      * content as this source; NULL if there is none */
     const char *same_as;
-    /* `chosen` is the number of samples of this source that the view selects, or of all samples of
-     * this source if the data set is not a view (a selection of samples). `share` is the fraction
-     * of an epoch's samples that comes from this source. */
+    /* `chosen` is the number of samples that the view (a selection of samples) selects from this
+     * source. If the data set is not a view, it is the number of all samples of this source.
+     * `share` is the fraction of an epoch's samples that comes from this source. */
     uint64_t chosen; double share;
     /* `weight` is the weight of the source in the first stage of the view (a stage is a part of the
      * training with fixed weights). `shared` is the number of samples that the view selects from
@@ -355,10 +355,10 @@ struct sheaf_dataset_info {
     size_t source_count;        /* at least 1 */
     int is_view; uint64_t epoch_samples;    /* epoch_samples counts all ranks, before the
                                                remainder is handled */
-    /* If the data set is an input channel of a SageMaker job that divides its objects among hosts
-     * (ShardedByS3Key), `host` is the number of this host, `hosts` the number of hosts, and
-     * all_shards the number of shards on all hosts. Otherwise `host` and `hosts` are 0, and
-     * all_shards is the number of shards. */
+    /* These fields are for an input channel of a SageMaker job that divides its objects among hosts
+     * (ShardedByS3Key). `host` is the number of this host, `hosts` the number of hosts, and
+     * all_shards the number of shards on all hosts. For other data sets, `host` and `hosts` are 0,
+     * and all_shards is the number of shards. */
     uint32_t host, hosts; size_t all_shards;
     /* counts_fields is nonzero if the packer counted the fields of the samples, and counts_classes
      * is nonzero if it counted the classes. field_count is the number of field names. field_count
@@ -683,20 +683,21 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
 /* Continues an epoch at a saved position. Seed, epoch, lanes, buffer size and remainder come from
  * the text, not from the options.
  *
- * The position can be used with any world_size x workers that divides the number of lanes (the
- * equal sequences of an epoch), but only if every lane had returned the same number of samples when
- * the position was saved. Otherwise only the same rank and worker can use the position.
+ * If every lane (one of the equal sequences of an epoch) had returned the same number of samples
+ * when the position was saved, the position can be used with any world_size x workers that divides
+ * the number of lanes. Otherwise only the same rank and worker can use the position.
  *
  * Returns SHEAF_ERR_CHANGED if the position belongs to another data set. Returns SHEAF_ERR_ARGUMENT
  * if the text is damaged, or if the position is outside of the epoch. For a stream, this call
  * cannot know whether the position is outside of the epoch. In that case sheaf_reader_next returns
  * SHEAF_ERR_ARGUMENT later. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint of the data set for a position in options->epoch: the position after all
- * ranks together have read `samples` samples. sheaf_reader_position stores this fingerprint in a
- * position saved there. For a view, this fingerprint covers only the stages up to this position (a
- * stage is a part of the training with fixed weights). So the position stays valid when another
- * stage is appended to the view. */
+/* Writes the fingerprint of the data set that sheaf_reader_position stores in a position. The
+ * position is in options->epoch, after all ranks together have read `samples` samples.
+ *
+ * For a view, the fingerprint covers only the stages up to this position (a stage is a part of the
+ * training with fixed weights). So the position stays valid when another stage is appended to the
+ * view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);
@@ -734,9 +735,9 @@ struct sheaf_reader_stats {
      * other fields are not. */
     uint64_t requests, retries;
     uint64_t repeated_keys;         /* as in sheaf_dataset_info, and of streams that were read */
-    /* with `missing` SKIP: number of samples that were left out because a column (a field added
-     * after packing) has no value for them; with `missing` NONE: number of fields that samples lack
-     * for this reason */
+    /* with `missing` SKIP: number of samples that were left out; with `missing` NONE: number of
+     * fields that were left out. In both cases, the reason is that a column (a field added after
+     * packing) has no value for the sample. */
     uint64_t missing;
 };
 SHEAF_API void sheaf_reader_get_stats(const struct sheaf_reader *reader,
@@ -835,18 +836,22 @@ SHEAF_CALL int sheaf_channel_dataset(const struct sheaf_channel *channel,
  * sheaf_world_from_environment.
  *
  * If each host has its own objects (ShardedByS3Key), the world consists only of the processes of
- * this host. Rank and world size then come from LOCAL_RANK and LOCAL_WORLD_SIZE, or else from
- * OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE, or else, in a step of srun, from
- * SLURM_LOCALID and SLURM_NTASKS_PER_NODE. If none of these variables is set, the rank is 0 and the
- * world size is 1. If the world consists of more than this host, returns SHEAF_ERR_ARGUMENT if the
- * hosts have different numbers of processes. */
+ * this host. Rank and world size then come from the first of these pairs of variables that is set:
+ * - LOCAL_RANK and LOCAL_WORLD_SIZE;
+ * - OMPI_COMM_WORLD_LOCAL_RANK and OMPI_COMM_WORLD_LOCAL_SIZE;
+ * - SLURM_LOCALID and SLURM_NTASKS_PER_NODE (in a step of srun).
+ *
+ * If no pair is set, the rank is 0 and the world size is 1. The variables of
+ * sheaf_world_from_environment may state the number of all processes as well. If this is neither
+ * the number of processes on this host, nor that number times the number of hosts, the call returns
+ * SHEAF_ERR_ARGUMENT. */
 SHEAF_CALL int sheaf_channel_world(const struct sheaf_channel *channel, uint32_t *rank,
     uint32_t *world_size, const char **source, struct sheaf_error *error);
 /* Sets the fields seed, epoch, shuffle_buffer and lanes of `options` from the hyperparameters
  * sheaf_seed, sheaf_epoch, sheaf_shuffle_buffer and sheaf_lanes of the training job. Other fields,
  * and fields without a hyperparameter, stay as they are, so `options` must be initialised. The
  * hyperparameters are texts of whole numbers in ROOT/input/config/hyperparameters.json, or else in
- * the variable SM_HPS. Returns SHEAF_ERR_ARGUMENT if any other hyperparameter begins with sheaf_,
+ * the variable SM_HPS. Returns SHEAF_ERR_ARGUMENT if another hyperparameter begins with sheaf_,
  * if a number is invalid, or if the file or variable is not a JSON object. */
 SHEAF_CALL int sheaf_channel_order(const struct sheaf_channel *channel,
     struct sheaf_reader_options *options, struct sheaf_error *error);
@@ -901,10 +906,10 @@ enum { SHEAF_MIXING_POINTS = 1000, SHEAF_MIXING_BATCH = 256 };
 struct sheaf_mixing {
     uint64_t samples;                   /* number of samples in the epoch, over all ranks */
     double displacement, ideal_displacement;    /* mean distance from the manifest position */
-    /* A sample's neighbours are the two samples directly before and after it in the order of the
-     * manifest. The field `neighbours` is the mean number (0 to 2) of a sample's neighbours that
-     * are among the 100 samples before it in the epoch. A high value means that the order of the
-     * manifest is still visible. */
+    /* The neighbours of a sample are the two samples directly before and after it in the order of
+     * the manifest. A neighbour is near if it is among the 100 samples that come just before the
+     * sample in the epoch. `neighbours` is the mean number of near neighbours per sample, from 0 to
+     * 2. A high value means that the order of the manifest is still visible. */
     double neighbours, ideal_neighbours;
     /* 1 if the index has labels; otherwise 0, and the following fields about labels are 0 as
      * well */
@@ -1120,8 +1125,8 @@ struct sheaf_pack_result {
     uint64_t filtered;
     uint64_t converted, resized;    /* images listed in converted.tsv; other images that became
                                        smaller */
-    /* number of samples whose key an earlier sample has as well; as the option duplicate_keys says,
-     * these samples were renamed, or were left out and listed in the report file */
+    /* number of samples whose key an earlier sample has as well. The option duplicate_keys decides
+     * whether these samples were renamed, or were left out and listed in the report file. */
     uint64_t duplicates;
 };
 /* Packs a source into a data set. Writes shards, dataset.index, dataset.keys and finally
@@ -1247,8 +1252,8 @@ struct sheaf_repair_result {
     uint64_t files;                 /* files that were checked or named */
     uint64_t damaged, repaired;     /* files */
     uint64_t memory_peak_bytes;
-    /* 1 if `from` was a copy of the data set; 0 if `from` was the files from which the data set was
-     * packed */
+    /* 1 if `from` named a copy of the data set; 0 if it named the sources from which the data set
+     * was packed */
     int is_copy;
 };
 SHEAF_API void sheaf_repair_options_init(struct sheaf_repair_options *options, size_t size);
@@ -1290,8 +1295,8 @@ SHEAF_CALL int sheaf_repair(const char *dataset, const char *const *from, size_t
  *
  * Returns SHEAF_ERR_LIMIT if memory_bytes is too small to pack one of the samples, or to send a
  * shard of the planned size to S3. Returns SHEAF_ERR_EXISTS if `dest` has a data set or an
- * unfinished run that the options do not allow to replace, or if a file that is not a plan for
- * `dest` already exists at `plan`. */
+ * unfinished run that the options do not allow to replace. Also returns SHEAF_ERR_EXISTS if `plan`
+ * already has a file other than a plan for `dest`. */
 SHEAF_CALL int sheaf_plan_make(const char *const *sources, size_t count, const char *dest,
     const char *plan, const struct sheaf_pack_options *options, struct sheaf_pack_result *result,
     struct sheaf_error *error);
@@ -1350,11 +1355,11 @@ struct sheaf_plan_info {
      * unknown, for example because no part was packed yet */
     uint32_t parts;
     size_t class_count; int label_base;     /* sheaf_plan_class returns the names */
-    /* number of fields `cls` (files named .cls, which have labels) that planning has examined,
-     * and number of these fields that do not consist of numbers */
+    /* cls_looked is the number of fields `cls` (labels from files named .cls) that planning has
+     * examined. cls_words is the number of these fields that do not consist of numbers. */
     uint64_t cls_looked, cls_words;
-    /* for a conversion: number of samples whose key an earlier sample has, and number of these
-     * samples that are left out; the others get new keys */
+    /* for a conversion: `duplicates` is the number of samples whose key an earlier sample has as
+     * well. `dropped` is the number of these samples that are left out. The others get new keys. */
     uint64_t duplicates, dropped;
 };
 /* Reads a plan, and finds out which of its shards are already packed. May be called while parts are
@@ -1654,11 +1659,11 @@ SHEAF_CALL int sheaf_column_open(const char *dataset, const char *name,
     struct sheaf_error *error);
 /* Returns the number of the sample whose fields the program must append next. */
 SHEAF_API uint64_t sheaf_column_next(const struct sheaf_column_writer *writer);
-/* Returns the number after the last sample of the current range. A range is a sequence of samples
- * that the program must append one after another. With `resume`, there may be several ranges,
- * because the samples in shards that an earlier run has finished are left out. After the last
- * sample of a range, the next range becomes the current one. After the last range,
- * sheaf_column_next and sheaf_column_end return the same number. */
+/* Returns the number after the last sample of the current range. A range consists of consecutive
+ * samples that the program must append. With `resume`, there may be several ranges, because the
+ * samples in shards that an earlier run has finished are left out. After the last sample of a
+ * range, the next range becomes the current one. After the last range, sheaf_column_next and
+ * sheaf_column_end return the same number. */
 SHEAF_API uint64_t sheaf_column_end(const struct sheaf_column_writer *writer);
 SHEAF_CALL int sheaf_column_append(struct sheaf_column_writer *writer,
     const struct sheaf_field *fields, size_t count, struct sheaf_error *error);

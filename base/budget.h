@@ -3,13 +3,12 @@
  * A memory budget: a hard limit for the number of bytes that one reader or packer holds. Code that
  * needs memory first takes the bytes from the budget, and gives them back when it frees the memory.
  *
- * A budget has no lock of its own. Usually only the thread that plans the work uses it: this thread
- * takes bytes before it starts a job, and gives them back after it has used the job's result. If
- * several threads use a budget, a lock must guard it, as in store/part_memory.c.
+ * A budget has no lock of its own. Usually only one thread uses it, the thread that plans the work.
+ * If several threads use a budget, a lock must guard it, as in store/part_memory.c.
  *
  * Jobs that read ahead must not take all memory, because the reader or packer also needs memory for
- * its next step. Therefore `reserve` bytes of the limit are kept for the next step. budget_take
- * never uses this reserve, but budget_take_reserved may use all free bytes. */
+ * its next step. Therefore `reserve` bytes of the limit are kept for the next step. Only
+ * budget_take_reserved may take them. */
 #ifndef BASE_BUDGET_H
 #define BASE_BUDGET_H
 
@@ -73,10 +72,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Makes `bytes` bytes of the reserve free again without freeing memory. The caller has taken
- * `bytes` bytes with budget_take_reserved; from now on, they count as if budget_take had taken
- * them. Returns false and changes nothing if the budget has too little room outside of the
- * reserve. */
+/* Makes `bytes` bytes that were taken with budget_take_reserved count as if budget_take had taken
+ * them. So these bytes of the reserve are free again, although no memory was freed. Returns false
+ * and changes nothing if the budget has too little room outside of the reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -2,18 +2,20 @@
  *
  * Implements the heap of heap.h.
  *
- * The memory of the heap is a sequence of blocks without gaps. A block is a head and the bytes
- * after it. If the block is in use, these bytes are a piece (an allocation). After the last block
- * follows an end mark, a head without bytes. Two neighbouring blocks are never both free.
+ * The memory of the heap consists of blocks without gaps between them. A block is a head and the
+ * bytes after it. In a block that is in use, these bytes are a piece (an allocation). A head
+ * without bytes marks the end of the last block. Two neighbouring blocks are never both free.
  *
- * Free blocks are in lists by size. Row r of the table of lists has HEAP_SLOTS lists, for blocks of
- * 2^r to 2^(r + 1) bytes. When a small piece is freed, it first goes to a separate list, and its
- * block still counts as used. join_small() later turns all pieces in these lists into free
- * blocks.
+ * Free blocks are in lists by size. The lists form a table: row r has HEAP_SLOTS lists, for blocks
+ * of 2^r to 2^(r + 1) bytes.
  *
- * The heap reserves ranges of addresses before it needs them, because reserved addresses take no
- * memory. They cost nothing unless the process has a limit for addresses (ulimit -v). If the newest
- * range is full, the heap reserves another range, as large as all earlier ranges together. */
+ * A freed small piece goes to a separate list (struct heap_small), and its block still counts as
+ * used. If no free block is large enough for a new piece, join_small() turns all pieces in these
+ * lists into free blocks.
+ *
+ * The heap reserves ranges of addresses before it needs them. Reserved addresses take no memory,
+ * but they count if the process has a limit for addresses (ulimit -v). When the newest range is
+ * full, the heap reserves another range, as large as all earlier ranges together. */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -391,9 +393,12 @@ static void heap_release(struct heap *h, struct heap_block *b)
     insert(h, b);
 }
 
-/* Pointers to freed small pieces of one size. The pointers lie in the memory of another freed piece
- * of this size. So when a piece is freed or used again, its own memory is usually not accessed.
- * Such an access would be slow, because this memory is rarely in the CPU's cache. */
+/* A part of the list of freed small pieces of one size. This struct lies in one of the pieces, and
+ * the array `pieces` has the addresses of other pieces. When the array is full, the piece that is
+ * freed next gets a new struct, and `next` of that struct points to this struct.
+ *
+ * In this way, most pieces are not accessed when they are freed. An access would be slow, because
+ * the memory of a freed piece is rarely in the CPU's cache. */
 struct heap_small {
     struct heap_small *next;
     size_t count;

@@ -7,20 +7,19 @@
  * until these threads have returned it, even if the owner has freed the piece or closed the heap.
  *
  * malloc is not used for samples, because one thread allocates them and another thread frees them.
- * malloc would keep the freed memory for the first thread, and no budget would count it. The
- * process would then need more and more memory for new samples. This heap reuses its memory, and
- * the budget counts all of it, including holes between pieces.
+ * malloc would keep the freed memory for the first thread, and no budget would count it. This heap
+ * reuses its memory, and the budget counts all of it, including holes between pieces.
  *
- * The heap does not ask for huge pages. On virtual machines that return free huge pages to their
- * host, a new huge page would cost more time than small pages.
+ * The heap does not ask for huge pages, because some virtual machines return free huge pages to
+ * their host. On such a machine, a new huge page would cost more time than small pages.
  *
- * The algorithm is two-level segregated fit: allocating and freeing take a constant number of
- * steps, and free neighbours are merged. A freed small piece is first kept in a list for its size,
- * because merging would read the heads of its neighbours, which are rarely in the CPU's cache.
- * Small pieces are merged only if no other free block is large enough.
+ * The algorithm is two-level segregated fit. Allocating and freeing take a constant number of
+ * steps, and free neighbours are merged. Small pieces are merged later, when no other free block is
+ * large enough, because merging reads the heads of the neighbours. These heads are rarely in the
+ * CPU's cache.
  *
- * Only one thread, the thread that plans the work of the reader, may call the heap. But any thread
- * may write to a piece, and any thread may return a lent piece. */
+ * Only the thread that plans the work of the reader may call the heap. Any thread may write to a
+ * piece, and any thread may return a lent piece. */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H
 

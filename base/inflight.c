@@ -143,7 +143,8 @@ struct inflight_item *inflight_take(struct inflight *w)
     return item;
 }
 
-/* Waits until `item` is done, or until any item is done if `item` is NULL, but at most 50 ms. */
+/* Waits until `item` is done, or until at least one item is done if `item` is NULL. Waits at most
+ * 50 ms. */
 static void wait_a_little(struct inflight *w, const struct inflight_item *item)
 {
     pthread_mutex_lock(&w->lock);

@@ -70,9 +70,9 @@ static char *put_code_point(char *to, uint32_t c)
     return to;
 }
 
-/* Reads an escape sequence \uXXXX, or two such sequences that form a surrogate pair. Appends to *to
- * the character for which they stand. `at` points to the first digit. Returns the position after
- * the sequence. Returns NULL if the sequence is invalid or stands for a NUL. */
+/* Reads an escape sequence \uXXXX, or two such sequences that form a surrogate pair. Appends its
+ * character to the output *to. `at` points to the first digit. Returns the position after the
+ * sequence. Returns NULL if the sequence is invalid or stands for a NUL. */
 static const char *take_unicode(const char *at, const char *end, char **to)
 {
     uint32_t c = take_hex(at, end), low;
@@ -93,8 +93,8 @@ static const char *take_unicode(const char *at, const char *end, char **to)
     return at;
 }
 
-/* Reads an escape sequence, such as \n, and appends its character to *to. `at` points to the
- * character after the backslash. Returns the position after the sequence. */
+/* Reads an escape sequence, such as \n, and appends its character to the output *to. `at` points to
+ * the character after the backslash. Returns the position after the sequence. */
 static const char *take_escape(const char *at, const char *end, char **to)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -107,8 +107,8 @@ static const char *take_escape(const char *at, const char *end, char **to)
     return at == end || *at != 'u' ? NULL : take_unicode(at + 1, end, to);
 }
 
-/* Copies a JSON string to *to, with a NUL after it. `at` points to the first character of the
- * string. Returns the position after the closing quotation mark, or NULL if the string is
+/* Copies a JSON string to the output *to, with a NUL after it. `at` points to the first character
+ * of the string. Returns the position after the closing quotation mark, or NULL if the string is
  * invalid. */
 static const char *json_flat_take_string(const char *at, const char *end, char **to)
 {

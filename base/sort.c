@@ -28,8 +28,8 @@
 
 struct sort_ref {
     uint64_t order;             /* the entry's order, which only the ref stores */
-    /* offset and size in bytes of the rest of the entry in the buffer, which consists of the size
-     * of the key, the size of the value, the key, and the value */
+    /* offset and size in bytes of the entry in the buffer. The buffer has the size of the entry's
+     * key, the size of its value, the key, and the value. */
     uint32_t at, size;
 };
 

@@ -64,9 +64,9 @@ static void judge(struct window *w, double rate)
     w->before = 0;
 }
 
-/* Ends the current round of measurement if it was long enough, and then may change `now`, the
- * number of simultaneous reads. Returns whether the round has ended. Must be called each time that
- * `now` further reads are complete, because a round consists of a multiple of `now` reads. */
+/* Ends the current round of measurement if it was long enough, and then may change w->now, the
+ * number of simultaneous reads. Returns whether the round has ended. May be called only if the
+ * number of completed reads in this round is a multiple of w->now. */
 static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
 {
     const uint64_t took_ns = now_ns - w->began_ns + 1;
@@ -84,15 +84,16 @@ static bool end_round(struct window *w, uint64_t stall_ns, uint64_t now_ns)
     return true;
 }
 
-/* Raises `now`, the number of simultaneous reads, during the first round of measurement if the link
- * is slow. Returns whether `now` was raised.
+/* Raises w->now, the number of simultaneous reads, if the link is slow in the first round of
+ * measurement. Returns whether w->now was raised.
  *
  * The rate so far is the number of received bytes divided by the time that the consumer has waited.
- * If this rate is below QUICK, `now` is multiplied by QUICK / rate.
+ * If this rate is half of QUICK, the number of reads is doubled. If it is a third, the number is
+ * tripled, and so on.
  *
- * Nothing is changed before the consumer has waited for (bytes of a usual read) x `now` / QUICK
- * nanoseconds. After a shorter wait, the rate would be wrong, because the first reads are smaller
- * than usual and consist mostly of latency. */
+ * The rate is not used before the consumer has waited for quick_ns. This is the time in which
+ * w->now reads of the usual size would arrive at the rate QUICK. The first reads are smaller than
+ * usual and consist mostly of latency, so an earlier rate would be wrong. */
 static bool begins_slowly(struct window *w, uint64_t stall_ns)
 {
     const double quick_ns = (double)w->read_bytes * w->now / QUICK;

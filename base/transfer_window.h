@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides how many transfers to or from a remote store run at the same time. A transfer is a read
- * ahead of its consumer, or the upload of a part after its producer. The comments here describe
- * reads. For uploads, an acknowledged part counts as a consumed read, and a waiting producer as a
- * waiting consumer.
+ * ahead of its consumer, or the upload of a part. The comments here describe reads. For uploads, an
+ * acknowledged part counts as a consumed read, and a waiting producer as a waiting consumer.
  *
- * A distant server is faster with more requests. A server nearby is not faster with 32 requests
- * than with 4, and each request needs memory of its own that is in no CPU cache. So only a few
- * reads are started at first. If the consumer still has to wait, a trial begins: twice the number
- * of reads runs for a while. If the throughput is then hardly higher, the number is set back, and
- * the next trial comes much later. For example, a trial of 8 reads follows 4 reads. If 8 are
- * faster, a trial of 16 follows, otherwise the number is 4 again.
+ * Each simultaneous read needs memory of its own, and many reads help only if the server is
+ * distant. So only a few reads are started at first. If the consumer still has to wait, a trial
+ * begins: for a while, twice the number of reads run at the same time. If the throughput is then
+ * hardly higher, the number is set back, and the next trial comes much later. Otherwise the number
+ * stays, and a trial of twice this number follows.
  *
- * On a slow link, no trial is needed: the number is doubled after each round, up to the limit
- * `most`, because waiting then costs much more than memory. If even the first reads are slow, the
- * number rises at once, by the factor by which the link is too slow.
+ * On a slow link, waiting costs much more than memory. So the number is doubled after each round,
+ * without a trial, up to the limit `most`. If even the first reads are slow, the number rises at
+ * once, by the factor by which the link is too slow.
  *
  * The functions use no clock and no threads. */
 #ifndef BASE_TRANSFER_WINDOW_H
@@ -34,9 +32,9 @@ struct window {
     unsigned before;
     double before_rate;         /* bytes per nanosecond before the trial */
     unsigned rest;              /* number of rounds until the next trial may begin */
-    /* false from a change of `now` (the number of simultaneous reads) until `now` further reads are
-     * complete. The round in this time is not judged, because some of its reads were started before
-     * the change. */
+    /* false after a change of `now` (the number of simultaneous reads), until this number of reads
+     * has been completed. The rate in this time is not judged, because some of these reads were
+     * started before the change. */
     bool is_settled;
     unsigned reads;             /* number of reads in the current round of measurement */
     uint64_t bytes,             /* of these reads */

@@ -53,8 +53,9 @@ int cache_wrap(struct cache *cache, struct store_object **object, struct sheaf_e
 int cache_open_known(struct cache *cache, const char *url, const char *version, uint64_t bytes,
                      struct store_object **object, struct sheaf_error *err);
 
-/* Returns three numbers for this process: bytes that came from the cache, bytes that came from the
- * remote objects, and objects that were not cached because they have no version. */
+/* Returns counts for this process: *hit_bytes becomes the number of bytes from the cache, and
+ * *fetched_bytes the number of bytes from remote objects. *uncached becomes the number of objects
+ * that were not cached because they have no version (such as an ETag). */
 void cache_counts(struct cache *cache, uint64_t *hit_bytes, uint64_t *fetched_bytes,
                   uint64_t *uncached);
 

@@ -73,9 +73,9 @@ static const char *last_of(const char *path)
 
 /* ---- Taking ---------------------------------------------------------------------------------- */
 
-/* Takes over a stage (the directory through which a run publishes its files): renames any stage
- * in the directory `partial` to `stage`. The stage may belong to any run. Sets *took to whether
- * a stage was found. */
+/* Takes over a stage, which is a directory through which a run publishes its files. Looks for a
+ * stage of any run in the directory `partial`, and renames it to `stage`. Sets *took to whether a
+ * stage was found. */
 static int local_stage_take_any(const char *partial, const char *stage, bool *took)
 {
     DIR *directory = opendir(partial);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes and removes objects on a condition. With such writes, several runs (processes that
- * write data sets) can work in one directory without waiting for each other. A run first looks
- * which object has a name. The run then writes or removes only if the name still has this
- * object. If a store cannot compare and write in one step, the run compares just before it
- * writes. Another run can then still interfere between the two steps. A caller that must exclude
- * this uses store_lock. */
+ * Writes and removes objects on a condition. With such writes, several runs (processes that write
+ * data sets) can work in one directory without waiting for each other. A run first finds out which
+ * object is at a URL. It then writes or removes only if the same object is still there.
+ *
+ * If a store cannot compare and write in one step, the run compares just before it writes. Another
+ * run can then still interfere between the two steps. A caller that must exclude this uses
+ * store_lock. */
 #ifndef STORE_OVER_H
 #define STORE_OVER_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The memory for parts of uploads, which all writers of a run share. The memory has a limit. Three
- * things count: the parts that are being filled, the parts that are being sent, and unused buffers.
- * A writer that gets no buffer waits until any writer gives one back.
+ * The memory for parts of uploads, which all writers of a run share. Its limit covers the parts
+ * that are being filled, the parts that are being sent, and unused buffers. A writer that gets no
+ * buffer waits until any writer gives one back.
  *
  * An unused buffer is kept for the next part of any writer, as long as parts have the same size.
  *
  * The memory also limits the number of parts that are sent at the same time
- * (base/transfer_window.h). This memory exists as long as the run. So when a writer starts, it
- * may at once send the number of simultaneous parts that was best for earlier writers. */
+ * (base/transfer_window.h). It exists as long as the run. So when a writer starts, it may at once
+ * send the number of simultaneous parts that was best for earlier writers. */
 #ifndef STORE_PART_MEMORY_H
 #define STORE_PART_MEMORY_H
 
@@ -27,8 +27,8 @@ void part_memory_close(struct part_memory *memory);         /* NULL is fine */
  * given back. Returns SHEAF_ERR_LIMIT if the limit is too small for a buffer of this size. */
 int part_memory_take(struct part_memory *memory, size_t size, uint8_t **data,
                      struct sheaf_error *err);
-/* Waits until any buffer is given back. `seen` must be a result of part_memory_given(). If a
- * buffer was given back after that call of part_memory_given(), the function does not wait. */
+/* Waits until a buffer is given back. `seen` must be a result of part_memory_given(). If a buffer
+ * was given back after that call of part_memory_given(), the function does not wait. */
 void part_memory_wait(struct part_memory *memory, uint64_t seen);
 uint64_t part_memory_given(struct part_memory *memory);
 void part_memory_give(struct part_memory *memory, uint8_t *data, size_t size);

@@ -19,9 +19,9 @@
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 
-/* Returns the number of bytes of memory that a reader with the memory limit budget_bytes may use to
- * read `pieces` pieces ahead. The result is at most a sixteenth of the limit, unless the limit is
- * very small. */
+/* Returns the memory in bytes that a reader may use to read `pieces` pieces ahead. budget_bytes is
+ * the memory limit of the reader. The result is at most a sixteenth of this limit, unless the limit
+ * is very small. */
 uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces);
 
 #endif

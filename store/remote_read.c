@@ -66,9 +66,10 @@ bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint6
 }
 
 /* Returns whether the header Content-Range of a response says that the object is empty. `range` is
- * its value, or NULL if the response has no such header. The value is "bytes 0--1/0" (from Adobe's
- * S3Mock) or "bytes * /0" (without the second blank) for an empty object. A missing header counts
- * as empty. */
+ * the value of the header, or NULL if the response has no such header. A missing header counts as
+ * empty. For an empty object, the value ends with the size "/0". Servers differ in the text before
+ * it: Adobe's S3Mock sends "bytes 0--1/0", and other servers send a '*' in the place of the
+ * range. */
 static bool is_range_of_nothing(const char *range)
 {
     const size_t size = range == NULL ? 0 : strlen(range);
@@ -222,8 +223,9 @@ static int check_identity(const struct remote_reading *g, struct sheaf_error *er
     return SHEAF_OK;
 }
 
-/* Compares the size `total`, which the response states for the object, with the known size of the
- * object. Returns an error if they differ. `total` is UINT64_MAX if the response states no size. */
+/* Compares two sizes of the object: `total`, which the response states, and the size that is
+ * already known. Returns an error if they differ. `total` is UINT64_MAX if the response states no
+ * size. */
 static int check_total(const struct remote_reading *g, uint64_t total, struct sheaf_error *err)
 {
     const struct remote_object *o = remote_read_object_of(g->read);
@@ -281,9 +283,9 @@ static int check_object(struct remote_reading *g, uint64_t total, bool *again,
 }
 
 /* Handles a response with the whole object. The response is accepted if the read asked for the
- * whole object. It is also accepted if the object has at most WHOLE_MOST bytes; the requested range
- * was then cut out of it (see has_range in http.h). For a larger object it is refused, because each
- * read of a part would transfer the whole object. */
+ * whole object, or if the object has at most WHOLE_MOST bytes. In the second case, the requested
+ * range was cut out of the object (see has_range in http.h). A larger object is refused, because
+ * each read of a part would transfer the whole object. */
 static int take_whole(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {
     const struct remote_object *o = remote_read_object_of(g->read);

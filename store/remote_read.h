@@ -73,9 +73,9 @@ bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
  * must then be called for the next response. */
 bool remote_find_size(struct request *request, uint64_t *bytes);
 
-/* Parses a Content-Range such as "bytes 0-99/1000" or "bytes * /1000" (without the second blank).
- * In the second form there is no range, and *first becomes greater than *last. If the total is '*',
- * *total becomes UINT64_MAX. Returns false for any other text. */
+/* Parses the value of a header Content-Range, such as "bytes 0-99/1000". If the value has a '*' in
+ * the place of the range "0-99", *first becomes greater than *last. If the value has a '*' in the
+ * place of the size "1000", *total becomes UINT64_MAX. Returns false for any other text. */
 bool remote_parse_range(const char *text, uint64_t *first, uint64_t *last, uint64_t *total);
 
 #endif

@@ -32,9 +32,9 @@ int stage_take(const char *partial, const char *from, const char *run, char **st
 /* Finds the stage that another process of the run `run` has made. *stage becomes the path of
  * this stage, or NULL if the run has no stage. */
 int stage_find(const char *partial, const char *run, char **stage, struct sheaf_error *err);
-/* Removes stages, the directories through which runs publish their files, from the directory
- * `partial`. If `only` is not NULL, removes only the stage with this path. Otherwise removes all
- * stages except the stage `except`, or all stages if `except` is NULL. */
+/* Removes stages from the directory `partial`. (A stage is a directory through which a run
+ * publishes its files.) If `only` is not NULL, removes only the stage with this path. Otherwise
+ * removes all stages except the stage `except`, or all stages if `except` is NULL. */
 int stage_drop(const char *partial, const char *only, const char *except,
                struct sheaf_error *err);
 

@@ -119,8 +119,9 @@ struct store_stat {
     uint64_t bytes, stamp;      /* as in store_entry */
     int64_t modified_s;
     char etag[80];              /* "": not known, or longer */
-    /* buffer of STORE_NOTE_SIZE bytes to which the note of the object is written ("" if the object
-     * has no note), or NULL if the caller does not need the note */
+    /* buffer of STORE_NOTE_SIZE bytes for the note of the object, a word that is stored with the
+     * object. The note is "" if the object has none. `note` is NULL if the caller does not need the
+     * note. */
     char *note;
 };
 

@@ -301,8 +301,8 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
 
     if (code != SHEAF_OK)
         return code;
-    /* Store the note, a word that is kept with the file in an extended attribute. On a file system
-     * without extended attributes, the note is lost. */
+    /* Store the note (a word) in an extended attribute of the file. On a file system without
+     * extended attributes, the note is lost. */
     if (w->base.note != NULL)
         (void)fsetxattr(w->fd, NOTE, w->base.note, strlen(w->base.note), 0);
     if (fsync(w->fd) != 0 || fstat(w->fd, &st) != 0)

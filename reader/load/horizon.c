@@ -9,9 +9,9 @@
 #include "base/error.h"
 
 #define SLOTS_LEAST 8u          /* smallest shuffle buffer that is worth foresight */
-/* The horizon is a future step (draw) of the lane. Samples that will be drawn before the horizon
- * are in memory. When the horizon is set, it is some number of steps ahead. When only 1 / DUE_PART
- * of these steps are left, it is set again to a later step. */
+/* The horizon is a future step (draw) of a lane, a sequence of samples. Samples that will be drawn
+ * before the horizon are in memory. When the horizon is set, it is some number of steps ahead. When
+ * only 1 / DUE_PART of these steps are left, it is set again to a later step. */
 #define DUE_PART    4u
 #define SHARE_MOST  512u        /* largest number of records in one read */
 
@@ -209,7 +209,7 @@ static size_t horizon_read_block(struct horizon *h, struct loader *l, struct sha
 }
 
 /* Reads the first samples of `list`, up to the first sample that is in another shard. Returns the
- * number of samples that were read. */
+ * number of these samples, even if they could not be read. */
 static size_t horizon_read_shard(struct horizon *h, struct loader *l, const struct wanted *list,
                                  size_t count)
 {

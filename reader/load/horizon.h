@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * Decides which samples of the shuffle buffer of a lane (a sequence of samples) are in memory. Used
- * if memory has no room for all of them, and if the data is compressed, so that a sample can only
- * be decompressed together with its neighbours.
+ * if the data is compressed and memory has no room for all samples of the buffer. A compressed
+ * sample can only be decompressed together with its neighbours.
  *
  * order/foresight.h computes at which step (draw) each sample will be drawn. Samples that will be
  * drawn up to the step FAR should be in memory. For other samples, the buffer has only their
- * numbers, and they are not read in advance.
+ * numbers.
  *
  * When few steps are left before FAR, FAR is set to a later step, as far as memory allows. The
  * samples that should now be in memory are then read together. So a block is decompressed once for
@@ -64,9 +64,9 @@ static inline void horizon_came(struct horizon *h, const struct ref *ref)
     h->held += ref->item != NULL;
 }
 
-/* Begins to read the samples that will be drawn up to the step FAR and are not in memory. (FAR is
- * the last step whose sample should be in memory.) If few steps are left before FAR, first sets FAR
- * to a later step. */
+/* FAR is the last step (draw) whose sample should be in memory. If few steps are left before FAR,
+ * sets FAR to a later step. Then begins to read the samples that will be drawn up to FAR and are
+ * not in memory. */
 void horizon_go_on(struct horizon *horizon, struct loader *loader);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * A lane is one of the equal sequences into which an epoch is divided. It has a queue of reads
- * (queue.h), a shuffle buffer, and a short list of drawn samples.
+ * A lane is one of the equal sequences into which an epoch is divided. Its samples come from a
+ * queue of reads (queue.h), are put into the slots of a shuffle buffer, and are drawn from there at
+ * random.
  *
- * Samples come from the queue into the slots of the shuffle buffer. If memory has no room for a
- * sample, the slot has only its number. A sample is drawn a few steps before it is returned.
- * Meanwhile it is in the list `due`, and its memory is loaded into the CPU's cache.
+ * A sample is drawn a few steps before it is returned. Meanwhile it is in the list `due`, and its
+ * memory is loaded into the CPU's cache.
  *
- * If the slot had only a number, the sample is read when it is drawn. If necessary, it is read into
- * the reserve, which is memory for one sample. So each sample that is not larger than the reserve
- * can be read.
+ * If memory has no room for a sample, the slot has only the number of the sample, and the sample is
+ * read when it is drawn. If necessary, it is read into the reserve, which is memory for one sample.
+ * So each sample that is not larger than the reserve can be read.
  *
- * At the start of an epoch, the first samples are drawn as numbers and read alone. So they need not
- * wait until the shuffle buffer is full. If all samples are read only when they are drawn, the lane
- * has no slots. */
+ * The first samples of an epoch need not wait until the shuffle buffer is full: they are drawn
+ * before, by their numbers, and each of them is read alone. If all samples are read only when they
+ * are drawn, the lane has no slots. */
 #ifndef READER_LANE_H
 #define READER_LANE_H
 
@@ -94,7 +94,7 @@ int lane_repeat(struct loader *loader, struct lane *lane, const struct order_run
                 struct ref *ref, struct sheaf_error *err);
 
 /* Puts one sample into the shuffle buffer of the lane (a sequence of samples) if its read has
- * finished. Used for the lane of a view that reads before its first sample is needed. Errors are
+ * finished. Used in a view (a mix of data sets), for a lane that reads in advance. Errors are
  * ignored here. The same error occurs again when the sample is needed. */
 void lane_fill_ahead(struct loader *loader, struct lane *lane);
 /* Begins to read samples that were drawn from the shuffle buffer as numbers, because they were not

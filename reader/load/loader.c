@@ -62,8 +62,8 @@ void loader_trim(struct loader *l)
     }
 }
 
-/* Chooses spare buffers for a read that needs `memory` bytes: the largest buffers that are not much
- * too large. Returns a new struct without buffers if there are none.
+/* Takes spare buffers for a read that needs `memory` bytes: the largest spare buffers that are not
+ * much too large (KEPT_MORE_BYTES). Returns a new struct without buffers if there are none.
  *
  * If small reads used very large buffers, a later large read would find only small ones and would
  * need new buffers. In this way, the spare memory would become larger and larger. */

@@ -49,10 +49,10 @@ struct loader {
     /* `queue_count` is the number of queues. The first `lane_count` queues are those from which the
      * lanes (sequences of samples) take samples.
      *
-     * In a view, the samples of a lane come in ranges, and the next range may be read in advance.
-     * In that case, there are 2 * `lane_count` queues, and the second half of the queues reads the
-     * next ranges. `coming_count` is the number of queues in the second half that may be used. It
-     * is 0 if there is not enough memory. */
+     * In a view (a mix of data sets), the samples of a lane come in ranges, and the next range may
+     * be read in advance. Then there are 2 * `lane_count` queues, and the second half of them reads
+     * the next ranges. `coming_count` is the number of queues in the second half that may be used.
+     * It is 0 if there is not enough memory. */
     uint32_t queue_count, coming_count;
     /* Number of draws by which each lane (a sequence of samples) is ahead of the caller: this
      * number of samples is drawn but not returned yet. Meanwhile, drawn samples that are not in

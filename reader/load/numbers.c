@@ -2,7 +2,7 @@
  *
  * Reads samples by their numbers, for random access. The requested numbers are sorted and divided
  * by shard. All numbers of one shard are called a part. Records of a part that lie close together
- * are a group, which is read with one read.
+ * form a group, and each group is read with one read.
  *
  * The bytes of a group include unwanted records between the requested records. So the frames
  * (stored records) of the requested samples are copied into one block of memory for each part, and

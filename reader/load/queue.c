@@ -241,9 +241,9 @@ static int plan_alone(struct loader *l, struct queue *q, struct sheaf_error *err
     return SHEAF_OK;
 }
 
-/* Compares the first samples of two queues that are not planned yet. Returns true if queue `a` will
- * need its sample sooner than queue `b`. (A sample is planned if a read for it was begun, or if it
- * will be read when it is drawn.) */
+/* Compares two queues by the first sample of each queue that is not planned yet. Returns true if
+ * queue `a` will need its sample sooner than queue `b`. (A sample is planned if a read for it was
+ * begun, or if it will be read when it is drawn.) */
 static bool is_behind(const struct queue *a, const struct queue *b)
 {
     return (double)(a->before + a->planned) * b->pace < (double)(b->before + b->planned) * a->pace;
@@ -265,10 +265,10 @@ static struct queue *furthest(struct loader *l, const struct queue *but)
     return found;
 }
 
-/* Closes the shard of another lane (a sequence of samples) if there is not enough memory for the
- * shards of all lanes. So the lane of queue `q`, which must return a sample next, can open its own
- * shard and plan a read of the usual size. Otherwise it would have to open the shard again for each
- * sample. Returns false if no other lane has an open shard. */
+/* Closes the shard of another lane (a sequence of samples), because memory has no room for the
+ * shards of all lanes. The lane of queue `q`, which must return a sample next, can then open its
+ * own shard and plan a read of the usual size. Otherwise it would have to open the shard again for
+ * each sample. Returns false if no other lane has an open shard. */
 static bool give_way(struct loader *l, const struct queue *q)
 {
     struct queue *other = furthest(l, q);
@@ -360,9 +360,9 @@ static bool queue_is_late(struct loader *l, struct read *r)
     return r->next != NULL && loader_has(l, r->next);
 }
 
-/* Waits for the read to finish. If the data is remote and the samples go to a shuffle buffer, the
- * wait also ends when the next read has finished first. The samples of the late read are not needed
- * until they are drawn from the buffer. */
+/* Waits until the read has finished. If the data is remote and the samples go to a shuffle buffer,
+ * does not wait for a late read. A read is late if the next read of the queue has finished before
+ * it. The samples of a late read are not needed until they are drawn from the buffer. */
 static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *err)
 {
     uint64_t start;
@@ -378,9 +378,9 @@ static int queue_wait_for(struct loader *l, struct read *r, struct sheaf_error *
     return loader_wait(l, r, err);
 }
 
-/* Makes sure that there is a read for the next sample of the queue. Waits until the read has
- * finished, or is late (a later read has finished before it). If `waits` is false, returns
- * QUEUE_LATER instead of waiting. */
+/* Makes sure that the next sample of the queue is planned. If a read for this sample was begun,
+ * waits until the read has finished or is late (the next read has finished before it). If `waits`
+ * is false, returns QUEUE_LATER instead of waiting. */
 static int find_next(struct loader *l, struct queue *q, bool waits, struct sheaf_error *err)
 {
     int code = SHEAF_OK;

@@ -3,16 +3,15 @@
  * The queue of a lane. A lane is one of the equal sequences into which an epoch is divided. The
  * queue has the reads that bring the samples of the sequence into memory before they are needed.
  *
- * The first positions of the sequence have been returned. The next positions have been planned:
- * there is a read for each of them, or there was no memory for a read. The rest is not planned yet.
+ * A position of the sequence is planned if a read for its sample was begun. It is also planned if
+ * its sample will be read only when it is drawn, because memory has no room for it. In that case,
+ * the queue returns only the number of the sample (lane.h).
  *
- * Reads are planned in the order in which their samples will be needed, over all lanes. So memory
- * has the samples that are needed soonest, and no lane can use the memory that another lane needs.
- * If there was no memory for a sample, the queue returns only the sample's number, and the sample
- * is read when it is drawn (lane.h).
+ * The queues of all lanes share the memory. The next read is always planned for the lane that needs
+ * it soonest, so no lane can use the memory that another lane needs sooner.
  *
- * All functions run on the caller's thread, and worker threads run the jobs of the reads. While the
- * caller's thread waits for local files, it also runs jobs, because such waits are short. */
+ * All functions run on the caller's thread, and worker threads run the jobs of the reads. If the
+ * files are local, the caller's thread also runs jobs instead of sleeping until they are done. */
 #ifndef READER_QUEUE_H
 #define READER_QUEUE_H
 

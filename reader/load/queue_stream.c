@@ -2,7 +2,7 @@
  *
  * The queue of a lane (a sequence of samples) for a stream, that is, for data that can only be read
  * from start to end. A worker thread reads the records as they arrive, and stores them in reads,
- * which are buffers here. Only when a read is full, it is known which samples it contains. */
+ * which are buffers here. The samples of a read are not known before the read is full. */
 #include <inttypes.h>
 #include <string.h>
 

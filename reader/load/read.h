@@ -4,15 +4,16 @@
  * decompresses them and checks the records. The result for each record is an ITEM: its frame (the
  * record as it is stored), or the error that was found.
  *
- * The items of a read may lie TOGETHER in one block of memory. The block has a table of the items,
- * the frames, and the names of the records. If the shard is not compressed, its bytes are read
- * directly into the block. The block stays in memory until its last item is released.
+ * The items of a read lie TOGETHER or APART. If they lie together, one block of memory has a table
+ * of the items, the frames, and the names of the records. The block stays in memory until its last
+ * item is released. If the shard is not compressed, its bytes are read directly into the block.
  *
- * Or the items lie APART: each item has a piece of memory of its own, with its frame and its name.
+ * If the items lie apart, each item has a piece of memory of its own, with its frame and its name.
  * Then an item that stays in memory does not keep the others in memory.
  *
- * The code that begins a read provides this memory. It also decides how codec blocks are
- * decompressed: completely, or record by record, so that no memory for a whole block is needed. */
+ * The code that begins a read provides the memory. It also decides how codec blocks are
+ * decompressed: completely, or record by record. The second way needs no memory for a whole
+ * block. */
 #ifndef READER_READ_H
 #define READER_READ_H
 
@@ -91,9 +92,9 @@ struct read_needs {
     uint64_t data, names;
 };
 struct read_needs read_needs_of(const struct read_plan *plan);
-/* Returns an upper bound, in bytes, for the memory that is needed to read any single record of this
- * shard. Computed from the manifest only, so the index section of the shard need not be in memory.
- */
+/* Returns an upper bound, in bytes, for the memory that is needed to read a single record of this
+ * shard. Computed from the manifest only, so the index section of the shard need not be in
+ * memory. */
 uint64_t read_most(const struct manifest_shard *shard, bool is_packed, bool is_remote);
 /* Returns the memory in bytes that a read of one record needs for the columns of its sample. It is
  * not included in read_most. `columns` may be NULL. */

@@ -39,7 +39,7 @@ struct pass {
     /* memory into which these stored bytes are read */
     uint8_t *stored;
     /* Memory for the uncompressed bytes. If codec blocks are decompressed record by record, it has
-     * only the records that are needed, one after another. Otherwise it has all bytes of the
+     * only the needed records, without the bytes between them. Otherwise it has all bytes of the
      * range. */
     uint8_t *data;
     /* memory for the records' lines of the .lst file; NULL if there is no such file */
@@ -50,8 +50,8 @@ struct pass {
     bool is_marked;             /* true if is_bad is set in all items */
 };
 
-/* Visits the items (records in memory) of a pass one after another. A pass is a range of a shard
- * that is read at once. */
+/* A walk through the items (records in memory) of a pass, in the order of their records. A pass is
+ * a range of a shard that is read at once. */
 struct turn {
     size_t run, in_run, at;
     /* `record` is the number of the present item's record in the shard. `raw` is the total size in

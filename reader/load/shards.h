@@ -64,8 +64,8 @@ struct shards {
     /* True if the whole .lst file (the names of records) of each open shard is kept in memory,
      * because its lines are not needed in order. */
     bool keep_lines;
-    /* True if all records of small columns are kept in memory while a shard is open, as far as
-     * their memory allows. Then the fields of these columns are added to a sample without another
+    /* True if the records of small columns are kept in memory while a shard is open, as far as
+     * memory allows. Then the fields of these columns are added to a sample without another
      * read. */
     bool keep_columns;
     /* true if a truncated shard is read as far as possible */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Streams; see stream.h. A stream has one worker thread, which runs its jobs one after another.
- * Each job fills a read: it copies frames (stored records) one after another into the buffer of the
- * read. */
+ * Streams; see stream.h. A stream has one worker thread, which runs its jobs in turn. Each job
+ * fills a read: it copies frames (stored records) into the buffer of the read, without gaps. */
 #include "reader/load/stream.h"
 
 #include <inttypes.h>

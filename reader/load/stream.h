@@ -23,7 +23,8 @@ struct stream_context {
     const struct order *order;          /* order of the epoch */
     const struct order_line *line;
     struct cache *cache;                /* NULL if there is no cache */
-    /* difference between pipe numbers and epochs, for a channel of pipes */
+    /* for data from pipes, one pipe for each epoch: difference between the number of a pipe and the
+     * number of its epoch */
     struct pipe_shift *pipe_shift;
 };
 

@@ -6,8 +6,8 @@
 #include "base/bytes.h"
 
 #define READ_FIRST_BYTES ((uint64_t)64 << 10)     /* size of a lane's first read */
-/* Largest gap in bytes between two wanted records that is read together with them. The bytes of the
- * gap are dropped.
+/* Largest gap in bytes between two wanted records that are read together. The bytes of the gap are
+ * read as well, and then dropped.
  *
  * GAP_LOCAL is for local files. Copying more than 8 KiB from the kernel's cache would cost more
  * than another system call. Measured with records of 100 bytes: without reading gaps, reading every
@@ -89,13 +89,13 @@ struct course {
 /* Adds a record to the read. Returns false if the read should end before this record, for example
  * because the record extends beyond c->stop.
  *
- * There may be a gap before the record. A small gap is read as well. A large gap is not read, and
- * the read continues after it. c->stop is then increased by the size of the gap, because the read
- * does not contain these bytes.
+ * There may be a gap between the last record of the read and the new record. A small gap is read as
+ * well. A large gap is skipped, and c->stop is increased by its size, because its bytes do not
+ * belong to the read.
  *
- * `resumed` is true if the epoch was resumed, and the samples in the gap were returned before. Such
- * a gap is read only in a shard with codec blocks, and only if no block lies completely in the gap.
- * The blocks with the records before and after the gap are read in any case. */
+ * `resumed` is true if the samples in the gap were returned before the epoch was resumed. Such a
+ * gap is skipped even if it is small. In a shard with codec blocks, however, it is read if it has
+ * no whole block, because the blocks of the records before and after the gap are read anyway. */
 static bool stretch_add(struct course *c, uint64_t record, bool resumed, uint32_t skipped,
                         struct stretch *t)
 {

@@ -4,14 +4,13 @@
  * Used if the lane reads its samples in the order of the shards. The samples in this order, before
  * shuffling, are called the line.
  *
- * The read begins with the first sample of the lane for which no read is planned yet. Samples that
- * follow each other on the line are usually consecutive records of a shard. They form a run (struct
- * run, extent.h).
+ * The read begins with the first sample of the lane for which no read is planned yet. Consecutive
+ * records of a shard form a run (struct run, extent.h). Between two runs there is a gap, with
+ * records that the lane does not need now. A small gap is read and dropped, because this is faster
+ * than another read.
  *
- * Between two runs there is a gap, if samples were not chosen or are not wanted in memory now. A
- * small gap is read and dropped, because this is faster than another read. In a compressed shard,
- * all wanted records of a codec block are read by one read, so that the block is decompressed only
- * once. */
+ * In a compressed shard, one read brings all wanted records of a codec block, so that the block is
+ * decompressed only once. */
 #ifndef READER_STRETCH_H
 #define READER_STRETCH_H
 
@@ -46,9 +45,10 @@ uint64_t stretch_bytes(const struct loader *loader, uint64_t planned);
 bool stretch_is_outsize(const struct loader *loader, const struct index_section *section,
                         uint64_t record);
 
-/* Returns the largest size in bytes of a gap between two wanted records that is read together with
- * them. The bytes of a larger gap are skipped. The size depends on whether the shard is in a remote
- * store, on a network file system, or on a local disk. */
+/* A gap is the bytes between two wanted records. Returns the size in bytes of the largest gap that
+ * is read together with the records before and after it. A larger gap is skipped. The result
+ * depends on whether the shard is in a remote store, on a network file system, or on a local
+ * disk. */
 uint64_t stretch_gap(bool is_remote, bool is_network);
 /* Returns the largest gap for an open shard, like stretch_gap. */
 uint64_t stretch_gap_of(const struct shard *shard);

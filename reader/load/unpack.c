@@ -2,14 +2,13 @@
  *
  * Decompresses parts of a codec block with the stream functions of the codec.
  *
- * The whole shard may be one compressed stream (for example, one gzip member). A block is then a
- * piece in the middle of this stream. So the decoder first gets the bytes with which such a stream
- * begins.
+ * If the whole shard is one compressed stream (for example, one gzip member), a block is a piece in
+ * the middle of this stream. The decoder then first gets the bytes with which such a stream begins.
  *
  * A decoder that finds damage does not say how much of its last output is good, so the output of
  * the last step is dropped. The number of samples that are found before the damage therefore
- * depends on where the steps begin. This number must be the same whichever parts are wanted. So
- * each block is always decompressed from its beginning, in steps of INPUT stored bytes or OUTPUT
+ * depends on where the steps begin. But it must not depend on the parts that are wanted. So each
+ * block is always decompressed from its beginning, in steps of INPUT stored bytes or OUTPUT
  * uncompressed bytes. */
 #include "reader/load/unpack.h"
 

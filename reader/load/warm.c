@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * The queue of a lane whose samples stay in their files until they are drawn. (A lane is one of the
- * equal sequences of an epoch.) The shuffle buffer has only the numbers of samples. When some
- * samples have been drawn, one read brings them into memory, shortly before they are returned.
+ * equal sequences of an epoch.) The shuffle buffer has only the numbers of samples. One read brings
+ * several drawn samples into memory, shortly before they are returned.
  *
  * To warm a file means to read a part of it into the kernel's cache. Samples are warmed before
- * their numbers enter the shuffle buffer, in large pieces, from the start of each file to its end.
- * So the reads of drawn samples need not wait for the disk.
+ * their numbers enter the shuffle buffer, from the start of each file to its end. So the reads of
+ * drawn samples need not wait for the disk.
  *
- * The kernel caches all bytes that are read from a file. So a shuffle buffer with whole samples
- * would be a second copy of the same bytes. Instead, drawn samples are read into a small memory
- * that is used again and again, and stays in the CPU's cache. Also, the first sample need not wait
- * until a buffer is full.
+ * A shuffle buffer with whole samples would be a second copy of the bytes in the kernel's cache.
+ * Instead, drawn samples are read into a small memory that is used again and again, and stays in
+ * the CPU's cache. Also, the first sample need not wait until a buffer is full.
  *
  * All functions run on the planning thread (the thread that calls the reader), except for the jobs
  * that warm files. */
@@ -23,18 +22,17 @@
 #include "reader/load/stretch.h"
 
 #define DUE         64u     /* largest number of samples drawn at once */
-/* The first DRAWS_COLD samples of a lane (a sequence of samples) are read at once, even if they are
- * not in the kernel's cache. Later samples are read only when their part of the file is in the
+/* The first DRAWS_COLD samples of a lane (a sequence of samples) are read without waiting until
+ * they are in the kernel's cache. Later samples are read only when their part of the file is in the
  * cache. */
 #define DRAWS_COLD  32u
 #define JOBS        4u      /* number of warming jobs of a lane */
 /* Largest number of ranges of bytes that one job reads. In a view (a mix of data sets) there are
  * several ranges, because samples that are not chosen may lie between chosen samples. */
 #define RANGES      32u
-/* BYTES is the number of bytes that one job reads into the kernel's cache. AHEAD_BYTES is the
- * number of bytes of samples that the jobs are ahead of the shuffle buffer: they are in the cache,
- * but have not entered the buffer yet. */
-#define BYTES       ((uint64_t)1 << 20)
+#define BYTES       ((uint64_t)1 << 20)     /* number of bytes that one warming job reads */
+/* Size in bytes of the samples that are warmed (read into the kernel's cache) before they enter the
+ * shuffle buffer. */
 #define AHEAD_BYTES ((uint64_t)16 << 20)
 
 /* A job that warms parts of a file, that is, reads them into the kernel's cache. */

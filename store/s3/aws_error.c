@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Interprets the errors of AWS services by a table of their error codes. A response without a text,
- * such as the response to a HEAD or one from a proxy, is interpreted by its HTTP status only. */
+ * Interprets the errors of AWS services by a table of their error codes. A response without an
+ * error code, for example the response to a HEAD, is interpreted by its HTTP status only. */
 #include "store/s3/aws_error.h"
 
 #include <stdio.h>

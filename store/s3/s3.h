@@ -24,8 +24,8 @@
 #include "store/s3/s3_scope.h"
 #include "store/s3/sigv4.h"
 
-/* Says whether the server repeats the checksum of a request in its response. A server that does not
- * has probably ignored the checksum, so the checksum proves nothing. */
+/* Says whether the server repeats the checksum of a request in its response. If it does not, it has
+ * probably ignored the checksum, so the checksum proves nothing. */
 enum s3_repeats { S3_REPEATS_UNKNOWN, S3_REPEATS_IT, S3_REPEATS_NOTHING };
 
 /* The abilities of a bucket's server (s3_abilities.c). */

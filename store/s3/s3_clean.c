@@ -8,11 +8,14 @@
  * an error.
  *
  * Some stores (MinIO) list uploads only if the prefix is a whole key. So if the listing is empty, a
- * test upload shows whether this store can list the uploads of a directory. Other stores answer 404
- * instead of an empty listing, with the error NoSuchUpload (gofakes3, rclone) or without a text. If
- * a store cannot list uploads at all, it answers with 400, 404, 405 or 501, or with a success and
- * an empty text, and no uploads are aborted. The request does not ask for percent-encoded keys,
- * because radosgw would encode them without saying so in its response. */
+ * test upload shows whether this store can list the uploads of a directory.
+ *
+ * Some stores answer 404 instead of an empty listing, with the error NoSuchUpload (gofakes3,
+ * rclone) or without a text. A store that cannot list uploads at all answers 400, 404, 405 or 501,
+ * or with a success and an empty text. In that case, no uploads are aborted.
+ *
+ * The request does not ask for percent-encoded keys, because radosgw would encode them without
+ * saying so in its response. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Settings for requests to S3, most of which a bucket's policy may require. A table has for each
- * setting its name, its values, its header, and the requests that send the header. A user gives a
- * setting as a text such as "kms-key=VALUE" in an option, or by an environment variable such as
- * SHEAF_S3_KMS_KEY. */
+ * Settings for requests to S3. The policy of a bucket may require most of them. A table has for
+ * each setting its name, its values, its header, and the requests that send the header. A user
+ * gives a setting as a text such as "kms-key=VALUE" in an option, or by an environment variable
+ * such as SHEAF_S3_KMS_KEY. */
 #ifndef STORE_S3_S3_SETTINGS_H
 #define STORE_S3_S3_SETTINGS_H
 

@@ -192,10 +192,10 @@ static int turn_page(struct walk_lane *lane, struct s3_xml_page *page, struct sh
     return code == SHEAF_OK ? start_page(lane, err) : code;
 }
 
-/* Continues the listing of one prefix after the entries of a page were handled. After the last
- * page, ends the listing. If the prefix was to be split, but has more than one page, ends the
- * listing, and adds the prefix to the prefixes that are listed without a split. Otherwise requests
- * the next page. If the function fails, the caller must end this listing. */
+/* Continues the listing of one prefix after the entries of a page were handled. Requests the next
+ * page, or ends the listing after the last page. There is an exception: if the prefix was to be
+ * split, but has more than one page, ends the listing, and adds the prefix to the prefixes that are
+ * listed without a split. If the function fails, the caller must end this listing. */
 static int s3_walk_go_on(struct walk_lane *lane, struct s3_xml_page *page, struct sheaf_error *err)
 {
     struct prefix_walk *w = lane->walk;

@@ -52,8 +52,9 @@ void sigv4_date(int64_t seconds, char date[SIGV4_DATE_SIZE])
 
 /* ---- Canonical query ------------------------------------------------------------------------- */
 
-/* Returns a number for a byte. Bytes that are sorted by this number have the order of their
- * percent-encoded forms. A byte that must be encoded is sorted like '%'. */
+/* Returns the rank of a byte in the order of percent-encoded texts. A byte that must be encoded has
+ * the rank of '%', because its encoded form begins with '%'. Such bytes are ordered among each
+ * other by their values. */
 static int encoded_order(unsigned char c)
 {
     if (url_is_unreserved(c))

@@ -162,12 +162,12 @@ static int remove_key(const struct s3_bucket *bucket, const char *key,
 
 /* Removes an object if it is still the object that the caller has seen. Many servers without
  * conditional requests ignore the condition and remove any object. Therefore store.c compares the
- * object just before it calls this function; with these servers, only that comparison protects a
+ * object just before it calls this function. With these servers, only that comparison protects a
  * changed object.
  *
- * If the response to an earlier attempt was lost, that attempt may have removed the object. To the
- * next attempt, some servers answer 404, and others answer that the object is not the expected one.
- * So after the second answer, the function checks whether there is still an object. */
+ * If the response to an earlier attempt was lost, that attempt may have removed the object. Some
+ * servers then answer the next attempt with 404. Others answer that the object is not the expected
+ * one. So after this answer, the function checks whether there is still an object. */
 static int s3_remove_over(const char *url, const struct store_seen *seen, struct sheaf_error *err)
 {
     const struct s3_bucket *bucket;
