@@ -96,7 +96,8 @@ enum sheaf_error_code {
  * error code (SHEAF_ERR_...) with which the reason occurs. */
 enum sheaf_reason {
     SHEAF_REASON_NONE = 0,
-    /* With the code EXISTS: the destination of the call already holds a data set or a view. */
+    /* With the code EXISTS: the destination of the call already holds a data set, or a view (a
+     * selection of samples from data sets). */
     SHEAF_REASON_DATASET,
     SHEAF_REASON_UNFINISHED,        /* EXISTS, NOT_FOUND: the destination holds an unfinished run */
     SHEAF_REASON_OTHER_PLAN,        /* CHANGED: the unfinished run had another plan */
@@ -366,7 +367,7 @@ struct sheaf_dataset_info {
     int counts_fields, counts_classes; size_t field_count;
     /* images_converted is the number of images that were converted when the data set was packed
      * (option fix_images), and images_resized the number of images that were only made smaller.
-     * Both are 0 for a view, and UINT64_MAX if unknown. */
+     * Both are UINT64_MAX if unknown, and 0 for a view (a selection of samples). */
     uint64_t images_converted, images_resized;
     /* number of files that were left out when the data set was packed; if the data set was
      * converted from another data set, the number of samples that were left out */
@@ -428,13 +429,14 @@ SHEAF_CALL int sheaf_dataset_field(const struct sheaf_dataset *dataset, size_t i
 SHEAF_CALL int sheaf_dataset_class_samples(const struct sheaf_dataset *dataset, uint64_t *samples,
     struct sheaf_error *error);
 /* Writes the label of each sample to `labels`, or -1 for a sample without a label. The labels come
- * from the index; no shard is read. For a view, `labels` covers all samples of the sources, even
- * samples that the view does not select. Returns SHEAF_ERR_UNSUPPORTED if the index has no labels,
- * for example because the labels are vectors or fractions. */
+ * from the index; no shard is read. For a view (a selection of samples), `labels` covers all
+ * samples of the sources, even samples that the view does not select. Returns SHEAF_ERR_UNSUPPORTED
+ * if the index has no labels, for example because the labels are vectors or fractions. */
 SHEAF_CALL int sheaf_dataset_labels(const struct sheaf_dataset *dataset, int64_t *labels,
     struct sheaf_error *error);
-/* Selects up to `count` samples of the data set, or of the samples that a view selects. If the
- * index has labels, each label gets about the same number of samples. */
+/* Selects up to `count` samples of the data set. For a view (a selection of samples), selects them
+ * from the samples of the view. If the index has labels, each label gets about the same number of
+ * samples. */
 SHEAF_CALL int sheaf_dataset_draw(const struct sheaf_dataset *dataset, size_t count,
     uint64_t *numbers, size_t *drawn, struct sheaf_error *error);
 /* Returns the name of class number `index`, or NULL if there is no such class. The first class has
@@ -459,10 +461,11 @@ SHEAF_CALL int sheaf_view_write(const char *document, const char *path, int over
  * selected samples. */
 SHEAF_CALL int sheaf_dataset_reading(const struct sheaf_dataset *dataset, size_t source,
     uint64_t *chosen_bytes, uint64_t *read_bytes, struct sheaf_error *error);
-/* Describes stage number `stage` (from 0) of a view. A stage is a part of the training in which the
- * sources have fixed weights. Sets *samples to the number of samples that are read before the stage
- * begins, over all epochs. Sets *weights to the weights of the sources, which stay valid as long as
- * the data set. Returns SHEAF_ERR_ARGUMENT if there is no such stage. */
+/* Describes stage number `stage` (from 0) of a view, which is a selection of samples from several
+ * sources. A stage is a part of the training in which the sources have fixed weights. Sets *samples
+ * to the number of samples that are read before the stage begins, over all epochs. Sets *weights to
+ * the weights of the sources, which stay valid as long as the data set. Returns SHEAF_ERR_ARGUMENT
+ * if there is no such stage. */
 SHEAF_CALL int sheaf_dataset_stage(const struct sheaf_dataset *dataset, size_t stage,
     uint64_t *samples, const uint64_t **weights);
 /* Writes `count` sample numbers to a new file in the directory of the view `path`, and writes the

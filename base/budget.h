@@ -23,8 +23,8 @@ struct budget {
     uint64_t reserve_used;      /* bytes of `used` that budget_take_reserved took */
 };
 
-/* Returns the number of bytes that budget_take can take at the moment. The reserve is not
- * included. */
+/* Returns the number of bytes that budget_take can take at the moment. The reserve, which is kept
+ * for the next step of the work, is not included. */
 static inline uint64_t budget_room(const struct budget *b)
 {
     const uint64_t left = b->limit - b->used;
@@ -55,8 +55,9 @@ static inline void budget_give(struct budget *b, uint64_t bytes)
     b->used -= bytes;
 }
 
-/* Takes `bytes` bytes from the budget like budget_take, but may also use the reserve. Returns true,
- * or takes nothing and returns false if there is not enough room. */
+/* Takes `bytes` bytes from the budget like budget_take, but may also use the reserve, which is kept
+ * for the next step of the work. Returns true, or takes nothing and returns false if there is not
+ * enough room. */
 static inline bool budget_take_reserved(struct budget *b, uint64_t bytes)
 {
     if (bytes > b->limit - b->used)

@@ -98,8 +98,8 @@ bool heap_is_alone(const struct heap *heap);
  * room for them. */
 void *heap_take(struct heap *heap, size_t size);
 
-/* Frees a piece, or does nothing if `piece` is NULL. The memory of a lent piece becomes free only
- * after the piece has been returned as well. */
+/* Frees a piece, or does nothing if `piece` is NULL. If the piece was lent to other threads, its
+ * memory becomes free only after the piece has been returned as well. */
 void heap_give(struct heap *heap, void *piece);
 
 /* Lends a piece, so that its memory stays valid even after the owner has freed it with heap_give.

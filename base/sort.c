@@ -36,8 +36,8 @@ struct sort_ref {
 /* State of a run (a sorted part of the temporary file) while the runs are merged. Its window is a
  * buffer with the next bytes of the run. */
 struct sort_run {
-    /* start and end, as offsets in the file, of the part of the run that was not yet read into the
-     * window (a buffer in memory) */
+    /* start and end, as offsets in the file, of the bytes of this run that were not yet read into
+     * its window (a buffer in memory) */
     uint64_t offset, end;
     uint8_t *window;
     size_t capacity, used, at;
@@ -341,8 +341,8 @@ static int read_once(struct sort *s, uint64_t offset, void *data, size_t size,
     return code;
 }
 
-/* Reads bytes of the run from the file until the run's window (a buffer in memory) has at least
- * `size` unread bytes. */
+/* Reads bytes of the run (a sorted part of the file) into the run's window (a buffer in memory),
+ * until the window has at least `size` unread bytes. */
 static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;
@@ -368,8 +368,8 @@ static int fill_window(struct sort *s, struct sort_run *r, size_t size, struct s
     return read_once(s, r->offset - more, r->window + left, more, err);
 }
 
-/* Moves the run to its next entry, and stores this entry in r->head as the current entry of the
- * run. Returns SHEAF_END after the last entry. */
+/* Moves the run (a sorted part of the file) to its next entry, and stores this entry in r->head as
+ * the current entry of the run. Returns SHEAF_END after the last entry. */
 static int sort_advance(struct sort *s, struct sort_run *r, struct sheaf_error *err)
 {
     const size_t left = r->used - r->at;

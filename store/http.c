@@ -293,9 +293,10 @@ static int wait_ms(struct http_engine *e)
     return (int)wait;
 }
 
-/* Ends all running exchanges and replaces libcurl's multi handle, after libcurl has run out of
- * memory. libcurl 7.88 may then have stored a socket incompletely, and would divide by zero when it
- * uses this socket. If there is no memory for another multi handle, the old one stays. */
+/* Ends all running exchanges (requests and their responses) and replaces libcurl's multi handle,
+ * after libcurl has run out of memory. libcurl 7.88 may then have stored a socket incompletely, and
+ * would divide by zero when it uses this socket. If there is no memory for another multi handle,
+ * the old one stays. */
 static void start_again(struct http_engine *e)
 {
     struct http_exchange *x, *next;

@@ -47,7 +47,8 @@ enum http_failure {
     HTTP_HEADERS_TOO_LONG,
     HTTP_NO_MEMORY,         /* for the request or for its response */
     HTTP_NOT_BEGUN,         /* `begin` failed */
-    /* the exchange was submitted in a forked child, but the engine belongs to the parent process */
+    /* the exchange (a request and its response) was submitted in a forked child, but the engine
+     * belongs to the parent process */
     HTTP_FORKED,
     HTTP_FAILED             /* anything else; `detail` says what */
 };

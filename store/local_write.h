@@ -22,8 +22,8 @@ struct local_piece {
     int code;                   /* result of this write or of an earlier one */
 };
 
-/* Size of a piece in bytes. It is large enough that a disk reaches its full rate while only one
- * piece is being written. */
+/* Size in bytes of a piece (one of the two buffers). It is large enough that a disk reaches its
+ * full rate while only one piece is being written. */
 #define LOCAL_PIECE ((size_t)2 << 20)
 
 struct local_write {
@@ -32,8 +32,8 @@ struct local_write {
     struct workers *thread;     /* NULL until a piece is full */
     struct local_piece pieces[2];
     unsigned filling;           /* of the pieces */
-    /* The fields from here on belong to the writing thread while it writes a piece. In this
-     * time, the calling thread must not use them. */
+    /* The fields from here on belong to the writing thread while it writes a piece (a buffer). In
+     * this time, the calling thread must not use them. */
     bool is_direct;             /* past the page cache */
     uint64_t written;
     /* error code of the first write that failed, or SHEAF_OK if no write has failed; after a

@@ -83,9 +83,9 @@ int store_see_note(const char *url, struct store_seen *seen, char note[STORE_NOT
     return over_see(url, seen, note, err);
 }
 
-/* Returns whether `a` and `b` describe the same object. A stamp of 0 means that the stamp is
- * unknown, and counts as equal to any stamp. It may be unknown because some servers tell the ETag
- * of an object only to its writer. */
+/* Returns whether `a` and `b` describe the same object. A stamp is a number that is different if
+ * the object was replaced. A stamp of 0 is unknown, and counts as equal to any stamp. It may be
+ * unknown because some servers tell the ETag of an object only to its writer. */
 static bool over_is_same(const struct store_seen *a, const struct store_seen *b)
 {
     return a->is_there == b->is_there &&

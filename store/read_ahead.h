@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads a remote object in order, and requests bytes before they are needed. While the caller
- * processes a piece, requests for the next pieces are running. When the caller has finished a
- * piece, one more piece is requested. */
+ * Reads a remote object in order, and requests bytes before they are needed. A piece is a range of
+ * bytes. While the caller processes a piece, requests for the next pieces are running. When the
+ * caller has finished a piece, one more piece is requested. */
 #ifndef STORE_READ_AHEAD_H
 #define STORE_READ_AHEAD_H
 
@@ -19,9 +19,9 @@
 int ahead_wrap(struct store_object **object, uint64_t memory_bytes, unsigned pieces,
                struct sheaf_error *err);
 
-/* Returns the memory in bytes that a reader may use to read `pieces` pieces ahead. budget_bytes is
- * the memory limit of the reader. The result is at most a sixteenth of this limit, unless the limit
- * is very small. */
+/* Returns the memory in bytes that a reader may use to read `pieces` ranges of bytes ahead.
+ * budget_bytes is the memory limit of the reader. The result is at most a sixteenth of this limit,
+ * unless the limit is very small. */
 uint64_t ahead_memory(uint64_t budget_bytes, unsigned pieces);
 
 #endif

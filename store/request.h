@@ -66,12 +66,12 @@ struct target {
     const char *region, *service, *token_header;
     const char *bearer;         /* "Bearer TOKEN", sent to this host only; or NULL */
 
-    /* the target in another region to which requests go instead; NULL until a response names
-     * another region; set by `move` */
+    /* the target (server) in another region to which requests go instead; NULL until a response
+     * names another region; set by `move` */
     const struct target *moved;         /* atomic */
-    /* Sets `moved` to a target in `region`. Returns false if this is not possible. Called by
-     * `classify`, on the thread of the HTTP engine. `move` is NULL if requests to this target
-     * cannot be sent to another region. */
+    /* Sets `moved` to a target (server) in the region `region`. Returns false if this is not
+     * possible. Called by `classify`, on the thread of the HTTP engine. `move` is NULL if requests
+     * to this target cannot be sent to another region. */
     bool (*move)(void *mover, const char *region);
     void *mover;
 };
@@ -79,8 +79,8 @@ struct target {
 /* Sets the fields origin and host from a URL. The path in the URL is ignored. */
 int target_set_url(struct target *target, const struct url *url, struct sheaf_error *err);
 void target_free(struct target *target);    /* Frees the memory that the target owns. */
-/* Returns the target to which requests go now: target->moved if that is set, otherwise `target`
- * itself. */
+/* Returns the target (server) to which requests go now: target->moved if that is set, otherwise
+ * `target` itself. */
 const struct target *target_now(const struct target *target);
 
 struct request {

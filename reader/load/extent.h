@@ -55,8 +55,8 @@ struct extent extent_of(const struct run *run);
 /* Returns the range of uncompressed bytes of all codec blocks in which the records of the run lie.
  * If the shard is not compressed, returns the range of the records themselves. */
 struct extent extent_of_blocks(const struct run *run);
-/* Returns true if all records of the run are in one block of the codec. Then they can be
- * decompressed without the rest of the block. */
+/* Returns true if all records of the run (a range of records) are in one block of the codec. Then
+ * they can be decompressed without the rest of the block. */
 bool extent_is_in_block(const struct run *run);
 
 /* Returns the number of stored (compressed) bytes in the codec blocks of an extent, which is a
@@ -65,8 +65,8 @@ uint64_t extent_stored(const struct run *run, const struct extent *extent);
 /* Returns the number of bytes in the lines of the shard's .lst file for `count` records, of which
  * `first` is the first. */
 uint64_t extent_names(const struct index_section *section, uint64_t first, size_t count);
-/* Returns the number of bytes that the records of a run have outside the shard: in lines of its
- * .lst file, and in columns. */
+/* Returns the number of bytes that the records of a run (a range of records) have outside the
+ * shard: in lines of its .lst file, and in columns. */
 uint64_t extent_beside(const struct run *whole);
 /* Returns the number of uncompressed bytes that are in memory after a read of these records. With
  * READ_WHOLE, these are all bytes of their codec blocks, and otherwise only the records. `how` says

@@ -35,8 +35,8 @@ struct horizon {
     uint32_t due;                   /* step at which FAR is moved forward */
 };
 
-/* Returns the memory in bytes that a horizon needs, if the shuffle buffer of the lane (a sequence
- * of samples) has room for `slots` samples. */
+/* Returns the memory in bytes that a struct horizon needs if the shuffle buffer has room for
+ * `slots` samples. */
 uint64_t horizon_bytes(uint64_t slots);
 
 /* Begins to compute the coming draws of a lane (a sequence of samples), from the present state of

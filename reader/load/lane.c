@@ -186,9 +186,9 @@ static int fill_slots(struct loader *l, struct lane *lane, bool waits, struct sh
     return SHEAF_OK;
 }
 
-/* Puts the next sample of the sequence into the slot from which a sample was drawn last. If a
- * stream has ended, there is no next sample. The sample in the last slot is then moved into the
- * empty slot instead. */
+/* Puts the next sample of the sequence into the slot of the shuffle buffer from which a sample was
+ * drawn last. If a stream has ended, there is no next sample. The sample in the last slot is then
+ * moved into the empty slot instead. */
 static int refill_slot(struct loader *l, struct lane *lane, bool waits, struct sheaf_error *err)
 {
     struct shuffle *s = &lane->shuffle;

@@ -51,8 +51,9 @@ struct lane {
     /* number of slots of the shuffle buffer that have been filled while the lane (a sequence of
      * samples) starts; drawing begins when all are filled */
     uint64_t filled;
-    /* True if no sample has yet been put into the slot `refill_slot`, from which the last sample
-     * was drawn. Before the next draw, the next sample of the sequence must be put there. */
+    /* True if no sample has yet been put into the slot `refill_slot` of the shuffle buffer, from
+     * which the last sample was drawn. Before the next draw, the next sample of the sequence must
+     * be put there. */
     bool refill_due;
     uint64_t refill_slot;
     struct due due[LANE_DUE];   /* drawn samples, in a ring that begins at `first` */

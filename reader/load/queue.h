@@ -41,8 +41,8 @@ struct queue {
      * is 1. In a view (a mix of data sets), a lane has a queue for each source, and the pace is at
      * most 1. */
     double pace;
-    /* In a view, a lane (a sequence of samples) reads several ranges of a source in one epoch. This
-     * is the number of samples in the ranges before the present range. */
+    /* In a view (a mix of data sets), a lane (a sequence of samples) reads several ranges of a
+     * source in one epoch. This is the number of samples in the ranges before the present range. */
     uint64_t before;
     /* In a view (a mix of data sets): true if this queue reads the next range of a source's samples
      * in advance, while samples are still drawn from the present range. */
@@ -55,7 +55,8 @@ struct queue {
     struct read *first, *last;
     /* if the data set is a stream: number of reads in this queue that still have samples */
     unsigned waiting;
-    /* If the data set is a stream: reads the lane's shards from start to end. Otherwise NULL. */
+    /* If the data set is a stream: reads the shards of the lane (a sequence of samples) from start
+     * to end. Otherwise NULL. */
     struct stream *stream;
     /* If samples are read only when they are drawn: the state of reading their files into the
      * kernel's cache in advance. Otherwise NULL. */

@@ -55,7 +55,7 @@ struct pass {
 struct turn {
     size_t run, in_run, at;
     /* `record` is the number of the present item's record in the shard. `raw` is the total size in
-     * bytes of the pass's records before it. */
+     * bytes of the records before it in the pass. */
     uint64_t record, raw;
     struct item *item;
 };

@@ -12,7 +12,8 @@
 struct s3_scopes;
 struct store_scope;
 
-/* Makes a set of scopes, at first with only the settings of the environment. */
+/* Makes an empty set of scopes (calls with settings of their own). At first, all requests have the
+ * settings of the environment. */
 int s3_scopes_open(struct s3_scopes **scopes, struct sheaf_error *err);
 void s3_scopes_close(struct s3_scopes *scopes);         /* NULL is fine */
 
