@@ -159,8 +159,8 @@ struct sheaf_error {
 SHEAF_API const char *sheaf_strerror(int code);     /* Returns the sentence of a code, never
                                                        NULL. */
 
-/* Makes text safe for display on one line: replaces each byte of invalid UTF-8, of control
- * characters (including C1) and of characters that change the writing direction by \xNN. A program
+/* Makes text safe for display on one line: puts \xNN in the place of each byte of invalid UTF-8, of
+ * control characters (including C1) and of characters that change the writing direction. A program
  * should call this function for names of samples, shards and classes before it shows them. Messages
  * of this library are already safe. Writes at most `size` bytes and returns the length of the full
  * result, like snprintf. */
@@ -695,12 +695,12 @@ SHEAF_CALL int sheaf_reader_position_back(const struct sheaf_reader *reader, uin
  * cannot know whether the position is outside of the epoch. In that case sheaf_reader_next returns
  * SHEAF_ERR_ARGUMENT later. */
 SHEAF_CALL int sheaf_reader_resume(struct sheaf_reader *reader, const char *text);
-/* Writes the fingerprint of the data set that sheaf_reader_position stores in a position. The
- * position is in options->epoch, after all ranks together have read `samples` samples.
+/* Writes a fingerprint of the data set. sheaf_reader_position stores the same fingerprint in a
+ * position of options->epoch at which all ranks together have read `samples` samples.
  *
- * For a view, the fingerprint covers only the stages up to this position (a stage is a part of the
- * training with fixed weights). So the position stays valid when another stage is appended to the
- * view. */
+ * For a view (a selection of samples), the fingerprint covers only the stages up to this position.
+ * (A stage is a part of the training with fixed weights.) So the position stays valid when another
+ * stage is appended to the view. */
 SHEAF_CALL int sheaf_dataset_fingerprint_at(const struct sheaf_dataset *dataset,
     const struct sheaf_reader_options *options, uint64_t samples, char fingerprint[33],
     struct sheaf_error *error);

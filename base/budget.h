@@ -73,9 +73,9 @@ static inline void budget_give_reserved(struct budget *b, uint64_t bytes)
     b->reserve_used -= bytes;
 }
 
-/* Makes `bytes` bytes that were taken with budget_take_reserved count as if budget_take had taken
- * them. So these bytes of the reserve are free again, although no memory was freed. Returns false
- * and changes nothing if the budget has too little room outside of the reserve. */
+/* Gives `bytes` bytes back to the reserve without freeing memory. The caller has taken these bytes
+ * with budget_take_reserved. From now on, they count as if they had been taken with budget_take.
+ * Returns false and changes nothing if the budget has too little room outside of the reserve. */
 static inline bool budget_unreserve(struct budget *b, uint64_t bytes)
 {
     struct budget after = *b;

@@ -4,9 +4,9 @@
  * be called at the latest.
  *
  * When libcurl reads a socket, it continues as long as the socket has data. With a nearby server, a
- * single socket might keep the thread busy, and other requests would wait. Therefore the sockets of
- * earlier requests are handled first, because their data is needed first. In addition, events are
- * handled only for a short time, and then new requests are sent. */
+ * single socket might keep the thread busy, and other requests would wait. Therefore events are
+ * handled only for a short time, and then new requests are sent. Sockets of earlier requests are
+ * handled first, because their data is needed first. */
 #include "store/http_events.h"
 
 #include <curl/curl.h>

@@ -120,7 +120,8 @@ static int local_read_examine(struct file_object *o, struct sheaf_error *err)
     o->base.block_bytes = o->base.is_stream ? 0 : (size_t)o->opened.st_blksize;
     if (S_ISFIFO(o->opened.st_mode) && !o->can_block)
         return prepare_pipe(o, err);
-    /* Ask the kernel for more read-ahead, because a shard is usually read from start to end. */
+    /* On a network file system, ask the kernel for more read-ahead, because a shard is usually read
+     * from start to end. */
     if (S_ISREG(o->opened.st_mode) && file_system_of_fd(o->fd) != FILE_SYSTEM_LOCAL)
         (void)posix_fadvise(o->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     return SHEAF_OK;

@@ -313,10 +313,10 @@ static int finish_file(struct file_writer *w, struct store_seen *now, struct she
     return failed == 0 ? SHEAF_OK : err_errno(err, failed, "%s: cannot close", w->base.url);
 }
 
-/* Renames a file, but only if no file has the new name. On most file systems, the kernel checks and
- * renames in one step. On a file system without links, this function first checks whether the name
- * is free, and then renames the file. If another process creates a file of this name between the
- * two steps, that file is replaced. */
+/* Renames a file, but only if no file has the new name. Most file systems can check and rename in
+ * one step, by renameat2 or by a new link. On any other file system, this function first checks
+ * whether the name is free, and then renames the file. If another process creates a file of this
+ * name between the two steps, that file is replaced. */
 static int rename_new(const char *from, const char *to)
 {
     struct stat st;

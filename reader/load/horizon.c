@@ -165,9 +165,9 @@ static int begin_read(struct loader *l, const struct read_plan *plan, struct rea
 }
 
 /* Reads the first samples of `list` with one read, up to the first sample that is in another codec
- * block. Returns the number of these samples. If there is not enough memory for the read, returns
- * this number as well. In that case, the shuffle buffer keeps only the numbers of the samples, and
- * each sample is read when it is drawn. */
+ * block. Returns the number of these samples, even if there is not enough memory for the read. In
+ * that case, the shuffle buffer keeps only the numbers of the samples, and each sample is read when
+ * it is drawn. */
 static size_t horizon_read_block(struct horizon *h, struct loader *l, struct shard *shard,
                                  const struct wanted *list, size_t count)
 {

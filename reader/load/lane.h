@@ -11,9 +11,9 @@
  * read when it is drawn. If necessary, it is read into the reserve, which is memory for one sample.
  * So each sample that is not larger than the reserve can be read.
  *
- * The first samples of an epoch need not wait until the shuffle buffer is full: they are drawn
- * before, by their numbers, and each of them is read alone. If all samples are read only when they
- * are drawn, the lane has no slots. */
+ * The first samples of an epoch need not wait until the shuffle buffer is full: their numbers are
+ * drawn before, and each of these samples is read alone. If all samples are read only when they are
+ * drawn, the lane has no slots. */
 #ifndef READER_LANE_H
 #define READER_LANE_H
 

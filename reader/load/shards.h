@@ -102,7 +102,8 @@ uint64_t shards_memory(const struct shards *s, uint32_t number);
 /* Takes a reference to a shard. If the shard is not open, begins to open it. Returns
  * SHEAF_ERR_LIMIT if the budget has no room for the index section of the shard. */
 int shards_use(struct shards *s, uint32_t number, struct shard **shard, struct sheaf_error *err);
-/* Opens a shard like shards_use, but may take memory from the reserve. */
+/* Opens a shard like shards_use, but may take memory from the reserve, which is for samples that
+ * are needed now. */
 int shards_use_reserved(struct shards *s, uint32_t number, struct shard **shard,
                         struct sheaf_error *err);
 /* Gives back a reference to a shard. If it was the last reference, the shard is closed, or stays

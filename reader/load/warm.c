@@ -158,8 +158,8 @@ static void warm_begin(struct warmth *w, struct warming *g, struct loader *l)
     workers_submit(l->workers, &g->job);
 }
 
-/* Starts jobs that read files into the kernel's cache, namely the samples that will enter the
- * shuffle buffer next.
+/* Starts jobs that warm the samples that will enter the shuffle buffer next, that is, read them
+ * into the kernel's cache.
  *
  * Returns a job for which the caller should wait, if samples that may be drawn now are not in the
  * cache yet. Otherwise the draws would read the disk at random positions while the jobs read it
@@ -250,9 +250,12 @@ static int warm_draw(struct loader *l, struct warmth *w, uint64_t position,
 }
 
 /* Plans one read for the first records on the list w->due. The first record is always included, and
- * its shard must be open. The read continues with the next record if three things are true. The
- * shard of this record is open. The read then has at most `most` bytes. And w->repeats (true for a
- * sample that is repeated as padding) has the same value as for the first record. */
+ * its shard must be open. The read ends before the first record that breaks one of these
+ * conditions:
+ * - The shard of the record is open.
+ * - The read has at most `most` bytes.
+ * - w->repeats (true for a sample that is repeated as padding) is the same as for the first
+ *   record. */
 static struct read_plan plan_due(const struct warmth *w, struct loader *l, uint64_t most)
 {
     struct read_plan plan = { .runs = w->due + w->first, .how = READ_WHOLE,

@@ -133,9 +133,9 @@ static int ask_instance(const struct credentials_context *c, const char *token, 
     return code;
 }
 
-/* Requests a token from the metadata service of an EC2 instance. If this machine is not an EC2
- * instance, there is no response, or the service refuses the request. In these cases the function
- * returns SHEAF_END, which is not an error. */
+/* Requests a token from the metadata service of an EC2 instance. On any other machine, the request
+ * gets no response or is refused. In both cases the function returns SHEAF_END, which is not an
+ * error. */
 static int instance_token(const struct credentials_context *c, char **token,
                           struct sheaf_error *err)
 {

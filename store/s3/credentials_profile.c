@@ -200,7 +200,7 @@ static int of_role_source(const struct credentials_context *c, const struct step
 
 /* Returns the session tags that are sent when the role of a profile is assumed. For the profile
  * that the user has chosen, these are the tags in the environment, or else the tags of the profile.
- * For the profiles from which its keys come, only the tags of those profiles count. */
+ * Any other profile is a source of its keys, and has only its own tags. */
 static const char *tags_of(const struct profiles *p, const struct step *step)
 {
     const char *tags = getenv("SHEAF_SESSION_TAGS");
@@ -239,9 +239,9 @@ static int of_role(const struct credentials_context *c, const struct step *step,
     return code;
 }
 
-/* Returns the value of a setting. For the profile that the user has chosen, this is the value in
- * the environment if it is set there, otherwise the value in the profile. For the profiles from
- * which its keys come, only the value in those profiles counts. */
+/* Returns the value of a setting of a profile. For the profile that the user has chosen, this is
+ * the value in the environment if it is set there, otherwise the value in the profile. Any other
+ * profile is a source of its keys, and has only its own value. */
 static const char *web_setting(const struct profiles *p, const struct step *step,
                                const char *variable, const char *key)
 {

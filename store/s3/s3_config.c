@@ -178,7 +178,7 @@ static int load_checksums(struct s3_config *c, struct sheaf_error *err)
 }
 
 /* Reads the region. Also accepts names such as "fips-us-west-2", "us-west-2-fips" and "aws-global".
- * These name endpoints, but older configurations use them as regions. */
+ * They are names of endpoints, but older configurations use them as regions. */
 static int load_region(struct s3_config *c, struct sheaf_error *err)
 {
     const char *value = s3_config_environment("AWS_REGION");
