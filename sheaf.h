@@ -8,26 +8,30 @@
  * - A SAMPLE is what training consumes: a key, named FIELDS and labels, the same in every
  *   container.
  * - A DATA SET consists of shards and their manifest.
+ * - A VIEW is a selection of samples from one or more data sets. It is opened like a data set.
+ * - A COLUMN is a field that was added to the samples of a data set after packing.
  * - An EPOCH is one pass over a data set. The samples of an epoch are divided into sequences of
  *   equal length, its LANES.
  * - A RANK is one of the processes that train together, each of which reads its part of an epoch.
  *   The WORLD SIZE is their number.
- * - A rank may divide its part among several WORKERS (processes that read samples).
- *
- * Rules for all calls:
+ * - A rank may divide its part among several WORKERS (processes that read samples). */
+/* Rules for results and options:
  *
  * - Results. A function that returns int returns SHEAF_OK (0), SHEAF_END (1, "no more"), or a
  *   negative SHEAF_ERR_ code. In the comments below, a code is also written without its prefix, as
- *   in _LIMIT. Some objects, such as a reader, keep the message of their last error. Functions that
+ *   in _LIMIT.
+ * - Messages. Some objects, such as a reader, keep the message of their last error. Functions that
  *   have no such object take a `struct sheaf_error *`, which may be NULL and is written only on
  *   failure.
  * - Options. The _init function of an options struct stores the struct's size, which is the
  *   argument `size`, and its defaults. So programs that were built with an older header can use a
  *   newer library with the same file name: libsheaf.so.MAJOR from version 1.0 on,
- *   libsheaf.so.0.MINOR before. The comment of a field states its default first. An option
- *   `interrupt` is NULL or points to a flag. Once the flag is not 0, the call ends with
- *   SHEAF_ERR_INTERRUPTED. `progress`, `report` and `plan` are functions that are called with
- *   `context`.
+ *   libsheaf.so.0.MINOR before. The comment of a field states its default first.
+ * - Flags and functions. An option `interrupt` is NULL or points to a flag. Once the flag is not 0,
+ *   the call ends with SHEAF_ERR_INTERRUPTED. `progress`, `report` and `plan` are functions that
+ *   are called with `context`. */
+/* Rules for all calls:
+ *
  * - Threads. One thread at a time may use an object. Different threads may use different objects.
  *   An open data set never changes, and any number of readers and threads may share it.
  *   sheaf_reader_interrupt may be called on any thread.

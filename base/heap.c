@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Implements the heap of heap.h.
+ * Implements the heap of heap.h by two-level segregated fit. This algorithm allocates and frees in
+ * a constant number of steps, and merges free neighbours.
  *
  * The memory of the heap consists of blocks without gaps between them. A block is a head and the
  * bytes after it. In a block that is in use, these bytes are a piece (an allocation). A head
  * without bytes marks the end of the last block. Two neighbouring blocks are never both free.
  *
  * Free blocks are in lists by size. The lists form a table: row r has HEAP_SLOTS lists, for blocks
- * of 2^r to 2^(r + 1) bytes.
- *
- * A freed small piece goes to a separate list (struct heap_small), and its block still counts as
- * used. If no free block is large enough for a new piece, join_small() turns all pieces in these
- * lists into free blocks.
- *
- * The heap reserves ranges of addresses before it needs them. Reserved addresses take no memory,
- * but they count if the process has a limit for addresses (ulimit -v). When the newest range is
- * full, the heap reserves another range, as large as all earlier ranges together. */
+ * of 2^r to 2^(r + 1) bytes. Freed small pieces are first in lists of their own (struct
+ * heap_small). */
 #include "base/heap.h"
 
 #include <stdlib.h>
@@ -193,9 +187,12 @@ static uint8_t *map_addresses(size_t bytes)
     return base == MAP_FAILED ? NULL : base;
 }
 
-/* Reserves a new range of addresses, with room for at least `bytes` bytes. The new range is as
- * large as all earlier ranges together. It is smaller if the process may not use that many
- * addresses (ulimit -v). */
+/* Reserves a new range of addresses, with room for at least `bytes` bytes. Reserved addresses take
+ * no memory until they are used. The new range is as large as all earlier ranges together. It is
+ * smaller if the process may not use that many addresses (ulimit -v).
+ *
+ * Huge pages are not requested, because some virtual machines return free huge pages to their host.
+ * On such a machine, a new huge page would cost more time than small pages. */
 static bool heap_reserve(struct heap *h, size_t bytes)
 {
     const uint64_t left = h->reserved - MIN((uint64_t)h->size, h->reserved);
@@ -411,6 +408,9 @@ static bool is_small(size_t size)
     return size / GRAIN < HEAP_SMALL;
 }
 
+/* Puts a freed small piece into the list for its size. Its block still counts as used. It is not
+ * merged with free neighbours, because this would read their heads, which are rarely in the CPU's
+ * cache. */
 static void push_small(struct heap *h, void *piece, size_t size)
 {
     struct heap_small **list = &h->small[size / GRAIN], *top = *list;
@@ -437,8 +437,8 @@ static void *pop_small(struct heap *h, size_t size)
     return top->pieces[--top->count];
 }
 
-/* Turns all freed small pieces into free blocks, and merges them with free neighbours. Returns
- * false if there were no such pieces. */
+/* Turns all freed small pieces into free blocks, and merges them with free neighbours. Called if no
+ * free block is large enough for a new piece. Returns false if there were no freed small pieces. */
 static bool join_small(struct heap *h)
 {
     bool found = false;

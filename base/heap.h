@@ -10,14 +10,6 @@
  * malloc would keep the freed memory for the first thread, and no budget would count it. This heap
  * reuses its memory, and the budget counts all of it, including holes between pieces.
  *
- * The heap does not ask for huge pages, because some virtual machines return free huge pages to
- * their host. On such a machine, a new huge page would cost more time than small pages.
- *
- * The algorithm is two-level segregated fit. Allocating and freeing take a constant number of
- * steps, and free neighbours are merged. Small pieces are merged later, when no other free block is
- * large enough, because merging reads the heads of the neighbours. These heads are rarely in the
- * CPU's cache.
- *
  * Only the thread that plans the work of the reader may call the heap. Any thread may write to a
  * piece, and any thread may return a lent piece. */
 #ifndef BASE_HEAP_H

@@ -19,7 +19,8 @@
  * number of simultaneous reads is raised even before the first round of measurement ends. */
 #define QUICK 0.75
 /* A rate in bytes per nanosecond. If a link is slower than this in a round of measurement, the
- * number of simultaneous reads is doubled without a trial. */
+ * number of simultaneous reads is doubled without a trial, because waiting then costs much more
+ * than memory. */
 #define SLOW 0.2
 /* Length of a round of measurement: with N simultaneous reads, a round lasts until MEASURED_WINDOWS
  * x N reads are complete. Simultaneous reads often finish in bursts, so a round of only N reads

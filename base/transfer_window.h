@@ -10,11 +10,8 @@
  * hardly higher, the number is set back, and the next trial comes much later. Otherwise the number
  * stays, and a trial of twice this number follows.
  *
- * On a slow link, waiting costs much more than memory. So the number is doubled after each round,
- * without a trial, up to the limit `most`. If even the first reads are slow, the number rises at
- * once, by the factor by which the link is too slow.
- *
- * The functions use no clock and no threads. */
+ * On a slow link, the number rises without trials (SLOW and QUICK in transfer_window.c). The
+ * functions use no clock and no threads. */
 #ifndef BASE_TRANSFER_WINDOW_H
 #define BASE_TRANSFER_WINDOW_H
 

@@ -10,9 +10,7 @@
  * calls its function `done`.
  *
  * store/http_events.c waits for the sockets, and store/http_handle.c sets up libcurl's easy
- * handles. A used easy handle is kept in a list, and a later exchange with any server can use it
- * again. This is possible because libcurl keeps the connections in the multi handle and not in
- * the easy handles. */
+ * handles. */
 #include "store/http.h"
 
 #include <curl/curl.h>
@@ -49,6 +47,8 @@ struct http_engine {
     /* Only the engine's thread uses these fields. */
     struct exchanges queued, active;
     size_t active_count;
+    /* Used easy handles. A later exchange with any server can use them again, because libcurl keeps
+     * the connections in the multi handle and not in the easy handles. */
     CURL *spare[ACTIVE_MOST];
     size_t spare_count;
     uint64_t checked_ns;

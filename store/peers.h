@@ -10,10 +10,7 @@
  * twice as long.
  *
  * A read is also compared with answers that came after it had begun. So even the first reads of a
- * process can be recognised as late.
- *
- * Repetitions must not add load to a server that is slow as a whole. So each server has a credit: a
- * few extra requests at first, and one more for every four answers. */
+ * process can be recognised as late. */
 #ifndef STORE_PEERS_H
 #define STORE_PEERS_H
 
@@ -34,8 +31,9 @@ void peers_note(struct peers *peers, uint64_t first_byte_ns);
  * `times` is the number of earlier repetitions of this request. Returns 0 if the read may wait
  * without limit. */
 uint64_t peers_patience(const struct peers *peers, unsigned times);
-/* Takes one request from the server's credit, which is the number of extra requests that the server
- * may get (see the top of this file). Returns false if there is no credit left. */
+/* Takes one request from the credit of the server, and returns true. The credit is a few extra
+ * requests at first, and one more for every four answers. So repetitions hardly add load to a
+ * server that is slow as a whole. Returns false if there is no credit left. */
 bool peers_pay(struct peers *peers);
 
 /* These three functions do the work of peers_note, peers_patience and peers_pay for the server

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Makes and ends the HTTP engine and the S3 context, which the whole process shares. They are the
- * only state of the library that belongs to no object. They are shared because a process may open
- * and close many data sets and readers. A new TLS connection, or new credentials of a role, for
- * each of them would take more time than most requests.
+ * only state of the library that belongs to no object.
  *
- * The shared state is made when the first remote URL is used. A forked child makes its own
- * state. The environment and the configuration files are read when a bucket is first used. They
- * alone determine which server a URL stands for.
+ * They are shared because a process may open and close many data sets and readers. A new TLS
+ * connection, or new credentials of a role, for each of them would take more time than most
+ * requests.
  *
- * An exit handler ends the threads. It is registered after libcurl and OpenSSL were started, so
- * that it runs before the exit handlers of these libraries. This is necessary because no thread may
- * use OpenSSL while OpenSSL cleans up. */
+ * The shared state is made when the first remote URL is used. A forked child makes its own state.
+ * The environment and the configuration files are read when a bucket is first used. They alone
+ * determine which server a URL stands for. */
 #include "store/remote.h"
 
 #include <pthread.h>
@@ -98,6 +96,9 @@ static void in_child(void)
     pthread_mutex_unlock(&process.lock);
 }
 
+/* Registers an exit handler, which ends the threads, and handlers for fork. libcurl and OpenSSL
+ * must already be started, so that the exit handler runs before their exit handlers. This is
+ * necessary because no thread may use OpenSSL while OpenSSL cleans up. */
 static int prepare_locked(struct sheaf_error *err)
 {
     if (process.is_prepared)

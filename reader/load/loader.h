@@ -66,8 +66,8 @@ struct loader {
     size_t queued, queued_most;     /* number of reads in queues that still have samples */
     struct window window;           /* limit for remote reads, from which queued_most is computed */
     uint64_t read_most;             /* approximate number of uncompressed bytes of a read */
-    /* How reads decompress the blocks of a codec. If memory has room for whole blocks, all of each
-     * block is decompressed, and otherwise only the records that are needed. */
+    /* How reads decompress the blocks of a codec. If memory has room for whole blocks, each block
+     * is decompressed completely. Otherwise only the needed records are decompressed. */
     enum read_how how;
     /* Largest size of a frame (stored record) that may be in the shuffle buffer. For a larger
      * frame, the buffer has only the sample's number, and the sample is read when it is drawn. */

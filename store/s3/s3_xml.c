@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parses the XML responses of S3 and STS with expat. For each element without children, a walker
- * calls a function with the name, the parent and the text of the element. There are five such
- * functions, one for each kind of response. Each of them stores the values that Sheaf needs. */
+ * Parses the XML responses of S3 and STS with expat. For each element, a walker calls a function
+ * with the name and the parent of the element, and with its text if it has no children. There are
+ * five such functions, one for each kind of response. Each of them stores the values that Sheaf
+ * needs. */
 #include "store/s3/s3_xml.h"
 
 #include <expat.h>
