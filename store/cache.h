@@ -4,17 +4,14 @@
  * a directory DIR. All processes of a host may share the directory.
  *
  * The file DIR/HASH/BLOCK has one block of an object and the hash of this block. HASH is a hash of
- * the object's URL, size and version. So each version of an object has its own files. The file
- * DIR/total has the total size of all blocks in bytes, and has a lock.
+ * the object's URL, size and version. So each version of an object has its own files.
  *
- * A block is written to a temporary file, which is then renamed. So a block is complete or absent.
  * When a process uses a block for the first time, it checks the hash. If the hash does not match,
  * the block is fetched again. If data was damaged before it was cached, its hash matches
  * nevertheless. A reader that finds such damage calls store_distrust.
  *
- * Before a block is written, its size is added to the total. If the total is then above the limit,
- * the least recently used blocks are removed. A fault of the cache, such as a full disk, makes
- * reading slower, but is not an error. */
+ * If the size limit of the cache is exceeded, the least recently used blocks are removed. A fault
+ * of the cache, such as a full disk, makes reading slower, but is not an error. */
 #ifndef STORE_CACHE_H
 #define STORE_CACHE_H
 

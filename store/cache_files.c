@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handles the files of a cache. Only one file has a lock: `total`, which stores the total size of
- * all blocks. A process holds this lock while it changes the total or removes blocks. Reading a
- * block needs no lock, because an open file stays readable after it is removed.
+ * Handles the files of a cache. A block is written to a temporary file, which is then renamed. So a
+ * block is complete or absent.
  *
- * Threads of one process share the descriptor of `total`, so the lock does not exclude them from
- * each other. Therefore a thread first takes a mutex, and then the lock.
+ * Only the file DIR/total has a lock. It stores the total size of all blocks in bytes. A process
+ * holds the lock while it changes the total or removes blocks. Reading a block needs no lock,
+ * because an open file stays readable after it is removed.
  *
- * A temporary file gets its full size at the moment when its bytes are added to the total. So if a
- * process computes the total again from the sizes of all files, it also counts files that are still
- * being written. */
+ * Threads of one process share the descriptor of DIR/total, so the lock does not exclude them from
+ * each other. Therefore a thread first takes a mutex, and then the lock. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -318,8 +317,10 @@ static int cache_files_create(const struct cache_files *f, const char *object, c
     return fd;
 }
 
-/* Creates a temporary file of `bytes` bytes, and adds these bytes to the total size of all
- * blocks. Returns the descriptor, or -1 on failure. The lock of the file `total` must be held. */
+/* Creates a temporary file of `bytes` bytes for a block, and adds these bytes to the total size of
+ * all blocks. The file has its full size before the block is written. So a process that computes
+ * the total again from the sizes of all files also counts this file. Returns the descriptor, or -1
+ * on failure. The lock of the file `total` must be held. */
 static int create_locked(const struct cache_files *f, const char *object, const char *name,
                          uint64_t bytes)
 {

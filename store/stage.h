@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * Stages protect a directory DIR after one run (a process that writes a data set) has taken it
- * over from another. From then on, the earlier run can no longer change DIR. Even a system call
- * that it has already begun does no harm.
+ * Stages protect a directory DIR after one run (a process that writes a data set) has taken it over
+ * from another. From then on, the earlier run can no longer change DIR. Even a system call that it
+ * has already begun does no harm.
  *
  * A stage is a directory in DIR/.sheaf-partial. Its name is the number of a run. To give a file its
  * final name in DIR, the run first renames the temporary file into its stage, and then from the
- * stage to the final name. To remove a file of DIR, the run first renames the file into its stage,
- * and then deletes it.
+ * stage to the final name. A file that the run removes is first renamed into the stage as well.
  *
  * A later run takes the directory over by renaming the stage of the earlier run. If several runs
  * try this, only one can succeed. The earlier run then no longer finds its stage, so all its
- * renames fail. This method needs no locks and no clocks. A store without stages must compare
- * and write in one step instead (store/over.h). */
+ * renames fail.
+ *
+ * This method needs no locks and no clocks. A store without stages must compare and write in one
+ * step instead (store/over.h). */
 #ifndef STORE_STAGE_H
 #define STORE_STAGE_H
 

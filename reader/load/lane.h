@@ -7,9 +7,8 @@
  * A sample is drawn a few steps before it is returned. Meanwhile it is in the list `due`, and its
  * memory is loaded into the CPU's cache.
  *
- * If memory has no room for a sample, the slot has only the number of the sample, and the sample is
- * read when it is drawn. If necessary, it is read into the reserve, which is memory for one sample.
- * So each sample that is not larger than the reserve can be read.
+ * If memory has no room for a sample, its slot has only the number of the sample. The sample is
+ * then read when it is drawn, if necessary into the reserve, which is memory for one sample.
  *
  * The first samples of an epoch need not wait until the shuffle buffer is full: their numbers are
  * drawn before, and each of these samples is read alone. If all samples are read only when they are

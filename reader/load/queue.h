@@ -8,7 +8,7 @@
  * the queue returns only the number of the sample (lane.h).
  *
  * The queues of all lanes share the memory. The next read is always planned for the lane that needs
- * it soonest, so no lane can use the memory that another lane needs sooner.
+ * it soonest.
  *
  * All functions run on the caller's thread, and worker threads run the jobs of the reads. If the
  * files are local, the caller's thread also runs jobs instead of sleeping until they are done. */

@@ -6,14 +6,13 @@
  *
  * The items of a read lie TOGETHER or APART. If they lie together, one block of memory has a table
  * of the items, the frames, and the names of the records. The block stays in memory until its last
- * item is released. If the shard is not compressed, its bytes are read directly into the block.
+ * item is released.
  *
  * If the items lie apart, each item has a piece of memory of its own, with its frame and its name.
  * Then an item that stays in memory does not keep the others in memory.
  *
- * The code that begins a read provides the memory. It also decides how codec blocks are
- * decompressed: completely, or record by record. The second way needs no memory for a whole
- * block. */
+ * The code that begins a read provides the memory for the items. It also decides whether codec
+ * blocks are decompressed completely or record by record (enum read_how). */
 #ifndef READER_READ_H
 #define READER_READ_H
 

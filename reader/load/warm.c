@@ -8,9 +8,10 @@
  * their numbers enter the shuffle buffer, from the start of each file to its end. So the reads of
  * drawn samples need not wait for the disk.
  *
- * A shuffle buffer with whole samples would be a second copy of the bytes in the kernel's cache.
- * Instead, drawn samples are read into a small memory that is used again and again, and stays in
- * the CPU's cache. Also, the first sample need not wait until a buffer is full.
+ * A shuffle buffer with whole samples would be a second copy of bytes that the kernel caches in any
+ * case. The first sample would also have to wait until this buffer is full. Drawn samples, on the
+ * other hand, need only a small memory, which is used again and again and so stays in the CPU's
+ * cache.
  *
  * All functions run on the planning thread (the thread that calls the reader), except for the jobs
  * that warm files. */

@@ -3,19 +3,12 @@
  * Aborts incomplete uploads that earlier runs of Sheaf have left in a directory. A listing of
  * uploads has only their keys and ids, so uploads of Sheaf are recognised by their keys.
  *
- * In each round, first the whole listing is read, and then its uploads are aborted. Rounds are
- * repeated until the listing has no upload of Sheaf. After ROUNDS_MOST rounds the function returns
- * an error.
- *
  * Some stores (MinIO) list uploads only if the prefix is a whole key. So if the listing is empty, a
  * test upload shows whether this store can list the uploads of a directory.
  *
  * Some stores answer 404 instead of an empty listing, with the error NoSuchUpload (gofakes3,
  * rclone) or without a text. A store that cannot list uploads at all answers 400, 404, 405 or 501,
- * or with a success and an empty text. In that case, no uploads are aborted.
- *
- * The request does not ask for percent-encoded keys, because radosgw would encode them without
- * saying so in its response. */
+ * or with a success and an empty text. In that case, no uploads are aborted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +91,8 @@ static bool has_no_list(int code, const struct s3_xml_page *page)
            (code == SHEAF_ERR_NOT_FOUND && strcmp(page->reason, "NoSuchBucket") != 0);
 }
 
+/* Reads the whole listing of uploads. Does not ask for percent-encoded keys, because radosgw would
+ * encode them without saying so in its response. */
 static int list_uploads(struct cleaning *c, struct sheaf_error *err)
 {
     struct s3_xml_page page = { 0 }, next;
@@ -130,6 +125,9 @@ static int list_uploads(struct cleaning *c, struct sheaf_error *err)
     return code;
 }
 
+/* Aborts uploads in rounds, until the listing has no upload of Sheaf. In each round, the whole
+ * listing is read before its uploads are aborted. Returns an error if there are still uploads after
+ * ROUNDS_MOST rounds. */
 static int abort_all(struct cleaning *c, struct sheaf_error *err)
 {
     int code = list_uploads(c, err);
