@@ -128,8 +128,8 @@ struct parse {
 };
 
 /* Returns whether the file that is being parsed already has the key `key` in the section `section`.
- * Looks only at entries from number `first` on: the first entry of the section if its number is
- * known, otherwise 0. */
+ * The search begins at entry number `first`. This is the first entry of the section if it is known,
+ * otherwise 0. */
 static bool is_there(const struct parse *p, size_t first, const char *section, const char *key)
 {
     for (size_t i = first; i < p->profiles->count; i++) {

@@ -17,8 +17,8 @@
 struct s3_pages {
     uint64_t count;             /* pages so far */
     unsigned empty;             /* number of consecutive pages without an entry */
-    /* key by which a repeated listing is recognised: the first key of page number `kept`, where the
-     * first page has number 1; NULL if there is none */
+    /* key by which a repeated listing is recognised: the first key of page number `kept` (counted
+     * from 1); NULL if there is none */
     char *key;
     uint64_t kept;
 };
