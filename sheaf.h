@@ -1835,7 +1835,7 @@ struct sheaf_feed_result {
  * If the reading program closes its pipe early, the next pipe has the next epoch. The call removes
  * each pipe at the end of its epoch, even after a failure. If a failure cuts a stream short, the
  * stream ends in the middle of an object, so that the reading program notices it. If nothing was
- * written to a pipe before the failure, a program that waits for its writer gets one byte, 0, and
+ * written to a pipe before the failure, a program that waits for a writer gets one zero byte, and
  * then the end of the stream. `result` is always written. Returns SHEAF_ERR_EXISTS if another
  * process feeds the channel, and _CHANGED if an object changed during the call. */
 SHEAF_CALL int sheaf_feed(const char *source, const char *directory,

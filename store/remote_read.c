@@ -126,8 +126,9 @@ static bool lacks_size(const struct http_exchange *http)
            total == UINT64_MAX;
 }
 
-/* Finds the size in the response to the GET of the last byte: the number of this byte, plus one. A
- * server that ignores the range sends the whole object, with the object's size. */
+/* Finds the size of an object in the response to the GET of its last byte. The size is the offset
+ * of this byte, plus one. A server that ignores the range sends the whole object, with the object's
+ * size. */
 static bool parse_last(const struct http_exchange *http, uint64_t *bytes)
 {
     const char *range = http_answer_header(http, "content-range");
@@ -322,9 +323,9 @@ static bool is_odd_end(const struct remote_reading *g, uint64_t last, uint64_t t
            last + 1 < MIN(total, g->read->offset + g->read->size);
 }
 
-/* Handles a response that does not state the size of the object, which is unknown. Changes the
- * request so that it asks for the size. The bytes of the response are dropped, and are requested
- * again when the size is known (see learn_size). */
+/* Handles a response that does not state the size of the object, if this size is unknown. Changes
+ * the request so that it asks for the size. The bytes of the response are dropped, and are
+ * requested again when the size is known (see learn_size). */
 static int ask_for_size(struct remote_reading *g, struct sheaf_error *err)
 {
     uint64_t bytes;
@@ -418,7 +419,7 @@ static int ask_for_rest(struct remote_reading *g, struct sheaf_error *err)
     return code == SHEAF_OK ? pin(g, err) : code;
 }
 
-/* Takes the size of the object from a response to a request for it. Then requests the bytes of the
+/* Handles the response to a request for the size of the object. Then requests the bytes of the
  * read, unless there are none. */
 static int learn_size(struct remote_reading *g, bool *again, struct sheaf_error *err)
 {

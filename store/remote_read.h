@@ -66,10 +66,12 @@ void remote_close(struct store_object *object);
  * HTTP_TOO_LONG, but the headers still have the size. */
 bool remote_parse_size(const struct http_exchange *exchange, uint64_t *bytes);
 
-/* Finds the size of an object, like remote_parse_size, in the response to a GET of its first bytes.
- * Some servers send a range without the size of the object ("bytes 0-99/" and an asterisk). Then
- * the request becomes a HEAD. If the response to the HEAD has no size either, the request becomes a
- * GET of the last byte. In these cases, the function sets request->goes_on and returns false. It
+/* Finds the size of an object, with up to three requests. The first request is a GET of the
+ * object's first bytes. Some servers answer with a range without the size of the object ("bytes
+ * 0-99/" and an asterisk). Then the request becomes a HEAD. If the response to the HEAD has no size
+ * either, the request becomes a GET of the last byte.
+ *
+ * Each time that it changes the request, the function sets request->goes_on and returns false. It
  * must then be called for the next response. */
 bool remote_find_size(struct request *request, uint64_t *bytes);
 

@@ -350,9 +350,10 @@ int store_create_within(const char *url, struct part_memory *memory, uint64_t ex
                         struct store_writer **writer, struct sheaf_error *err);
 int store_write(struct store_writer *writer, const void *data, size_t size,
                 struct sheaf_error *err);
-/* Says that all bytes of the object are written. Starts to send the bytes that the writer still
- * holds back, so that they are under way while the caller prepares the commit. Does not wait until
- * they have arrived. This call is optional. After an error, the caller must abort the writer. */
+/* Tells the writer that all bytes of the object were written. The writer then starts to send the
+ * bytes that it still holds back, so that they are under way while the caller prepares the commit.
+ * Does not wait until they have arrived. This call is optional. After an error, the caller must
+ * abort the writer. */
 int store_end(struct store_writer *writer, struct sheaf_error *err);
 int store_commit(struct store_writer *writer, struct sheaf_error *err);
 void store_abort(struct store_writer *writer);              /* NULL is fine */
